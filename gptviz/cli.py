@@ -36,6 +36,7 @@ import os
 import runpy
 import sys
 import time
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from importlib.metadata import files
 from pathlib import Path
@@ -45,6 +46,7 @@ from gptviz.catalog import catalog, gigabytes
 from gptviz.checkpoints import recognise
 from gptviz.checkpoints.download import Progress
 from gptviz.checkpoints.hub import HUB_MODELS, size_on_disk
+from gptviz.engine.language_model import LanguageModel
 from gptviz.guides import Guide, find, read
 from gptviz.guides.printed import printed
 from gptviz.loading import DTYPES, devices, hub_folder, load, tokenizer_for
@@ -76,60 +78,57 @@ def parser() -> argparse.ArgumentParser:
         usage="gptviz [-h] [COMMAND ...]",
     )
     commands = top.add_subparsers(required=True, metavar="COMMAND", help=argparse.SUPPRESS)
-    models = commands.add_parser("models", description="List the models that are known.")
-    models.set_defaults(run=run_models)
 
-    download = commands.add_parser("download", description="Fetch models and tiktoken's encodings.")
+    def command(name: str, run: Callable[[argparse.Namespace], int], about: str) -> argparse.ArgumentParser:
+        made = commands.add_parser(name, description=about)
+        made.set_defaults(run=run)
+        return made
+
+    command("models", run_models, "List the models that are known.")
+    command("doctor", run_doctor, "Say what this machine can serve.")
+
+    download = command("download", run_download, "Fetch models and tiktoken's encodings.")
     download.add_argument("names", nargs="+", metavar="NAME", help=f"{', '.join(HUB_MODELS)}, or owner/name")
     download.add_argument(
         "--no-encodings", action="store_true", help="models only, without tiktoken's encodings"
     )
-    download.set_defaults(run=run_download)
 
-    trace = commands.add_parser("trace", description="Run a text through a model.")
+    trace = command("trace", run_trace, "Run a text through a model.")
     trace.add_argument("text", metavar="TEXT", help="at most as many tokens as the model's context holds")
-    trace.add_argument("--model", default="mini", help="a name, a repository, a folder or a file (mini)")
     trace.add_argument("--top", type=int, default=10, metavar="K", help="how many next tokens (10)")
     trace.add_argument("--json", action="store_true", help="everything as one JSON object, for programs")
     trace.add_argument("--dtype", default="float32", choices=DTYPES, help="%(choices)s (%(default)s)")
     trace.add_argument("--device", default="cpu", choices=devices(), help="here: %(choices)s (%(default)s)")
-    _add_hints(trace)
-    trace.set_defaults(run=run_trace)
+    _add_model(trace, "mini", "a name, a repository, a folder or a file (mini)")
 
-    export = commands.add_parser(
-        "export", description="Write one HTML file that runs a model in the browser."
-    )
+    export = command("export", run_export, "Write one HTML file that runs a model in the browser.")
     export.add_argument("file", metavar="FILE", type=Path, help="such as handout.html; at most 20 MB")
-    export.add_argument("--model", default="mini", help="a name, a repository, a folder or a file (mini)")
     export.add_argument("--text", help="that it is opened with")
     export.add_argument(
         "--edits", default="", metavar="E", help="and these, such as z.4.3=zero,attn.2=uniform"
     )
     export.add_argument("--page", default="attention", help="that it is opened on (%(default)s)")
     export.add_argument("--guide", metavar="G", help="that leads through it: tour, lesson1, ... or a file")
-    _add_hints(export)
-    export.set_defaults(run=run_export)
+    _add_model(export, "mini", "a name, a repository, a folder or a file (mini)")
 
-    info = commands.add_parser("info", description="Say what a checkpoint is, and whether it loads.")
-    info.add_argument("path", metavar="PATH", help="a folder or a file")
+    info = command("info", run_info, "Say what a checkpoint is, and whether it loads.")
+    info.add_argument("path", metavar="PATH", type=Path, help="a folder or a file")
     _add_hints(info)
-    info.set_defaults(run=run_info)
 
-    verify = commands.add_parser("verify", description="Compute again what a link claims.")
+    verify = command("verify", run_verify, "Compute again what a link claims.")
     verify.add_argument("link", metavar="LINK", help="a link with claims= in it, or a file that holds one")
-    verify.add_argument("--model", metavar="MODEL", help="where the link's is a file of somebody's own")
-    _add_hints(verify)
-    verify.set_defaults(run=run_verify)
+    _add_model(verify, None, "where the link's is a file of somebody's own")
 
-    doctor = commands.add_parser("doctor", description="Say what this machine can serve.")
-    doctor.set_defaults(run=run_doctor)
-
-    guide = commands.add_parser("guide", description="Try a guide: open its steps, answer its questions.")
+    guide = command("guide", run_guide, "Try a guide: open its steps, answer its questions.")
     guide.add_argument("what", choices=["check", "handout", "notes"])
     guide.add_argument("file", metavar="FILE", type=Path)
     guide.add_argument("--model", metavar="MODEL", default="mini", help="default: %(default)s")
-    guide.set_defaults(run=run_guide)
     return top
+
+
+def _add_model(command: argparse.ArgumentParser, default: str | None, about: str) -> None:
+    command.add_argument("--model", default=default, help=about)
+    _add_hints(command)
 
 
 def _add_hints(command: argparse.ArgumentParser) -> None:
@@ -155,14 +154,17 @@ def run_app(options: list[str]) -> int:
     return 0
 
 
+def _load(args: argparse.Namespace, **options: str) -> LanguageModel:
+    return load(args.model, n_heads=args.n_heads, tokenizer=args.tokenizer, **options)  # type: ignore[arg-type]
+
+
 def run_verify(args: argparse.Namespace) -> int:
     from gptviz.claims import verify
 
     link, file = args.link, Path(args.link[:200])
     if file.is_file():
         link = file.read_text("utf-8")
-    lm = None if args.model is None else load(args.model, n_heads=args.n_heads, tokenizer=args.tokenizer)
-    found = verify(link, lm)
+    found = verify(link, None if args.model is None else _load(args))
     for one in found:
         print(f"{'holds' if one.holds else 'WRONG'}  {one}")
     return int(not all(one.holds for one in found))
@@ -199,7 +201,7 @@ def run_export(args: argparse.Namespace) -> int:
     from gptviz.handout import handout  # which needs the components and the app's palette
     from gptviz.ui.shell.state import DEFAULT_TEXT
 
-    lm = load(args.model, n_heads=args.n_heads, tokenizer=args.tokenizer)
+    lm = _load(args)
     edits = [edit for edit in args.edits.split(",") if edit]
     guide = None if args.guide is None else _guide(args.guide)
     made = handout(lm, DEFAULT_TEXT if args.text is None else args.text, edits, args.page, guide)
@@ -232,32 +234,29 @@ def run_models(args: argparse.Namespace) -> int:
 
 
 def run_download(args: argparse.Namespace) -> int:
-    failed = 0
-    for name in args.names:
-        try:
-            folder = hub_folder(name, _show_progress if sys.stderr.isatty() else None)
-            recognise(folder)
-        except ValueError as error:
-            print(f"gptviz: {error}", file=sys.stderr)
-            failed = 1
-        else:
-            print(f"{name}: {gigabytes(size_on_disk(folder))} in {folder}")
-    return failed if args.no_encodings else _fetch_encodings() or failed
+    def model(name: str) -> None:
+        folder = hub_folder(name, _show_progress if sys.stderr.isatty() else None)
+        recognise(folder)
+        print(f"{name}: {gigabytes(size_on_disk(folder))} in {folder}")
+
+    failed = _failed(model, args.names)
+    if not args.no_encodings:
+        if _failed(get_encoding, encoding_names()):
+            return 1
+        lasting = "a temporary folder; TIKTOKEN_CACHE_DIR names a lasting one"
+        print(f"tiktoken's encodings: in {os.environ.get('TIKTOKEN_CACHE_DIR', lasting)}")
+    return int(failed)
 
 
-def _fetch_encodings() -> int:
-    failed = 0
-    for name in encoding_names():
+def _failed(fetch: Callable[[str], object], names: Iterable[str]) -> bool:
+    """Fetch each of these, say why one could not be, and return whether there was one."""
+    failed = False
+    for name in names:
         try:
-            get_encoding(name)
+            fetch(name)
         except ValueError as error:
             print(f"gptviz: {error}", file=sys.stderr)
-            failed = 1
-    if not failed:
-        where = os.environ.get("TIKTOKEN_CACHE_DIR")
-        if where is None:
-            where = "a temporary folder; TIKTOKEN_CACHE_DIR names a lasting one"
-        print(f"tiktoken's encodings: in {where}")
+            failed = True
     return failed
 
 
@@ -276,9 +275,7 @@ def _show_progress(progress: Progress) -> None:
 
 
 def run_trace(args: argparse.Namespace) -> int:
-    lm = load(
-        args.model, n_heads=args.n_heads, tokenizer=args.tokenizer, dtype=args.dtype, device=args.device
-    )
+    lm = _load(args, dtype=args.dtype, device=args.device)
     trace = lm.trace(args.text, keep=("resid_pre", "resid_mid", "resid_post"))
     following = trace.next_tokens(args.top)
     if args.json:
@@ -310,14 +307,13 @@ def as_data(trace: Any, following: Any) -> dict[str, Any]:
 
 
 def run_info(args: argparse.Namespace) -> int:
-    checkpoint = recognise(Path(args.path), args.n_heads)
+    checkpoint = recognise(args.path, args.n_heads)
     config = checkpoint.config
     print(f"{checkpoint.path}: {checkpoint.dialect.name}")
-    for name, value in config.to_dict().items():
+    sizes = {"tensors": len(checkpoint.tensors.shapes), "parameters": f"{config.parameters:,}"}
+    memory = {"memory": f"{gigabytes(4 * config.parameters)} in float32"}
+    for name, value in (config.to_dict() | sizes | memory).items():
         print(f"  {name:15} {value}")
-    print(f"  {'tensors':15} {len(checkpoint.tensors.shapes)}")
-    print(f"  {'parameters':15} {config.parameters:,}")
-    print(f"  {'memory':15} {gigabytes(4 * config.parameters)} in float32")
     encoding = tokenizer_for(checkpoint, checkpoint.path.stem, args.tokenizer)
     print(f"  {'tokenizer':15} {encoding.name}, {encoding.n_vocab:,} tokens")
     started = time.perf_counter()

@@ -50,19 +50,14 @@ def wrap(
     training; names and shapes are checked, and then the logits of a few tokens: ValueError where the model
     gives others than these weights do here, since nothing that is shown would be true of it.
     """
-    tensors = InMemory(model) if isinstance(model, nn.Module) else None
-    if tensors is None:
+    if not isinstance(model, nn.Module):
         raise CheckpointError(
             f"{model!r} is no model: give a torch.nn.Module, or gptviz.load(...) a name or file"
         )
+    tensors = InMemory(model)
     names, config = set(tensors.shapes), getattr(model, "config", None)
     called = name or type(model).__name__
-    if isinstance(model, GPTModel):
-        read, dialect = (
-            _config(book.config_of(tensors, model.trf_blocks[0].att.num_heads), model),
-            book.DIALECT,
-        )
-    elif book.is_book(names):
+    if book.is_book(names):
         read, dialect = _config(book.config_of(tensors, _heads(model, n_heads)), model), book.DIALECT
     elif config is not None and "lm_head.weight" in names:
         read = hugging_face.config_of(config.to_dict(), tensors.path)

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 import torch
 
 from gptviz.engine.generate import Growing, end_of_text, steps
-from gptviz.engine.given import ids_of, whole
+from gptviz.engine.given import ids_of
+from gptviz.engine.index import whole
 from gptviz.engine.progress import Progress
 from gptviz.engine.reader import Reader
 from gptviz.engine.sampling import Sampling

@@ -4,6 +4,7 @@ import pandas as pd
 import tiktoken
 import torch
 
+from gptviz.engine.index import whole
 from gptviz.engine.sampling import Sampling, distribution
 from gptviz.tokenizer import named_bytes
 
@@ -15,8 +16,7 @@ def next_tokens_of(
 
     With `cut` only those that the filters left. ValueError for a `k` that is no whole number from 1 on.
     """
-    if isinstance(k, bool) or not hasattr(k, "__index__") or k < 1:
-        raise ValueError(f"k is {k!r}; ask for a whole number of tokens, at least 1")
+    k = whole("k", k, 1)
     chosen = distribution(logits, sampling)
     ids = chosen.order[: min(k, int(chosen.kept.sum())) if cut else k]
     return pd.DataFrame(

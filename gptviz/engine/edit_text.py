@@ -1,8 +1,9 @@
 """The text form of an edit, and the numbers in it: read, written, and refused in a sentence."""
 
-import operator
 import re
 from collections.abc import Iterable, Sequence
+
+from gptviz.engine.index import whole_number
 
 EVERY = "*"  # as a block: each of them
 GRAMMAR = "site[.block[.head+head]][@position+position]=value, such as z.4.3=zero or resid_pre.2@5=mean"
@@ -49,13 +50,14 @@ def indices(what: str, given: Iterable[int]) -> tuple[int, ...]:
     """Whole numbers, each once and in order. Raises ValueError for what is none, and for no number."""
     if isinstance(given, str) or not isinstance(given, Iterable):
         raise ValueError(f"{what} is {given!r}; give a list of whole numbers, or None for all of them")
-    given = tuple(given)
-    wrong = [i for i in given if isinstance(i, bool) or not hasattr(i, "__index__")]
-    if wrong:
-        raise ValueError(f"{what} has {wrong[0]!r}, which is no whole number")
-    if not given:
+    found = set()
+    for one in given:
+        if (number := whole_number(one)) is None:
+            raise ValueError(f"{what} has {one!r}, which is no whole number")
+        found.add(number)
+    if not found:
         raise ValueError(f"{what} is empty: nothing would be replaced; name at least one, or None for all")
-    return tuple(sorted({operator.index(i) for i in given}))
+    return tuple(sorted(found))
 
 
 def check_range(what: str, given: Iterable[int] | None, low: int, high: int) -> None:

@@ -11,7 +11,6 @@ An edit is data, and has a text form for addresses and sentences:
 What the values mean for a tensor is in `edit_values`, how a pass makes them in `editing`.
 """
 
-import operator
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
@@ -35,6 +34,7 @@ from gptviz.engine.edit_values import (
     named,
     sound,
 )
+from gptviz.engine.index import whole_number
 from gptviz.engine.sites import SITES, Key, check_key
 from gptviz.engine.weights import stamp
 
@@ -91,9 +91,8 @@ class Edit:
     _stamp: ClassVar[tuple[int, ...]] = ()  # of a tensor value up to now: a pass copies its edits to have it
 
     def __post_init__(self) -> None:
-        block = self.block
-        if block is not None and not isinstance(block, bool | str) and hasattr(block, "__index__"):
-            object.__setattr__(self, "block", operator.index(block))  # NumPy's and torch's integers too
+        if (block := whole_number(self.block)) is not None:
+            object.__setattr__(self, "block", block)
         for what in ("heads", "positions"):
             given = getattr(self, what)
             if given is not None:

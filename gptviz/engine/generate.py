@@ -12,7 +12,8 @@ from gptviz.as_html import table
 from gptviz.digits import percent
 from gptviz.engine.candidates import next_tokens_of
 from gptviz.engine.forward import last_logits
-from gptviz.engine.given import ids_of, whole
+from gptviz.engine.given import ids_of
+from gptviz.engine.index import whole
 from gptviz.engine.past import Past
 from gptviz.engine.reader import Reader
 from gptviz.engine.sampling import Sampling, distribution, draw

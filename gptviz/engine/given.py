@@ -1,11 +1,11 @@
 """A text as a caller gives it, a string or token ids, becomes a list of ids that the model has."""
 
-import operator
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 import numpy as np
 import torch
 
+from gptviz.engine.index import whole_number
 from gptviz.engine.loaded import Loaded
 
 HOW = "give a text, or a list of token ids such as lm.encode(text)"
@@ -29,38 +29,17 @@ def ids_of(lm: Loaded, text: str | Iterable[int], special_tokens: bool = False) 
     return ids
 
 
-def whole(what: str, value: object, least: int) -> int:
-    """`value` as an int. ValueError, which names `what`, where it is not a whole number from `least` on."""
-    number = None if isinstance(value, bool) else _index(value)
-    if number is None or number < least:
-        raise ValueError(f"{what} is {value!r}; it must be a whole number of {least} or more")
-    return number
-
-
 def token_ids(given: object) -> list[int]:
     """Whole numbers as plain ints, whether a model has them or not. Raises ValueError for anything else."""
-    return [_id(one) for one in _list(given)]
-
-
-def _list(given: object) -> Sequence[object]:
     if isinstance(given, torch.Tensor | np.ndarray):
         if given.ndim != 1:
             raise ValueError(f"ids of shape {tuple(given.shape)} given; they must be one text's, (T,)")
-        return list(given.tolist())
+        given = given.tolist()
     if isinstance(given, str | bytes | bytearray) or not isinstance(given, Iterable):
         raise ValueError(f"{given!r} given; {HOW}")
-    return list(given)
-
-
-def _id(one: object) -> int:
-    found = None if isinstance(one, bool) else _index(one)
-    if found is None:
-        raise ValueError(f"among the ids is {one!r}, which is no whole number; {HOW}")
-    return found
-
-
-def _index(value: object) -> int | None:
-    try:
-        return operator.index(value)  # type: ignore[arg-type]  # NumPy's and torch's integers too
-    except TypeError:
-        return None
+    ids = []
+    for one in given:
+        if (found := whole_number(one)) is None:
+            raise ValueError(f"among the ids is {one!r}, which is no whole number; {HOW}")
+        ids.append(found)
+    return ids

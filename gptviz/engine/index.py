@@ -1,6 +1,22 @@
-"""The one parser of a number that counts something: a block, a head, a position."""
+"""The one parser of whole numbers: those that count something (a block, a head, a position), and others."""
 
 import operator
+
+
+def whole_number(value: object) -> int | None:
+    """A whole number of Python's, NumPy's or torch's as an int; None for all else, True and False too."""
+    try:
+        return None if isinstance(value, bool) else operator.index(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):  # of a tensor of many numbers
+        return None
+
+
+def whole(what: str, value: object, least: int) -> int:
+    """`value` as an int. ValueError, which names `what`, where it is not a whole number from `least` on."""
+    number = whole_number(value)
+    if number is None or number < least:
+        raise ValueError(f"{what} is {value!r}; it must be a whole number of {least} or more")
+    return number
 
 
 def index_of(what: str, given: object, count: int | None) -> int:
@@ -8,10 +24,7 @@ def index_of(what: str, given: object, count: int | None) -> int:
 
     Without a `count` it is only checked to be a whole number. ValueError otherwise: it says what there is.
     """
-    try:
-        number = None if isinstance(given, bool) else operator.index(given)  # type: ignore[arg-type]
-    except (TypeError, ValueError):  # what torch says of a tensor of many numbers names none of ours
-        number = None
+    number = whole_number(given)
     if number is None or (count is not None and not -count <= number < count):
         there_are = "give a whole number" if count is None else f"they go from 0 to {count - 1}"
         raise ValueError(f"there is no {what} {given!r}; {there_are}")

@@ -22,20 +22,15 @@ def nbytes_of(*things: Any) -> int:
     total, waiting = 0, list(things)
     while waiting:
         thing = waiting.pop()
-        if type(thing) in _PLAIN:  # most of what there is: no need for the other questions
-            if id(thing) not in seen:
-                seen[id(thing)] = thing
-                total += sys.getsizeof(thing)
-            continue
-        if type(thing) in _LISTS and id(thing) not in seen:
-            seen[id(thing)] = thing
-            total += sys.getsizeof(thing)
-            waiting.extend(thing)
-            continue
-        if id(thing) in seen or thing is None or isinstance(thing, _NOBODYS):
+        kind = type(thing)  # which answers for most of what there is
+        usual = kind in _PLAIN or kind in _LISTS
+        if id(thing) in seen or thing is None or (not usual and isinstance(thing, _NOBODYS)):
             continue
         seen[id(thing)] = thing
-        if isinstance(thing, torch.Tensor):
+        if usual:
+            total += sys.getsizeof(thing)
+            waiting.extend(thing if kind in _LISTS else ())
+        elif isinstance(thing, torch.Tensor):
             storage = thing.untyped_storage()
             buffers[storage.data_ptr()] = storage.nbytes()
         elif isinstance(thing, np.ndarray):

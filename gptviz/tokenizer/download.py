@@ -1,29 +1,14 @@
 """tiktoken's own encodings, fetched within a time limit that tiktoken itself does not have."""
 
 import threading
+from concurrent.futures import Future, wait
 
 import tiktoken
 
 WAIT_SECONDS = 15.0
 
 
-class _Download(threading.Thread):
-    """One call of tiktoken's `get_encoding`, on a thread that can be left behind."""
-
-    def __init__(self, encoding_name: str) -> None:
-        super().__init__(name=f"tokenizer {encoding_name}", daemon=True)
-        self.encoding_name = encoding_name
-        self.encoding: tiktoken.Encoding | None = None
-        self.error: Exception | None = None
-
-    def run(self) -> None:
-        try:
-            self.encoding = tiktoken.get_encoding(self.encoding_name)
-        except Exception as error:  # whatever it was, the thread that waits reports it
-            self.error = error
-
-
-_downloads: dict[str, _Download] = {}
+_downloads: dict[str, Future[tiktoken.Encoding]] = {}
 _lock = threading.Lock()
 
 
@@ -34,18 +19,25 @@ def download_encoding(name: str, wait_seconds: float = WAIT_SECONDS) -> tiktoken
     arrived after `wait_seconds`: the download then goes on, and a later call waits for the same one.
     """
     with _lock:
-        download = _downloads.get(name)
-        if download is None or download.error is not None:
-            download = _downloads[name] = _Download(name)
-            download.start()
-    download.join(wait_seconds)
-    if download.encoding is not None:
-        return download.encoding
-    if download.error is not None:
+        found = _downloads.get(name)
+        if found is None or (found.done() and found.exception() is not None):
+            found = _downloads[name] = Future()
+            # a thread that can be left behind, which an executor's cannot
+            threading.Thread(target=_fetch, args=(name, found), daemon=True).start()
+    if not wait([found], wait_seconds).done:
+        raise ConnectionError(
+            f"The tokenizer {name!r} has not arrived after {wait_seconds:g} seconds. "
+            "The download goes on: try again in a minute."
+        )
+    if (error := found.exception()) is not None:
         raise ConnectionError(
             f"The tokenizer {name!r} must be downloaded, and its server could not be reached."
-        ) from download.error
-    raise ConnectionError(
-        f"The tokenizer {name!r} has not arrived after {wait_seconds:g} seconds. "
-        "The download goes on: try again in a minute."
-    )
+        ) from error
+    return found.result()
+
+
+def _fetch(name: str, found: Future[tiktoken.Encoding]) -> None:
+    try:
+        found.set_result(tiktoken.get_encoding(name))
+    except Exception as error:  # whatever it was, who waits reports it
+        found.set_exception(error)

@@ -329,5 +329,5 @@ def test_candidates_are_those_it_was_drawn_from(lm):
     assert table["probability"].sum() == pytest.approx(1)
     assert len(step.candidates(8, Sampling())) == 8 and len(step.candidates(3)) == 3
     for k in (1.5, 0, True, None, "2"):
-        with pytest.raises(ValueError, match=f"k is {k!r}; ask for a whole number"):
+        with pytest.raises(ValueError, match=f"k is {k!r}; it must be a whole number"):
             step.candidates(k)

@@ -26,8 +26,7 @@ from gptviz.analysis.shares import Waterfall, label_of
 from gptviz.analysis.tokens import place_of
 from gptviz.both import Both
 from gptviz.digits import percent, significant
-from gptviz.engine.given import whole
-from gptviz.engine.index import index_of
+from gptviz.engine.index import index_of, whole
 from gptviz.engine.names import show_id
 from gptviz.engine.sampling import Sampling
 from gptviz.engine.trace import Trace
