@@ -4,7 +4,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import tiktoken
 import torch
@@ -109,11 +108,12 @@ def plan(
         raise ValueError(f"device is {device!r}; this machine has {', '.join(devices())}")
     if name in ("mini", "mini-untrained"):
         checkpoint = recognise(ASSETS / "mini")
-        make = checkpoint.model if name == "mini" else partial(_mini_untrained, checkpoint.config)
+        make = checkpoint.model if name == "mini" else partial(_untrained, checkpoint.config, True)
         return Plan(name, checkpoint.config, get_encoding("mini"), make, DTYPES[dtype], device)
     if name == "gpt2-untrained":
         config = GPTConfig.from_dict(GPT_CONFIG_124M)
-        return Plan("gpt2-untrained", config, get_encoding("gpt2"), _gpt2_untrained, DTYPES[dtype], device)
+        make = partial(_untrained, config, False)
+        return Plan(name, config, get_encoding("gpt2"), make, DTYPES[dtype], device)
     path = _path_of(str(name), report)
     if called is None:
         called = str(name) if is_hub_name(str(name)) else path.stem if path.is_file() else path.resolve().name
@@ -213,24 +213,13 @@ def read_tokenizer(tokenizer: str | Path) -> Vocabulary:
     )
 
 
-def _mini_untrained(config: GPTConfig, dtype: torch.dtype) -> GPTModel:
-    model = _seeded(config)
-    init_weights(model, config.n_layers, SEED)  # as `gptviz.training` began
-    return _ready(model, dtype)
-
-
-def _gpt2_untrained(dtype: torch.dtype) -> GPTModel:
-    return _ready(_seeded(GPT_CONFIG_124M), dtype)
-
-
-def _seeded(config: GPTConfig | dict[str, Any]) -> GPTModel:
-    """The book's weights, without touching the caller's seed."""
+def _untrained(config: GPTConfig, trains: bool, dtype: torch.dtype) -> GPTModel:
+    """The book's weights, or those with which `gptviz.training` begins; the caller's seed is left alone."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(SEED)
-        return GPTModel(config)
-
-
-def _ready(model: GPTModel, dtype: torch.dtype) -> GPTModel:
+        model = GPTModel(config)
+    if trains:
+        init_weights(model, config.n_layers, SEED)
     model = model.eval().to(dtype)
     for block in model.trf_blocks:  # the same in each
         block.att.mask = model.trf_blocks[0].att.mask

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+SIZES = ("vocab_size", "context_length", "emb_dim", "n_heads", "n_layers")
 WIDEST = 2**20  # of a model's emb_dim; the widest known has some 10,000
 
 
@@ -41,7 +42,7 @@ class GPTConfig:
     linear_bias: bool = True
 
     def __post_init__(self) -> None:
-        for name in ("vocab_size", "context_length", "emb_dim", "n_heads", "n_layers"):
+        for name in SIZES:
             value = getattr(self, name)
             if not isinstance(value, int) or isinstance(value, bool) or value < 1:
                 raise ValueError(f"{name} is {value!r}; it must be a whole number of at least 1")
@@ -71,11 +72,7 @@ class GPTConfig:
             raise ValueError(
                 f"unknown keys in the config: {', '.join(unknown)}; the known ones are {', '.join(known)}"
             )
-        missing = [
-            f.name
-            for f in dataclasses.fields(cls)
-            if f.default is dataclasses.MISSING and f.name not in values
-        ]
+        missing = [name for name in SIZES if name not in values]
         if missing:
             raise ValueError(f"the config lacks {', '.join(missing)}")
         return cls(**values)

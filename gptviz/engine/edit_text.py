@@ -1,7 +1,7 @@
 """The text form of an edit, and the numbers in it: read, written, and refused in a sentence."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from gptviz.engine.index import whole_number
 
@@ -30,20 +30,6 @@ def parts_of(text: str) -> Parts:
         _split("head", found["heads"]),
         _split("position", found["positions"]),
     )
-
-
-def written(
-    site: str,
-    block: int | str | None,
-    value: str,
-    heads: Sequence[int] | None,
-    positions: Sequence[int] | None,
-) -> str:
-    """The reverse of `parts_of`."""
-    at = "" if block is None else f".{block}"
-    some = "" if heads is None else "." + "+".join(map(str, heads))
-    here = "" if positions is None else "@" + "+".join(map(str, positions))
-    return f"{site}{at}{some}{here}={value}"
 
 
 def indices(what: str, given: Iterable[int]) -> tuple[int, ...]:

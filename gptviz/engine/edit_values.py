@@ -22,7 +22,11 @@ NAMED = (
     '(times), "+2*tok5-out9" (added rows of tokens; ids, mean: other texts)'
 )
 FOR_WEIGHTS = ("uniform", "first", "previous", "hide")  # each says where a head looks
-NOT_FOR_WEIGHTS = ("sample", "shuffle", "add")
+NOT_FOR_WEIGHTS = {  # and what they would do to them
+    "sample": "give rows of no text",
+    "shuffle": "let rows look ahead",
+    "add": "add to weights that sum to 1",
+}
 TABLES = {"tok": "tok_emb", "out": "out_head"}  # a term's name: the table of the model whose row is added
 
 _NUMBER = "(?:0|[1-9][0-9]{0,8})"

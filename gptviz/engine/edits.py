@@ -19,7 +19,7 @@ import torch
 
 from gptviz.as_html import table
 from gptviz.engine.config import GPTConfig
-from gptviz.engine.edit_text import EVERY, GRAMMAR, check_range, indices, parts_of, written
+from gptviz.engine.edit_text import EVERY, GRAMMAR, check_range, indices, parts_of
 from gptviz.engine.edit_values import (
     FOR_WEIGHTS,
     NAMED,
@@ -125,7 +125,10 @@ class Edit:
     def __str__(self) -> str:
         """The text form; a value of Python's, which has none, is named by its kind."""
         value = self.value if isinstance(self.value, str) else f"<{_pythons(self.value)}>"
-        return written(self.site, self.block, value, self.heads, self.positions)
+        at = "" if self.block is None else f".{self.block}"
+        some = "" if self.heads is None else "." + "+".join(map(str, self.heads))
+        here = "" if self.positions is None else "@" + "+".join(map(str, self.positions))
+        return f"{self.site}{at}{some}{here}={value}"
 
     @classmethod
     def parse(cls, text: str) -> "Edit":
@@ -158,9 +161,7 @@ class Edit:
                 "or in Python a trace, a tensor or a function"
             )
         if value is not None and value.name in NOT_FOR_WEIGHTS and site.form == "weights":
-            why = {"shuffle": "let rows look ahead", "sample": "give rows of no text"}.get(
-                value.name, "add to weights that sum to 1"
-            )
+            why = NOT_FOR_WEIGHTS[value.name]
             raise ValueError(f"{self.value!r} would {why} in {self.site!r}: choose another value or site")
         if value is not None and value.name in FOR_WEIGHTS and site.form != "weights":
             looks = ", ".join(name for name, site in SITES.items() if site.form == "weights")
