@@ -7,7 +7,6 @@ import gptviz
 from gptviz import loading
 from gptviz.catalog import catalog, gigabytes
 from gptviz.checkpoints import HeadsMissing, TokenizerMissing
-from gptviz.engine.generate import generate
 from gptviz.training.loop import TrainingRun
 from gptviz.training.recipe import Recipe
 from tests.checkpoints import makers
@@ -22,11 +21,8 @@ def test_bfloat16_is_the_same_model_with_fewer_digits(mini):
     assert all(p.dtype == torch.bfloat16 for p in weights)
     for ours, theirs in zip(weights, mini.model.parameters(), strict=True):
         assert torch.equal(ours, theirs.bfloat16())
-    a, b = half.trace(TEXT), mini.trace(TEXT)
+    a = half.trace(TEXT)
     assert a["attn", 0].dtype == torch.float32  # what a Trace gives is float32, whatever made it
-    torch.testing.assert_close(a["attn", 0], b["attn", 0], atol=0.05, rtol=0)
-    assert not torch.equal(a["attn", 0], b["attn", 0])
-    torch.testing.assert_close(a.logits(-1), b.logits(-1), atol=0.6, rtol=0)
     torch.testing.assert_close(a["resid_mid", 0], a["resid_pre", 0] + a["attn_out", 0], atol=0.02, rtol=0.01)
 
 
@@ -42,12 +38,6 @@ def test_the_untrained_model_in_bfloat16_is_the_books_rounded():
     half = gptviz.load("gpt2-untrained", dtype="bfloat16")
     whole = gptviz.load("gpt2-untrained")
     assert torch.equal(half.model.tok_emb.weight, whole.model.tok_emb.weight.bfloat16())
-
-
-def test_generation_in_bfloat16(mini):
-    half = gptviz.load("mini", dtype="bfloat16")
-    steps = list(generate(half, TEXT, max_new_tokens=3, temperature=0.0))
-    assert len(steps) == 3 and all(0 < step.probability <= 1 for step in steps)
 
 
 def test_a_plan_reads_no_weights(tmp_path):
@@ -111,11 +101,8 @@ def test_the_catalogue_says_what_is_known():
 
 
 def test_bfloat16_is_as_far_off_as_is_said(mini):
-    half, ids = (
-        gptviz.load("mini", dtype="bfloat16"),
-        mini.encode("Seven green parrots sang behind the old mill. " * 4),
-    )
-    one, two = mini.trace(ids), half.trace(ids)
+    half = gptviz.load("mini", dtype="bfloat16")
+    one, two = (lm.trace("Seven green parrots sang behind the old mill. " * 4) for lm in (mini, half))
     off = torch.stack([(one["attn", b] - two["attn", b]).abs() for b in range(mini.config.n_layers)])
     assert 0.001 < off.max() < 0.17 and off.mean() < 1e-3
     assert (one.logits(-1).softmax(0) - two.logits(-1).softmax(0)).abs().max() < 0.1

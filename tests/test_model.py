@@ -4,27 +4,12 @@ import pytest
 import torch
 from transformers import GPT2Config, GPT2LMHeadModel
 
-from gptviz.engine.config import GPTConfig
 from gptviz.lessons.sentences import SENTENCES
-from gptviz.model import (
-    GELU,
-    GPT_CONFIG_124M,
-    FeedForward,
-    GPTModel,
-    LayerNorm,
-    MultiHeadAttention,
-    TransformerBlock,
-)
+from gptviz.model import GELU, GPT_CONFIG_124M, GPTModel, LayerNorm, MultiHeadAttention
 
 _, INPUTS = (torch.tensor(sentence.vectors) for sentence in SENTENCES.values())  # the book's chapter 3
 SMALL = {"vocab_size": 97, "context_length": 24, "emb_dim": 32, "n_heads": 4, "n_layers": 3}
 SMALL |= {"drop_rate": 0.0, "qkv_bias": True}
-
-
-@pytest.fixture(scope="module")
-def book_model():
-    torch.manual_seed(123)
-    return GPTModel(GPT_CONFIG_124M).eval()
 
 
 def test_attention_gives_the_numbers_of_chapter_3():
@@ -38,22 +23,11 @@ def test_attention_gives_the_numbers_of_chapter_3():
     assert torch.allclose(attention(batch), torch.stack((printed, printed)), atol=5e-5)
 
 
-def test_feed_forward_and_block_keep_the_shape_of_chapter_4():
-    torch.manual_seed(123)
-    x = torch.rand(2, 4, 768)
-    assert TransformerBlock(GPT_CONFIG_124M)(x).shape == (2, 4, 768)
-    assert FeedForward(GPT_CONFIG_124M)(torch.rand(2, 3, 768)).shape == (2, 3, 768)
-
-
-def test_parameters_are_those_of_the_seeds(book_model):
-    assert sum(p.numel() for p in book_model.parameters()) == 163_009_536
-
-
 @pytest.mark.parametrize(
     ("changes", "expected"),
-    [({"tie_embeddings": True}, 124_412_160), ({"tie_embeddings": False, "qkv_bias": True}, 163_037_184)],
+    [({}, 163_009_536), ({"tie_embeddings": True}, 124_412_160), ({"qkv_bias": True}, 163_037_184)],
 )
-def test_parameters_of_the_variants(changes, expected):
+def test_parameters_are_those_of_the_seeds(changes, expected):
     with torch.device("meta"):
         model = GPTModel(GPT_CONFIG_124M | changes)
     assert sum(p.numel() for p in model.parameters()) == expected
@@ -88,30 +62,14 @@ def test_logits_of_the_book():
     assert torch.allclose(torch.cat((out[..., :3], out[..., -3:]), dim=-1), printed, atol=1e-4)
 
 
-def test_greedy_continuation_of_the_book(book_model):
-    idx = torch.tensor([[15496, 11, 314, 716]])  # "Hello, I am"
-    for _ in range(6):
-        with torch.no_grad():
-            logits = book_model(idx)[:, -1, :]
-        idx = torch.cat((idx, logits.argmax(dim=-1, keepdim=True)), dim=1)
-    assert idx[0].tolist() == [15496, 11, 314, 716, 27018, 24086, 47843, 30961, 42348, 7267]
-
-
-def test_fused_kernels_equal_the_formulas_of_the_book():
+@pytest.mark.parametrize("bias", [True, False])
+def test_fused_kernels_equal_the_formulas_of_the_book(bias):
     torch.manual_seed(0)
-    x = torch.randn(3, 5, 48) * 3 + 1
-    norm = LayerNorm(48)
-    torch.nn.init.normal_(norm.scale)
-    torch.nn.init.normal_(norm.shift)
-    assert torch.allclose(norm(x), norm.formula(x), atol=1e-5)
+    x, norm = torch.randn(3, 5, 48) * 3 + 1, LayerNorm(48, bias=bias)
+    for parameter in norm.parameters():
+        torch.nn.init.normal_(parameter)
+    assert torch.allclose(norm(x), norm.formula(x), atol=1e-5) and (norm.shift is None) != bias
     assert torch.allclose(GELU()(x), GELU().formula(x), atol=1e-6)
-
-
-def test_a_norm_without_shift_only_scales():
-    norm = LayerNorm(8, bias=False)
-    x = torch.randn(2, 8)
-    assert torch.allclose(norm(x), norm.formula(x), atol=1e-6)
-    assert [name for name, _ in norm.named_parameters()] == ["scale"]
 
 
 def test_the_mask_is_in_no_checkpoint_and_a_checkpoint_that_has_it_loads():
@@ -123,17 +81,6 @@ def test_the_mask_is_in_no_checkpoint_and_a_checkpoint_that_has_it_loads():
         with_masks[f"trf_blocks.{b}.att.mask"] = torch.triu(torch.ones(24, 24), diagonal=1)
     GPTModel(SMALL).load_state_dict(with_masks)  # strict
     assert "trf_blocks.0.att.mask" in with_masks  # the caller's dict is left alone
-
-
-def test_dict_and_config_build_the_same_model():
-    torch.manual_seed(7)
-    from_dict = GPTModel(SMALL)
-    torch.manual_seed(7)
-    from_config = GPTModel(GPTConfig.from_dict(SMALL))
-    for (name, a), (_, b) in zip(
-        from_dict.state_dict().items(), from_config.state_dict().items(), strict=True
-    ):
-        assert torch.equal(a, b), name
 
 
 def test_dropout_and_training_mode():
@@ -163,8 +110,6 @@ def test_wrong_input_is_a_sentence(ids, sentence):
 def test_heads_must_divide_the_width():
     with pytest.raises(ValueError, match="n_heads"):
         GPTModel(SMALL | {"n_heads": 5})
-    with pytest.raises(ValueError, match=r"one of \[1, 2, 4, 8, 16, 32\]"):
-        GPTConfig.from_dict(SMALL | {"n_heads": 5})
     with pytest.raises(ValueError, match="activation"):
         GPTModel(SMALL | {"activation": "relu"})
 

@@ -8,17 +8,12 @@ import tiktoken
 import torch
 from tokenizers import Tokenizer, models, pre_tokenizers
 from torch import nn
-from transformers import (
-    GPT2Config,
-    GPT2LMHeadModel,
-    GPTNeoConfig,
-    GPTNeoForCausalLM,
-    PreTrainedTokenizerFast,
-)
+from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
 
 import gptviz
 from gptviz import CheckpointError
 from gptviz.tokenizer import GPT2_PATTERN
+from tests.checkpoints import makers
 from tests.conftest import random_lm
 
 CONFIG = {
@@ -148,18 +143,9 @@ def test_what_stands_in_no_shape_is_read_from_the_modules():
     is_the_same(lm, model)
 
 
-NEO = {"max_position_embeddings": 32, "hidden_size": 24, "num_layers": 2, "num_heads": 3, "window_size": 16}
-
-
-@pytest.mark.parametrize(
-    "model",
-    [
-        GPT2LMHeadModel(GPT2Config(vocab_size=300, n_positions=32, n_embd=24, n_layer=2, n_head=3)),
-        GPTNeoForCausalLM(GPTNeoConfig(vocab_size=300, attention_types=[[["global", "local"], 1]], **NEO)),
-    ],
-    ids=lambda model: type(model).__name__,
-)
-def test_of_transformers(model):
+@pytest.mark.parametrize("make", [makers.hf_model, makers.neo_model])
+def test_of_transformers(make):
+    model = make(vocab_size=300)
     byte_level = Tokenizer(models.BPE({c: i for i, c in enumerate(pre_tokenizers.ByteLevel.alphabet())}, []))
     byte_level.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     for tokenizer in (byte_level, PreTrainedTokenizerFast(tokenizer_object=byte_level)):
@@ -192,14 +178,14 @@ class Broken(GPTModel):
 def test_what_cannot_be_wrapped_is_a_sentence():
     odd = GPTModel(CONFIG)
     odd.pos_emb = nn.Embedding(32, 25)
-    gpt2 = GPT2LMHeadModel(GPT2Config(vocab_size=300, n_positions=32, n_embd=24, n_layer=1, n_head=3))
+    gpt2 = makers.hf_model()
     scaled = GPT2Config(vocab_size=300, n_embd=24, n_layer=1, n_head=3, scale_attn_by_inverse_layer_idx=True)
     for model, options, says in (
         ("mini", {}, "'mini' is no model: give a torch.nn.Module, or gptviz.load"),
         (nn.Linear(2, 2), {}, r"Linear has tensors of no model known here, such as bias, weight; known are"),
         (gpt2.transformer, {}, "GPT2Model has tensors of no model known here"),
         (GPT2LMHeadModel(scaled), {}, "scale_attn_by_inverse_layer_idx"),
-        (gpt2, {"n_heads": 4}, "has 3 heads; n_heads=4 was given: leave it out"),
+        (gpt2, {"n_heads": 2}, "has 4 heads; n_heads=2 was given: leave it out"),
         (GPTModel(CONFIG), {"n_heads": 4}, "has 3 heads; n_heads=4 was given"),
         (odd, {}, r"pos_emb.weight has the shape \(32, 25\)"),
         (Doubled(CONFIG), {}, r"Doubled gives other logits than its weights do in GPTModel \(by up to "),

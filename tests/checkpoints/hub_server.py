@@ -1,7 +1,6 @@
 """A small hub on 127.0.0.1: metadata, redirects to another host, ranges, ETags; and what goes wrong."""
 
 import hashlib
-import json
 import re
 import threading
 import time
@@ -114,7 +113,3 @@ class Hub:
             if self.slow_seconds and name.endswith(LARGE):
                 time.sleep(self.slow_seconds)
             handler.wfile.write(data[piece : piece + 8192])
-
-
-def index_of(hub):
-    return json.loads(hub.files["model.safetensors.index.json"])

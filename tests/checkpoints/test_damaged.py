@@ -38,19 +38,17 @@ def configured(folder, **changes):
 
 def test_missing_surplus_and_misshapen_tensors_are_named(hf):
     weight = "transformer.h.1.mlp.c_fc.weight"
-    change(hf, **{weight: None})
-    with pytest.raises(
-        CheckpointError, match=r"lacks h\.1\.mlp\.c_fc\.weight \(1 tensors missing, 0 too many, 28"
+    for changes, says in (
+        ({weight: None}, r"lacks h\.1\.mlp\.c_fc\.weight \(1 tensors missing, 0 too many, 28"),
+        ({weight: torch.ones(64, 16)}, r"c_fc\.weight has the shape \(64, 16\);.*\(16, 64\)"),
+        (
+            {weight: torch.ones(16, 64), "extra": torch.ones(1)},
+            r"has extra, which such a model does not have",
+        ),
     ):
-        model_at(hf)
-    change(hf, **{weight: torch.ones(64, 16)})
-    with pytest.raises(
-        CheckpointError, match=r"h\.1\.mlp\.c_fc\.weight has the shape \(64, 16\);.*\(16, 64\)"
-    ):
-        model_at(hf)
-    change(hf, **{weight: torch.ones(16, 64), "extra": torch.ones(1)})
-    with pytest.raises(CheckpointError, match=r"has extra, which such a model does not have"):
-        model_at(hf)
+        change(hf, **changes)
+        with pytest.raises(CheckpointError, match=says):
+            model_at(hf)
 
 
 def test_numbers_that_are_no_weights_are_refused(hf):

@@ -44,19 +44,10 @@ def mutate(data, chance):
         [chance.randrange(edge), len(data) - 1 - chance.randrange(edge), chance.randrange(len(data))]
     )
     length = chance.choice([1, 1, 2, 8, 64])
-    kind = chance.randrange(6)
-    if kind == 0:
-        return data[:place]
-    if kind == 1:
-        return data[:place] + data[place + length :]
-    if kind == 2:
-        return data[:place] + data[place : place + length] * 2 + data[place + length :]
-    if kind == 3:
-        return data[:place] + bytes(length) + data[place + length :]
-    if kind == 4:
-        return data[:place] + chance.randbytes(length) + data[place + length :]
-    flipped = data[place] ^ (1 << chance.randrange(8))
-    return data[:place] + bytes([flipped]) + data[place + 1 :]
+    before, there, after = data[:place], data[place : place + length], data[place + length :]
+    flipped = bytes([there[0] ^ (1 << chance.randrange(8))]) + there[1:]
+    cut, *put = b"", b"", there * 2, bytes(length), chance.randbytes(length), flipped
+    return chance.choice([before + cut, *(before + one + after for one in put)])
 
 
 def exponents(data, chance):

@@ -72,14 +72,6 @@ def test_every_step_can_be_drawn_again(lm, options):
         assert (step.token, step.text_so_far) == (lm.decode([step.id]), lm.decode(ids))
 
 
-@pytest.mark.parametrize(("bundled", "count"), [(True, 24), (False, 200)])
-def test_greedy_with_the_cache_is_the_books_loop(mini, bundled, count):
-    lm = mini if bundled else random_lm(context_length=256, vocab_size=500)
-    ids = [300, 17, 250, 41]
-    book = generate_text_simple(lm.model, torch.tensor([ids]), count, 256)[0, len(ids) :].tolist()
-    assert [step.id for step in lm.generate(ids, count, temperature=0)] == book
-
-
 def test_greedy_is_transformers_greedy(lm):
     config = lm.config.to_dict()
     theirs = to_hugging_face(lm.model, config)
@@ -215,14 +207,6 @@ def test_past_the_context_the_model_sees_the_last_tokens(lm):
         assert step.id == plain_logits(lm, ids).argmax().item()
         assert step.cropped == max(0, len(ids) - 64)
         ids.append(step.id)
-
-
-def test_a_seed_repeats_and_nothing_else_is_touched(lm):
-    torch.manual_seed(0)
-    before = torch.get_rng_state()
-    first, again, other = ([step.id for step in generate(lm, TEXT, 10, seed=s)] for s in (1, 1, 2))
-    assert first == again != other
-    assert torch.equal(torch.get_rng_state(), before)
 
 
 def test_nobody_looks_nothing_runs(lm):

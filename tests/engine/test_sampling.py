@@ -97,12 +97,6 @@ def test_a_kept_token_keeps_its_tiny_probability():
     assert d.probabilities[1].item() == pytest.approx(math.exp(-400))
 
 
-def test_a_logit_of_minus_infinity_is_a_token_that_cannot_come():
-    d = distribution(torch.tensor([0.0, -torch.inf, 1.0]), Sampling(temperature=0.5))
-    assert d.probabilities[1] == 0
-    assert abs(d.probabilities.sum().item() - 1) < 1e-12
-
-
 @pytest.mark.parametrize(
     ("options", "words"),
     [
@@ -128,15 +122,12 @@ def test_an_option_out_of_range_is_refused_in_a_sentence(options, words):
         Sampling(**options)
 
 
-@pytest.mark.parametrize("logits", [torch.tensor([0.0, torch.nan]), torch.tensor([0.0, torch.inf])])
+@pytest.mark.parametrize(
+    "logits", [torch.tensor([0.0, n]) for n in (torch.nan, torch.inf)] + [torch.ones(2, 3)]
+)
 def test_logits_that_make_no_distribution_are_refused(logits):
-    with pytest.raises(ValueError, match="no distribution"):
+    with pytest.raises(ValueError, match=r"no distribution|one row of logits \(V,\), got .* \(2, 3\)"):
         distribution(logits)
-
-
-def test_only_one_row_is_taken():
-    with pytest.raises(ValueError, match=r"\(2, 3\)"):
-        distribution(torch.zeros(2, 3))
 
 
 @SETTINGS

@@ -48,39 +48,14 @@ def public():
 def asked(function, lm, trace, **instead):
     """Call it with something for each parameter that has no default; what it yields is taken from it."""
     values = {
-        "trace": trace,
-        "t": trace,
-        "own": trace,
-        "source": trace,
-        "model": lm.model,
-        "lm": lm,
-        "token": 7,
-        "block": 1,
-        "head": 1,
-        "position": 3,
-        "at": 3,
-        "address": "block.1.head.1",
-        "query": 3,
-        "key": 1,
-        "positions": torch.tensor([1, 3]),
-        "start": 0,
-        "stop": 2,
-        "ids": [5],
-        "name": "final",
-        "baseline": "mean",
-        "patches": patches_of(lm.config, len(IDS), ["z", "resid_pre"]),
-        "reading": READING,
-        "writes": torch.ones(2, lm.config.emb_dim),
-        "chosen": [0, 1],
-        "activations": [1.0, 2.0],
-        "k": 3,
-        "unit": 2,
-        "quantity": "variance",
-        "sampling": AS_IT_IS,
-        "text": IDS,
-        "ends": Ends(7, 8, 2.0, 1.0),
-        "sites": ["z"],
-    }
+        "trace": trace, "t": trace, "own": trace, "source": trace, "model": lm.model, "lm": lm,
+        "token": 7, "block": 1, "head": 1, "position": 3, "at": 3, "address": "block.1.head.1", "query": 3,
+        "key": 1, "positions": torch.tensor([1, 3]), "start": 0, "stop": 2, "ids": [5],
+        "name": "final", "baseline": "mean", "patches": patches_of(lm.config, len(IDS), ["z", "resid_pre"]),
+        "reading": READING, "writes": torch.ones(2, lm.config.emb_dim), "chosen": [0, 1],
+        "activations": [1.0, 2.0], "k": 3, "unit": 2, "quantity": "variance", "sampling": AS_IT_IS,
+        "text": IDS, "ends": Ends(7, 8, 2.0, 1.0), "sites": ["z"],
+    }  # fmt: skip
     needed = [
         n for n, p in inspect.signature(function).parameters.items() if p.default is p.empty or n == "own"
     ]
@@ -260,18 +235,10 @@ def test_what_is_no_number_is_said_and_never_ranked(where, number):
 
 def test_a_config_that_is_not_the_models_is_refused(lm):
     wrong = {
-        "n_heads": 8,
-        "n_layers": 3,
-        "context_length": 65,
-        "vocab_size": 8191,
-        "emb_dim": 64,
-        "qkv_bias": False,
-        "linear_bias": False,
-        "norm_bias": False,
-        "norm_eps": 1e-6,
-        "activation": "gelu",
-        "tie_embeddings": True,
-    }
+        "n_heads": 8, "n_layers": 3, "context_length": 65, "vocab_size": 8191, "emb_dim": 64,
+        "qkv_bias": False, "linear_bias": False, "norm_bias": False, "tie_embeddings": True,
+        "activation": "gelu", "norm_eps": 1e-6,
+    }  # fmt: skip
     for name, value in wrong.items():
         config = dataclasses.replace(lm.config, **{name: value})
         with pytest.raises(ValueError, match=f"the config has {name} "):
