@@ -57,6 +57,15 @@ def test_the_text_form_gives_the_edit_back(edit):
     assert Edit.parse(text.replace("+", " ")) == edit  # what an address makes of a +
 
 
+def test_what_is_scaled_and_added_is_so_by_hand(lm):
+    plain, head = lm.trace("Hello there"), lm.model.out_head.weight
+    found = lm.trace("Hello there", edits=["z.0=x-0.5", "mlp_out.1@1=+2*tok5-0.5*out9"])
+    assert torch.equal(found["z", 0], -0.5 * plain["z", 0])
+    push = found["mlp_out", 1] - lm.trace("Hello there", edits=["z.0=x-0.5"])["mlp_out", 1]
+    assert torch.allclose(push[1], 2 * lm.model.tok_emb.weight[5] - 0.5 * head[9], atol=1e-5)
+    assert not push[0].any()
+
+
 @given(edits(), edits())
 def test_different_edits_have_different_texts(one, other):
     assert (one == other) == (str(one) == str(other))
