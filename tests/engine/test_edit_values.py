@@ -268,8 +268,10 @@ def test_a_trace_or_a_tensor_of_it_is_the_same_as_its_ids(lm):
         heads = None if site == "resid_mid" else [2]
         truth = lm.trace(IDS, edits=[Edit(site, block, written(OTHER), heads)])
         for value in (other, other[site, block]):
-            found = lm.trace(IDS, edits=[Edit(site, block, value, heads)])
-            assert torch.equal(found.logits(-1), truth.logits(-1))
+            edits = [Edit(site, block, value, heads)]
+            assert torch.equal(lm.trace(IDS, edits=edits).logits(-1), truth.logits(-1))
+            grown = lm.trace(IDS, edits=edits, after=lm.trace(IDS[:5], edits=edits))
+            assert torch.allclose(grown.logits(-1), truth.logits(-1), atol=1e-4)
     row = torch.arange(lm.config.emb_dim).float()
     assert torch.equal(lm.trace(IDS, edits=[Edit("mlp_out", 0, row)])["mlp_out", 0], row.expand(len(IDS), -1))
     assert Edit("mlp_out", 0, row) == Edit("mlp_out", 0, row) != Edit("mlp_out", 0, row.clone())
@@ -441,6 +443,7 @@ def test_what_is_kept_of_a_model_goes_with_it():
         (Edit("z", 0, lambda z: z / 0), "numbers that are not finite"),
         (Edit("attn", 0, torch.full((4, 8, 8), 1 / 8)), "position 0 look ahead at position 1"),
         (Edit("z", 0, 7), "edit's value is 7; it must be one of"),
+        (Edit("attn", 0, torch.ones(4, 1, 1)), "tensor has 1 token and the text 8"),
         (Edit("attn", "*", "sample"), "would give rows of no text"),
         (3, "3 is no edit"),
         (Edit("z", 0, Plus(torch.zeros(5, 8, 8))), "does not fit where the model has"),
