@@ -53,7 +53,7 @@ def test_pieces_without_merges(text, position, sentence):
 
 
 def test_a_piece_too_wide_for_a_screen_shows_the_selected_token_alone():
-    text = "the" * 30
+    text = "the" * (WIDEST // 3 + 1)
     ids = encode(MINI, text)
     position = len(ids) // 2
     data = data_for(text, position)
