@@ -6,6 +6,7 @@ import pytest
 import streamlit as st
 import torch
 
+from gptviz import Edit, Run
 from gptviz.ui.shell import address, strip
 from gptviz.ui.shell.state import DEFAULT_TEXT
 from tests.specs import given, prose
@@ -29,16 +30,18 @@ def test_the_strip_has_both_models_numbers(run_page, mini, edit, after):
     assert [chip["state"] for chip in bar["chips"]] == ["made"] and not bar["notes"]
 
 
-def test_a_change_that_did_nothing_is_reported_or_offered(run_page, monkeypatch):
-    # the first row of a pattern is its only key's, however it is spread
-    edits = "attn.0.0@0=uniform,z.4.3=zero,z.5.0=zero"
+def test_a_change_that_did_nothing_is_reported_or_offered(run_page, mini, monkeypatch):
+    # the first row of a pattern is its only key's, however it is spread; the last needs no pass to be known
+    edits = "attn.0.0@0=uniform,z.4.3=zero,z.5.0=zero,z.5.1@0=zero"
     monkeypatch.setattr(strip, "PASSES_OF", 0)
     at = run_page("overview", edits=edits)
     bar = given(at, "changes")
-    assert bar["ask"] and not any(chip["note"] for chip in bar["chips"])
+    assert "takes 3 more passes" in bar["ask"][0]
+    assert [bool(chip["note"]) for chip in bar["chips"]] == [False, False, False, True]
+    assert strip._passes(Run("mini", (1, 2), (Edit("z", 0),)), 1, mini) == 0  # it is the unchanged model
     at.session_state[strip._TRY] = True
     bar = given(at.run(), "changes")
-    assert [bool(chip["note"]) for chip in bar["chips"]] == [True, False, False] and bar["ask"] is None
+    assert [bool(chip["note"]) for chip in bar["chips"]] == [True, False, False, True] and bar["ask"] is None
     monkeypatch.undo()
     assert given(run_page("overview", edits=edits), "changes")["notes"] == bar["notes"]
     twice = given(run_page("overview", edits="z.4.3=zero,z.4.3=zero"), "changes")
