@@ -11,7 +11,7 @@ from gptviz import Edit
 from gptviz.analysis.head_roles import roles
 from gptviz.analysis.tokens import chapter
 from gptviz.digits import fixed, percent
-from gptviz.guides import files, keys, read
+from gptviz.guides import Question, files, keys, read
 from gptviz.guides.keys import KEYS, CannotAsk
 from gptviz.lessons.sentences import SENTENCES
 from gptviz.training.datasets import GPTDatasetV1
@@ -423,6 +423,18 @@ def test_arguments_are_those_of_the_function():
     ):
         with pytest.raises(ValueError, match=said):
             keys.arguments(name, kind, given)
+
+
+def test_an_answer_is_of_the_text_and_the_token_of_its_place(mini):
+    ask, special = Question("word", "What comes next?", "next_word"), "The cat<|endoftext|>"
+    for place, ids in (
+        ({"text": TEXT, "token": "3"}, mini.encode(TEXT)[:4]),
+        ({"text": TEXT, "token": "999"}, mini.encode(TEXT)),
+        ({"text": special, "special": "on"}, mini.encode(special, special_tokens=True)),
+    ):
+        assert keys.answer_at(place, ask, mini).truth == int(mini.trace(ids).logits(-1).argmax())
+    with pytest.raises(CannotAsk, match="no tokens"):
+        keys.answer_at({"text": ""}, ask, mini)
 
 
 @pytest.mark.parametrize("name", files())
