@@ -38,14 +38,11 @@ def test_ranks_are_the_bytes_then_the_merges_in_order(trained):
     ranks = ranks_of(trained)
     assert sorted(ranks.values()) == list(range(VOCAB - 1))
     assert all(ranks[bytes([byte])] == byte for byte in range(256))
+    first = train_ranks(["xyxyxyxyxy xyxy ab"], 258)
+    assert max(first, key=first.get) == b"xy"  # the most frequent pair
     for token, rank in ranks.items():  # each merge joins two tokens that were there before it
         cuts = [(token[:i], token[i:]) for i in range(1, len(token))]
         assert rank < 256 or any(ranks.get(a, rank) < rank and ranks.get(b, rank) < rank for a, b in cuts)
-
-
-def test_first_merge_is_the_most_frequent_pair():
-    ranks = train_ranks(["xyxyxyxyxy xyxy ab"], 258)
-    assert max(ranks, key=ranks.get) == b"xy"
 
 
 def test_tiktoken_cuts_the_training_text_as_the_library_does(trained, encoding):
@@ -54,14 +51,11 @@ def test_tiktoken_cuts_the_training_text_as_the_library_does(trained, encoding):
         assert [encoding.decode_single_token_bytes(i) for i in encoding.encode_ordinary(text)] == theirs
 
 
-def test_vocabulary_and_end_of_text(encoding):
+@given(st.text())
+def test_any_text_round_trips_and_the_last_id_ends_texts(encoding, text):
     assert encoding.n_vocab == VOCAB
     assert encoding.encode("<|endoftext|>", allowed_special="all") == [VOCAB - 1]
     assert len(encoding.encode_ordinary("<|endoftext|>")) > 1
-
-
-@given(st.text())
-def test_any_text_round_trips(encoding, text):
     assert encoding.decode(encoding.encode_ordinary(text)) == text
 
 

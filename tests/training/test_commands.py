@@ -11,6 +11,7 @@ import gptviz
 from gptviz.training.__main__ import main
 from gptviz.training.card import write_card
 from gptviz.training.corpus import split_books
+from gptviz.training.held_out import together
 from tests.training.conftest import HELD_OUT
 
 SIZES = ["--emb-dim", "32", "--n-heads", "2", "--n-layers", "2", "--context-length", "256"]
@@ -63,12 +64,7 @@ def test_held_out_books_are_scored_whole(corpus, made, evaluation):
         assert score["title"] == book.title
         assert score["bytes"] == len(book.text.encode())
         assert score["tokens"] == len(lm.encode(book.text))
-        for name, nats in score["nats_per_token"].items():
-            bits = nats * score["tokens"] / math.log(2) / score["bytes"]
-            assert score["bits_per_byte"][name] == pytest.approx(bits)
-    together = evaluation["held_out"]["together"]
-    total = sum(score["nats_per_token"]["model"] * score["tokens"] for score in scores)
-    assert together["nats_per_token"]["model"] == pytest.approx(total / together["tokens"])
+    assert evaluation["held_out"]["together"] == together(scores)
 
 
 def test_the_card_says_what_was_measured(corpus, made, evaluation):
@@ -77,9 +73,9 @@ def test_the_card_says_what_was_measured(corpus, made, evaluation):
     for book in corpus.books:
         line = f"- {book.author}, *{book.title}*, {book.year}" + " — **held out**" * (book.title in HELD_OUT)
         assert f"\n{line}\n" in card
-    together = evaluation["held_out"]["together"]
+    whole = evaluation["held_out"]["together"]
     for name in ("model", "model_sliding", "bigram", "unigram"):
-        assert f"{together['nats_per_token'][name]:.3f} / {together['bits_per_byte'][name]:.3f}" in card
+        assert f"{whole['nats_per_token'][name]:.3f} / {whole['bits_per_byte'][name]:.3f}" in card
     induction = max(evaluation["heads"], key=lambda head: head["induction"])
     assert f"{induction['induction']:.3f} (block {induction['block']}, head {induction['head']})" in card
     words = ("a kitchen table", "80 steps of 4 windows", "--hidden-lr 0.03", "--steps 80", "MIT licence")

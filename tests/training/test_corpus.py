@@ -29,9 +29,7 @@ def test_a_table_that_does_not_match_is_refused(corpus, tmp_path):
         table.write_text("\n".join(wrong) + "\n", encoding="utf-8")
         with pytest.raises(ValueError, match="must match one to one"):
             read_books(corpus.text, table)
-
-
-def test_two_books_of_one_length_are_refused(tmp_path):
+    # two books of one length cannot be told apart
     with gzip.open(tmp_path / "t.gz", "wt") as file:
         file.write("abc\n<|endoftext|>\nxyz\n")
     (tmp_path / "t.tsv").write_text("author\ttitle\tyear\tcharacters\nA\tB\t1900\t3\nC\tD\t1901\t3\n")
@@ -39,13 +37,10 @@ def test_two_books_of_one_length_are_refused(tmp_path):
         read_books(tmp_path / "t.gz", tmp_path / "t.tsv")
 
 
-def test_split_keeps_whole_books_apart(corpus):
+def test_split_keeps_whole_books_apart_and_names_an_unknown_one(corpus):
     training, held_out = split_books(corpus.books, HELD_OUT)
     assert {book.title for book in held_out} == set(HELD_OUT)
     assert len(training) + len(held_out) == len(corpus.books) and not set(training) & set(held_out)
-
-
-def test_an_unknown_held_out_title_is_named(corpus):
     with pytest.raises(ValueError, match=r"not in the corpus: Emma$"):
         split_books(corpus.books, ["Emma", HELD_OUT[0]])
 
@@ -56,12 +51,8 @@ def test_each_book_ends_with_the_separator_and_decodes_to_itself(corpus, tokeniz
     assert ids.dtype == np.uint16
     assert encoding.decode(ids.tolist()) == "".join(book.text + "<|endoftext|>" for book in corpus.books)
     assert (ids == encoding.n_vocab - 1).sum() == len(corpus.books)
-
-
-def test_a_separator_inside_a_book_stays_text(corpus, tokenizer):
-    encoding = encoding_from_ranks(tokenizer / "tokenizer.tiktoken")
     ids = encode_books(encoding, [Book("A", "B", 1900, "one <|endoftext|> two")])
-    assert (ids == encoding.n_vocab - 1).sum() == 1
+    assert (ids == encoding.n_vocab - 1).sum() == 1  # a separator inside a book stays text
 
 
 def test_the_corpus_is_encoded_once(corpus, tokenizer, tmp_path):

@@ -47,13 +47,7 @@ def same(one, other):
 
 def test_initial_weights_have_gpt2s_spread():
     config = GPTConfig(2000, 128, 128, 4, 8, qkv_bias=True, tie_embeddings=True)
-    model = GPTModel(config)
-    for parameter in model.parameters():
-        torch.nn.init.constant_(parameter, 7.0)
-    with torch.no_grad():  # LayerNorms are left as GPTModel makes them
-        for name, parameter in model.named_parameters():
-            if "norm" in name:
-                parameter.fill_(1.0 if name.endswith("scale") else 0.0)
+    model = GPTModel(config)  # LayerNorms are left as it makes them
     init_weights(model, config.n_layers, seed=1)
     for name, parameter in model.named_parameters():
         if parameter.dim() == 2:
@@ -88,7 +82,7 @@ def test_every_parameter_has_one_optimizer_and_muon_only_the_blocks_matrices(nam
     assert hidden.param_groups[0]["peak_lr"] == 0.03 and adam.param_groups[0]["peak_lr"] == 0.004
 
 
-def test_a_resumed_run_is_the_unbroken_run_to_the_last_bit(tmp_path):
+def test_a_resumed_run_is_the_unbroken_run_to_the_last_bit_and_can_be_made_longer(tmp_path):
     whole = train(tmp_path / "whole", validate_every=3)
     train(tmp_path / "parts", validate_every=3, stop_at=3)
     assert saved(tmp_path / "parts")["step"] == 3
@@ -99,20 +93,11 @@ def test_a_resumed_run_is_the_unbroken_run_to_the_last_bit(tmp_path):
     assert same(a["model"], b["model"]) and same(a["optimizers"], b["optimizers"])
     assert whole.step == resumed.step == 6
     assert [{**p, "seconds": 0} for p in whole.curve] == [{**p, "seconds": 0} for p in resumed.curve]
-
-
-def test_a_finished_run_does_nothing_more(tmp_path):
-    train(tmp_path)
-    before = saved(tmp_path)
-    train(tmp_path)
-    assert same(before, saved(tmp_path))
-
-
-def test_a_run_can_be_made_longer(tmp_path):
-    train(tmp_path)
-    longer = train(tmp_path, Recipe(**RECIPE.to_dict() | {"steps": 8, "decay_share": 0.25}))
-    assert longer.step == 8 and longer.curve[-1]["step"] == 8
-    assert saved(tmp_path)["recipe"]["steps"] == 8
+    train(tmp_path / "parts", validate_every=3)  # it is finished, and does nothing more
+    assert same(b, saved(tmp_path / "parts"))
+    longer = Recipe(**RECIPE.to_dict() | {"steps": 8, "decay_share": 0.25})
+    assert train(tmp_path / "parts", longer).curve[-1]["step"] == 8
+    assert saved(tmp_path / "parts")["step"] == saved(tmp_path / "parts")["recipe"]["steps"] == 8
 
 
 @pytest.mark.parametrize(
