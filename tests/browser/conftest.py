@@ -17,7 +17,7 @@ import urllib.request
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
 
@@ -293,12 +293,27 @@ def settled_fixture() -> Callable[[Any], Any]:
     return settled
 
 
+def press(place: Any) -> Any:
+    """Click, and wait for what that causes; gives the page."""
+    place.click()
+    return settled(place.page)
+
+
+def typed(field: Any, text: str) -> Any:
+    """Type over what stands in a field, and Enter; gives the page, at rest."""
+    field.fill(text)
+    field.press("Enter")
+    return settled(field.page)
+
+
+def address(page: Any) -> dict[str, str]:
+    """What the page's address says, name by name."""
+    return {name: values[-1] for name, values in parse_qs(urlsplit(page.url).query).items()}
+
+
 def type_prompt(page: Any, text: str) -> Any:
     """Replace the prompt and run it."""
-    box = page.get_by_role("textbox", name="Prompt")
-    box.fill(text)
-    box.press("Enter")
-    return settled(page)
+    return typed(page.get_by_role("textbox", name="Prompt"), text)
 
 
 @pytest.fixture(name="type_prompt")

@@ -90,11 +90,7 @@ def candidates(mode: Mode, on: On) -> None:
     def row(i: int, token: str, p: float, **more: Any) -> dict[str, Any]:
         numbers = {"logit": 3.5 - i, "scaled": 3.5 - i, "probability": p, "model_probability": 0.25}
         texts = {"logit_text": f"{3.5 - i:.2f}", "scaled_text": f"{3.5 - i:.2f}", "p_text": f"{p:.2f}"}
-        cut = (
-            {"filter": "top-k", "filter_text": "✕ top-k"}
-            if p == 0
-            else {"filter": "kept", "filter_text": "✓"}
-        )
+        cut = dict(zip(("filter", "filter_text"), ("kept", "✓") if p else ("top-k", "✕ top-k"), strict=True))
         marks = {"first": i == 0, "out": p == 0, "was_first": i == 1, "rest": False, "whole": i < 2}
         which = {"key": str(i), "id": 10 + i, "rank": i + 1, "rank_text": str(i + 1), "token": token}
         return which | numbers | texts | cut | marks | {"ghost": 0.25, "ghost_text": "0.250"} | more
@@ -116,10 +112,8 @@ def cell_clicks(mode: Mode, on: On) -> None:
 
 def chart(mode: Mode, on: On) -> None:
     """Two curves, one of them with a gap."""
-    curves = [
-        {"type": "scatter", "y": y, "hovertext": [*"abc"], "hoverinfo": "y+text"}
-        for y in ([1, 2, 3], [6, None, 4])
-    ]
+    said = {"type": "scatter", "hovertext": [*"abc"], "hoverinfo": "y+text"}
+    curves = [said | {"y": y} for y in ([1, 2, 3], [6, None, 4])]
     made = figure(curves, {"hovermode": "closest"}, mode, 200)
     draw_chart(made, "curves_example", "Two curves", mode, None, Saved("curves", "Two curves"))
 
@@ -127,12 +121,8 @@ def chart(mode: Mode, on: On) -> None:
 def changes(mode: Mode, on: On) -> None:
     """A head that is off, a change that does not fit; and the same, switched off."""
     made = {"text": "z.4.3=zero", "says": "block 4 head 3 off", "state": "made", "note": ""}
-    refused = {
-        "text": "z.9.3=zero",
-        "says": "block 9 head 3 off",
-        "state": "refused",
-        "note": "no such block",
-    }
+    refused = {"text": "z.9.3=zero", "says": "block 9 head 3 off", "state": "refused"}
+    refused |= {"note": "no such block"}
     effect = {"after": "·old", "position": 7, "token": "·mill", "top": "·man", "nothing": False}
     effect |= {"before": 0.906, "before_text": "0.906", "now": 0.184, "now_text": "0.184"}
     effect |= {"top_now": 0.25, "top_text": "0.250", "kl": 2.25, "kl_text": "2.25"}
@@ -194,25 +184,15 @@ def draws(mode: Mode, on: On) -> None:
     at = 0.0
     for i, (shown, p) in enumerate([("·had", 0.4), ("·gypsy", 0.2), ("·was", 0.1)]):
         place = {"shown": shown, "start": at, "stop": at + p}
-        numbers = {
-            "probability": p,
-            "model_probability": p,
-            "p_text": f"{p:.2f}",
-            "ghost": 0.3,
-            "ghost_text": "0.3",
-        }
+        numbers = {"probability": p, "model_probability": p, "p_text": f"{p:.2f}"}
+        numbers |= {"ghost": 0.3, "ghost_text": "0.3"}
         says = {"place": f"{at:.2f} to {at + p:.2f}", "sentence": f"has {p:.2f}. " * (i + 1)}
         rows.append({"id": 10 + i, "rank": i + 1, "drawn": i == 1, "cut": False} | place | numbers | says)
         segments.append({"index": i, "kind": "candidate"} | place)
         at += p
     segments.append({"index": None, "start": at, "stop": 1.0, "shown": "8,189 others", "kind": "rest"})
-    rest = {
-        "shown": "8,189 others",
-        "probability": 0.3,
-        "p_text": "0.30",
-        "place": "0.70 to 1",
-        "ghost_text": "0.4",
-    }
+    rest = {"shown": "8,189 others", "probability": 0.3, "p_text": "0.30", "place": "0.70 to 1"}
+    rest |= {"ghost_text": "0.4"}
     point = {"at": 0.45, "text": "0.450"}
     draw_draws(rows, segments, point, mode, on("branch"), rest=rest, compared=("unchanged", "changed"))
 
@@ -238,20 +218,11 @@ def seat(mode: Mode, on: On) -> None:
 def heads(mode: Mode, on: On) -> None:
     """Two blocks of three heads, and twelve of twelve; each picture a diagonal on paper. One is changed."""
     for key, blocks, count in (("heads_example", 2, 3), ("heads_many", 12, 12)):
-        roles = [
-            [
-                {
-                    "kind": "mixed",
-                    "label": "mixed",
-                    "says": "mixed, over many. " * (1 + i % 3),
-                    "write": 1.0 + i,
-                }
-                | ({"moved": i / count} if block else {})
-                for i in range(count)
-            ]
-            for block in range(blocks)
-        ]
-        roles[0][1] |= {"changed": True, "moved": 0.0}
+        mixed = {"kind": "mixed", "label": "mixed"}
+        row = [mixed | {"says": "mixed, over many. " * (1 + i % 3), "write": 1.0 + i} for i in range(count)]
+        moved = [role | {"moved": i / count} for i, role in enumerate(row)]
+        roles = [row, *[moved] * (blocks - 1)]
+        row[1] |= {"changed": True, "moved": 0.0}
         side, colors, file = 6, palette(mode), io.BytesIO()
         picture = Image.new("RGB", (side * count, side * blocks), colors.paper)
         for x in range(picture.width):

@@ -47,6 +47,8 @@ def hover(page: Any, key: str, x: float, y: float, xaxis: str = "xaxis", yaxis: 
     return page.wait_for_function(SAID, arg=key).json_value()
 
 
-def click(page: Any, key: str, x: float, y: float, xaxis: str = "xaxis", yaxis: str = "yaxis") -> None:
-    hover(page, key, x, y, xaxis, yaxis)
+def click(page: Any, key: str, x: float, y: float, xaxis: str = "xaxis", yaxis: str = "yaxis") -> str:
+    """Point at a place and click there; gives what it said."""
+    said = hover(page, key, x, y, xaxis, yaxis)
     page.mouse.click(*place(page, key, x, y, xaxis, yaxis))
+    return said

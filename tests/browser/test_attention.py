@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 import gptviz
+from tests.browser.conftest import press
 
 TEXT = "The cat sat on the mat. The cat sat on the mat."
 
@@ -40,8 +41,7 @@ def shown_matrix(page: Any, name: str = "head") -> tuple[str | None, str | None]
 def test_from_a_thumbnail_to_a_cell_a_link_a_label_and_the_keyboard(open_page, settled, trace) -> None:
     n = len(trace.tokens)
     page = open_page("attention", text=TEXT)
-    page.locator(by_id("head-1-2")).click()
-    settled(page)
+    press(page.locator(by_id("head-1-2")))
     assert page.locator(by_id("head-1-2")).get_attribute("aria-pressed") == "true"
     assert "block=1" in page.url and "head=2" in page.url
 
@@ -52,21 +52,16 @@ def test_from_a_thumbnail_to_a_cell_a_link_a_label_and_the_keyboard(open_page, s
     assert number(page, "says-head") == pytest.approx(trace["attn", 1][2, 8, 3].item(), abs=1e-6)
     assert page.locator('[data-testid="chip"][data-position="8"]').get_attribute("aria-pressed") == "true"
 
-    # the same four numbers under the steps
-    q, k = trace["q", 1][2, 8], trace["k", 1][2, 3]
+    q, k = trace["q", 1][2, 8], trace["k", 1][2, 3]  # the same four numbers under the steps
     score = (q @ k).item()
-    assert number(page, "value-scores") == pytest.approx(score, rel=1e-4, abs=1e-4)
-    assert number(page, "value-scaled") == pytest.approx(score / len(q) ** 0.5, rel=1e-4, abs=1e-4)
-    assert number(page, "value-masked") == pytest.approx(score / len(q) ** 0.5, rel=1e-4, abs=1e-4)
+    for panel, value in (
+        ("scores", score),
+        *((name, score / len(q) ** 0.5) for name in ("scaled", "masked")),
+    ):
+        assert number(page, f"value-{panel}") == pytest.approx(value, rel=1e-4, abs=1e-4)
     assert number(page, "value-weights") == pytest.approx(trace["attn", 1][2, 8, 3].item(), abs=1e-5)
 
-    page.goto(page.url)  # as somebody else who was sent the link
-    settled(page)
-    page.locator(by_id("head-1-2")).and_(page.locator("[aria-pressed=true]")).wait_for()
-    assert shown_matrix(page) == ("8", "3")
     weights, says = trace["attn", 1][2], page.locator(by_id("says-head"))
-    assert number(page, "says-head") == pytest.approx(weights[8, 3].item(), abs=1e-6)
-
     click_cell(page, "weights", 6, 2, n, hover=True)
     assert number(page, "says-head") == pytest.approx(weights[6, 2].item(), abs=1e-6)
     assert "(position 6)" in says.inner_text() and "(position 2)" in says.inner_text()
@@ -75,8 +70,7 @@ def test_from_a_thumbnail_to_a_cell_a_link_a_label_and_the_keyboard(open_page, s
     assert page.locator(by_id("masked")).first.inner_text() == "masked"
 
     matrix = page.locator(by_id("matrix-head"))
-    matrix.locator(".label.row[data-index='5']:not(.focus)").click()
-    settled(page)
+    press(matrix.locator(".label.row[data-index='5']:not(.focus)"))
     assert shown_matrix(page)[0] == "5" and "token=5" in page.url
     matrix.locator(".plot").focus()
     key = int(shown_matrix(page)[1])
@@ -192,8 +186,7 @@ def test_a_long_text_is_read_through_a_window(open_page, settled) -> None:
     assert seen(page)[4] > 1
 
     tool("chosen").click()
-    page.locator('[data-testid="chip"][data-position="200"]').click()
-    settled(page)
+    press(page.locator('[data-testid="chip"][data-position="200"]'))
     first, last, _, _, zoom = seen(page)
     assert first <= 200 <= last and zoom > 3
 
@@ -253,8 +246,7 @@ def test_arcs_beside_the_matrix_keep_what_is_pointed_at_and_clicked(open_page, s
     assert value("key", 3) == pytest.approx(weights[0, 9, 3].item(), abs=1e-6)
     assert value("query", 11) == pytest.approx(weights[0, 11, 9].item(), abs=1e-6)
 
-    token("query", 9).click()
-    settled(page)
+    press(token("query", 9))
     assert "token=9" in page.url and arcs.get_attribute("data-held") == "1"
     token("query", 4).hover()  # what is held stays
     assert arcs.get_attribute("data-focus") == "9"
@@ -274,8 +266,7 @@ def test_arcs_beside_the_matrix_keep_what_is_pointed_at_and_clicked(open_page, s
     page.locator(f'{by_id("arc-head")}[data-head="3"]').dblclick()
     settled(page)
     assert "head=3" in page.url and arcs.get_attribute("data-heads") == "3"
-    token("query", 7).click()  # one selection for both
-    settled(page)
+    press(token("query", 7))  # one selection for both
     assert "token=7" in page.url and matrix.get_attribute("data-query") == "7"
     page.set_viewport_size({"width": 390, "height": 844})
     settled(page)

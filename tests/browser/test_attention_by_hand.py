@@ -3,6 +3,7 @@
 import numpy as np
 
 from gptviz.lessons import scaling as lesson
+from tests.browser.conftest import press, typed
 from tests.browser.plots import values
 
 
@@ -20,18 +21,13 @@ def field(page, sheet, row, column):
 def test_a_number_is_typed_and_everything_after_it_moves(open_page, settled):
     page = open_page("attention_by_hand")
     assert cell(page, "context0", 1, 2).inner_text() == "0.8610"
-    field(page, "x", 1, 2).fill("0")
-    field(page, "x", 1, 2).press("Enter")
-    settled(page)
+    typed(field(page, "x", 1, 2), "0")
     cell(page, "scores0", 1, 1).filter(has_text="0.3965").wait_for()  # 0.53² + 0.34²
     assert "hand_changed=x12_0" in page.url
-    field(page, "x", 0, 0).fill("nan")
-    field(page, "x", 0, 0).press("Enter")
-    settled(page)
+    typed(field(page, "x", 0, 0), "nan")
     page.get_by_test_id("stAlert").get_by_text("nan").wait_for()
     assert field(page, "x", 0, 0).input_value() == "0.34"
-    cell(page, "weights0", 0, 2).click()  # follow the first word
-    settled(page)
+    press(cell(page, "weights0", 0, 2))  # follow the first word
     assert "hand_query=0" in page.url
     cell(page, "scores0", 0, 1).hover()
     said = page.locator("[data-testid=worksheet-by_hand] [data-testid=says]").inner_text()
@@ -39,8 +35,7 @@ def test_a_number_is_typed_and_everything_after_it_moves(open_page, settled):
     page.reload()
     settled(page)
     cell(page, "scores0", 1, 1).filter(has_text="0.3965").wait_for()
-    page.get_by_role("button", name="As printed").click()
-    settled(page)
+    press(page.get_by_role("button", name="As printed"))
     cell(page, "context0", 1, 2).filter(has_text="0.8610").wait_for()
 
 

@@ -3,12 +3,12 @@
 import asyncio
 import json
 from concurrent.futures import ThreadPoolExecutor
-from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
 from benchmarks.sessions import Visitor
 from gptviz.ui.shell.state import DEFAULT_TEXT
+from tests.browser.conftest import address, press
 
 
 def effect(page):
@@ -18,18 +18,13 @@ def effect(page):
     return {name: found.get_attribute(f"data-{name}") for name in ("token", "before", "now", "kl")}
 
 
-def edits(page):
-    return parse_qs(urlsplit(page.url).query).get("edits")
-
-
 def test_three_clicks_and_the_previous_token_head_is_off_everywhere(open_page, settled):
     page = open_page()
     page.get_by_test_id("stPageLink-NavLink").filter(has_text="Attention").first.click()
     settled(page).get_by_test_id("head-4-3").click()
-    settled(page).get_by_role("button", name="Switch off").click()
-    settled(page)
+    press(settled(page).get_by_role("button", name="Switch off"))
     seen = effect(page)
-    assert seen["token"] == "·mill" and edits(page) == ["z.4.3=zero"]
+    assert seen["token"] == "·mill" and address(page)["edits"] == "z.4.3=zero"
     assert (float(seen["before"]), float(seen["now"])) == pytest.approx((0.952, 0.183), abs=5e-4)
     head = page.get_by_test_id("head-4-3")
     assert head.get_attribute("data-changed") == "true" and head.locator(".hatched").count() == 1
@@ -39,8 +34,7 @@ def test_three_clicks_and_the_previous_token_head_is_off_everywhere(open_page, s
     page.get_by_text("In code").scroll_into_view_if_needed()
     box = page.get_by_test_id("changes").bounding_box()
     assert 0 <= box["y"] < 80
-    page.get_by_test_id("changes-switch").click()
-    settled(page)
+    press(page.get_by_test_id("changes-switch"))
     assert page.get_by_test_id("changes").get_attribute("data-off") == "true"
     page.go_back()
     settled(page)
@@ -54,33 +48,21 @@ def test_three_clicks_and_the_previous_token_head_is_off_everywhere(open_page, s
     settled(page)
     assert effect(page) == seen
 
-    page.get_by_test_id("stPageLink-NavLink").filter(has_text="Next token").first.click()
-    settled(page)
-    assert effect(page) == seen and edits(page) == ["z.4.3=zero"]
-    page.get_by_test_id("change-remove").click()
-    settled(page)
+    press(page.get_by_test_id("stPageLink-NavLink").filter(has_text="Next token").first)
+    assert effect(page) == seen and address(page)["edits"] == "z.4.3=zero"
+    press(page.get_by_test_id("change-remove"))
     page.get_by_test_id("changes").wait_for(state="detached")
 
 
-def test_two_more_clicks_and_the_induction_heads_are_off_everywhere(open_page, settled, mini):
-    """The story's second half, from the first page: the heads of block 5 that are of one kind."""
+def test_an_induction_head_and_all_of_its_kind_are_two_clicks_away(open_page, settled):
+    """What that does to the numbers: tests/pages/test_heads.py."""
     page = open_page()
     page.get_by_test_id("stPageLink-NavLink").filter(has_text="Heads on trial").first.click()
     together = settled(page).locator(".st-key-change_heads_here").get_by_role("button")
-    together.click()
-    settled(page)
-    edit = "z.5.0+3+4+5+7=zero"
-    seen, mill = effect(page), mini.encode(" mill")[0]
-    assert seen["token"] == "·mill" and edits(page) == [edit]
-    for name, made in (("before", []), ("now", [edit])):
-        expected = mini.trace(DEFAULT_TEXT, keep=[], edits=made).logits(-1).softmax(0)[mill].item()
-        assert float(seen[name]) == pytest.approx(expected, rel=1e-3)
-    assert float(seen["now"]) == pytest.approx(0.0004, abs=5e-5)
+    press(together)
+    assert address(page)["edits"] == "z.5.0+3+4+5+7=zero" and effect(page)["token"] == "·mill"
     box = page.get_by_test_id("change-effect").bounding_box()
     assert box["y"] + box["height"] <= 800 and together.bounding_box()["y"] <= 760
-    together.click()  # the same button undoes it
-    settled(page)
-    page.get_by_test_id("changes").wait_for(state="detached")
 
 
 def test_the_strip_leaves_the_picture_in_the_first_screen(open_page, settled):
@@ -89,9 +71,8 @@ def test_the_strip_leaves_the_picture_in_the_first_screen(open_page, settled):
     picture = page.locator("[data-testid=matrix-head]").bounding_box()
     assert picture["y"] + 0.65 * picture["height"] <= 800
     page.get_by_text("Change …").click()
-    settled(page).get_by_role("button", name="Look at the first").click()
-    settled(page)
-    assert edits(page) == ["z.4.3=zero,attn.4.3=first"]
+    press(settled(page).get_by_role("button", name="Look at the first"))
+    assert address(page)["edits"] == "z.4.3=zero,attn.4.3=first"
     wrong = ("what is this", "attn.x=zero", "z.9.9=zero", "z.1.2=" + "y" * 300)
     phone = open_page("attention", viewport=(390, 844), edits=",".join(("z.4.3=zero", *wrong)), present="on")
     notes = phone.get_by_test_id("change-note")

@@ -27,12 +27,15 @@ def by(test_id, **data):
     return f"[data-testid={test_id}]{found}"
 
 
-def cell_of(page, query, key, n_tokens):
-    """Click a cell of the first matrix, whose tokens are all in sight."""
+def click_weight(page):
+    """What query 5 gives to key 3, in the first matrix: all its eight tokens are in sight."""
     cells = part(page, "matrix", "[data-testid=matrix-example]", by("cells-weights"))
     box = cells.bounding_box()
-    x, y = ((i + 0.5) / n_tokens for i in (key, query))
-    cells.click(position={"x": box["width"] * x, "y": box["height"] * y})
+    cells.click(position={"x": box["width"] * 3.5 / 8, "y": box["height"] * 5.5 / 8})
+
+
+def click_label(page):
+    part(page, "matrix", ".label.row[data-index='4']:not(.focus)").first.click(force=True)
 
 
 def press(page, keys):
@@ -68,28 +71,21 @@ def type_cell(page, field, text):
     place.press("Enter")
 
 
-# what is done to an example: a thing to click, keys to press, or a function; and what then is sent
+# what is done to an example: a thing to click, keys to press (where the keyboard is, or at a place), or a
+# function; and what then is sent
 ACTIONS = {
     "arcs": [
         (by("arc-token", side="query", position=3), ["pick", [3, None]]),
         (by("arc-token", side="key", position=2), ["pick", [None, 2]]),
         (lambda page: part(page, "arcs", by("arc-head", head=1)).first.dblclick(), ["head", 1]),
-        (lambda page: part(page, "arcs", by("arc-mass")).first.press("End"), ["mass", 100]),
-        (
-            lambda page: keys(
-                page, "arcs", by("arc-token", side="key", position=2), "ArrowUp ArrowLeft Space"
-            ),
-            ["pick", [1, None]],
-        ),
+        ((by("arc-mass"), "End"), ["mass", 100]),
+        ((by("arc-token", side="key", position=2), "ArrowUp ArrowLeft Space"), ["pick", [1, None]]),
     ],
     "branches": [(by("branch-row", branch=2), ["branch", 2]), ("ArrowUp Enter", ["branch", 1])],
     "candidates": [(by("append", id=11), ["append", 11])],
     "cell_clicks": [
         (click_cell, ["cell", [1, 1]]),
-        (
-            lambda page: keys(page, "cell_clicks", by("chart-keys"), "ArrowRight ArrowDown Enter"),
-            ["cell", [0, 0]],
-        ),
+        ((by("chart-keys"), "ArrowRight ArrowDown Enter"), ["cell", [0, 0]]),
     ],
     "changes": [
         (by("change-remove", number=1), ["remove", 1]),
@@ -108,29 +104,21 @@ ACTIONS = {
         (by("lens-cell", row=2, position=4), ["pick", [2, 4]]),
         (by("lens-row", row=0), ["pick", [0, None]]),
         (by("lens-column", position=1), ["pick", [None, 1]]),
-        (
-            lambda page: part(page, "lens", ".grid").first.focus() or press(page, "ArrowLeft Enter"),
-            ["pick", [2, 3]],
-        ),
+        ((".grid", "ArrowLeft Enter"), ["pick", [2, 3]]),
     ],
     "machine": [
         (by("place-door", position=0), ["position", 0]),
         (by("place-door", at="logit.7"), ["at", "logit.7"]),
         (by("place-more"), ["page", "residual_stream"]),
-        (lambda page: played(page), ["at", "block.0"]),
+        (played, ["at", "block.0"]),
     ],
     "matrix": [
-        (lambda page: keys(page, "matrix", ".plot", "ArrowRight Enter"), ["pick", [6, 3]]),  # as it was heard
-        (lambda page: cell_of(page, 5, 3, 8), ["pick", [5, 3]]),
-        (
-            lambda page: part(page, "matrix", ".label.row[data-index='4']:not(.focus)").first.click(
-                force=True
-            ),
-            ["pick", [4, None]],
-        ),
+        ((".plot", "ArrowRight Enter"), ["pick", [6, 3]]),  # as it was heard
+        (click_weight, ["pick", [5, 3]]),
+        (click_label, ["pick", [4, None]]),
     ],
     "surprise": [(by("surprise-chip", position=3), ["position", 2]), ("ArrowLeft Enter", ["position", 1])],
-    "prompt": [(lambda page: part(page, "prompt", "textarea").press("Enter"), ["run", "one two"])],
+    "prompt": [(("textarea", "Enter"), ["run", "one two"])],
     "near": [
         (lambda page: part(page, "near", by("near")).scroll_into_view_if_needed(), ["near", True]),
     ],
@@ -166,6 +154,8 @@ ACTIONS = {
 def act(page, name, action):
     if callable(action):
         action(page)
+    elif isinstance(action, tuple):
+        keys(page, name, *action)
     elif action.startswith("["):
         part(page, name, action).first.click()
     else:

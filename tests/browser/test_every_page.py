@@ -5,6 +5,7 @@ import pytest
 from gptviz.figures.theme import palette
 from gptviz.ui.shell.navigation import PAGES
 from tests.browser.axe import shut_out
+from tests.browser.conftest import press
 from tests.browser.test_pictures import rows_of_buttons, save, texts_of
 
 FIRST_SCREEN = {  # what a page is about, with its lower edge in the first screen
@@ -59,10 +60,9 @@ def turned(page, settled):
     assert shut_out(page) == []
 
 
-def presented(page, settled):
+def presented(page):
     page.set_viewport_size({"width": 1280, "height": 800})
-    page.get_by_role("button", name="Present").click()
-    settled(page)
+    press(page.get_by_role("button", name="Present"))
     assert shut_out(page) == []
 
 
@@ -95,7 +95,7 @@ def test_a_page_saves_its_pictures_turns_and_shuts_nobody_out(open_page, settled
     assert shut_out(page) == []
     turned(page, settled)
     if name in PRESENTED:
-        presented(page, settled)
+        presented(page)
 
 
 def test_the_guides_bar_shuts_nobody_out(open_page, settled):
@@ -103,8 +103,7 @@ def test_the_guides_bar_shuts_nobody_out(open_page, settled):
     page = open_page("next_token", guide="tour", step=1)
     assert shut_out(page) == []
     page.get_by_role("textbox", name="Which word").fill("mill")
-    page.get_by_role("button", name="That is my guess").click()
-    settled(page)
+    press(page.get_by_role("button", name="That is my guess"))
     assert shut_out(page) == []
     turned(page, settled)
-    presented(page, settled)
+    presented(page)

@@ -1,6 +1,6 @@
 """The Generate page in a real browser: it plays by itself, pauses, goes back, branches; a link has it all."""
 
-from tests.browser.test_next_token import address
+from tests.browser.conftest import address, press
 from tests.browser.test_shell import chips, prompt
 
 TEXT = "The cat sat on the mat. The dog sat on the"
@@ -32,8 +32,7 @@ def test_it_plays_pauses_and_goes_back(open_page, settled, mini):
     assert len(ids) >= 6
     assert ids == [step.id for step in mini.generate(TEXT, len(ids), temperature=0.7, seed=4)]
     assert page.evaluate("() => history.length") == history + 1  # one for all of the playing
-    page.get_by_role("button", name="Back", exact=True).click()
-    settled(page)
+    press(page.get_by_role("button", name="Back", exact=True))
     assert chosen(page) == len(ids) - 2 and written(page) == ids
     point = float(page.get_by_test_id("point").get_attribute("data-at"))
     segment = page.locator("[data-testid=segment].drawn")
@@ -69,26 +68,22 @@ def rows_in_sight(page):
     )
 
 
-def test_a_branch_is_another_way_and_a_link_has_both(open_page, settled, mini):
+def test_a_branch_is_another_way_and_a_link_has_both(open_page, mini):
     page = open_page("generate", text=TEXT, written="30", seed=4)
     trunk = written(page)
     assert trunk == [step.id for step in mini.generate(TEXT, 30, seed=4)]
-    page.get_by_test_id("written-token").nth(2).click()
-    settled(page)
+    press(page.get_by_test_id("written-token").nth(2))
     other = page.get_by_test_id("branch").first
     token = int(other.get_attribute("data-id"))
-    other.click()
-    settled(page)
+    press(other)
     assert token != trunk[2] and written(page) == [*trunk[:2], token]
-    page.get_by_role("button", name="One step", exact=True).click()
-    settled(page)
+    press(page.get_by_role("button", name="One step", exact=True))
     assert len(written(page)) == 4
     rows = page.get_by_test_id("branch-row")
     fork = rows.nth(1)
     assert [fork.get_attribute(f"data-{name}") for name in ("parent", "at", "length")] == ["0", "2", "4"]
     branch, link = written(page), page.url
-    rows.first.click()
-    settled(page)
+    press(rows.first)
     assert written(page) == trunk
     guest = open_page(
         "generate",
@@ -97,8 +92,7 @@ def test_a_branch_is_another_way_and_a_link_has_both(open_page, settled, mini):
     )
     assert written(guest) == branch and guest.get_by_test_id("branch-row").count() == 2
     text, (above, below) = guest.get_by_test_id("writing"), ("data-above", "data-below")
-    guest.get_by_test_id("branch-row").first.click()
-    settled(guest)
+    press(guest.get_by_test_id("branch-row").first)
     assert written(guest) == trunk and chosen(guest) == 29
     assert text.get_attribute(above) == "" and text.get_attribute(below) is None
     assert rows_in_sight(guest) == [4, 0]
@@ -106,7 +100,6 @@ def test_a_branch_is_another_way_and_a_link_has_both(open_page, settled, mini):
     guest.locator(f"[data-testid=writing][{below}]").wait_for()
     assert text.get_attribute(above) is None
     longer = mini.decode([*mini.encode(TEXT), *trunk])
-    page.get_by_role("button", name="Put it into the prompt").click()
-    settled(page)
+    press(page.get_by_role("button", name="Put it into the prompt"))
     assert prompt(page) == address(page)["text"] == longer and written(page) == []
     assert chips(page).count() == len(mini.encode(longer))

@@ -1,10 +1,9 @@
 """The tour in real clicks: every question answered, every picture framed, the head switched off."""
 
-from urllib.parse import parse_qs, urlsplit
-
 import pytest
 
 from gptviz.guides import files, find
+from tests.browser.conftest import address, press
 from tests.guides.truth import truth
 
 FRAMED = """() => {
@@ -13,10 +12,6 @@ FRAMED = """() => {
   const box = framed?.getBoundingClientRect();
   return box && box.height > 20 && box.top < innerHeight && box.bottom > 0;
 }"""
-
-
-def address(page):
-    return {name: values[0] for name, values in parse_qs(urlsplit(page.url).query).items()}
 
 
 def test_the_tour(open_page, settled):
@@ -37,8 +32,7 @@ def test_the_tour(open_page, settled):
         assert 0 <= box["y"] < 80  # in sight, however far the page has scrolled
 
     def go_on():
-        bar.get_by_text("Next step").click()
-        settled(page)
+        press(bar.get_by_text("Next step"))
 
     settled(page)
     page.wait_for_url("**/next_token?**")
@@ -62,13 +56,11 @@ def test_the_tour(open_page, settled):
     guess()
     bar.get_by_text("18 %").first.wait_for()
     go_on()
-    page.get_by_role("button", name="Switch off").first.click()
-    settled(page)
+    press(page.get_by_role("button", name="Switch off").first)
     assert address(page)["edits"] == "z.4.3=zero"
     go_on()
     for step in range(1, 4):
-        page.get_by_role("button", name="One step").click()
-        settled(page)
+        press(page.get_by_role("button", name="One step"))
         page.wait_for_function(f"() => location.search.includes('written={step}_')")
     bar.get_by_text("It does not plan the sentence").wait_for()
     go_on()
@@ -79,8 +71,7 @@ def test_the_tour(open_page, settled):
     assert address(page)["step"] == "7"
     page.go_forward()
     settled(page)
-    bar.get_by_role("button", name="Done").click()
-    settled(page)
+    press(bar.get_by_role("button", name="Done"))
     assert bar.count() == 0 and "guide" not in address(page)
 
 
@@ -146,19 +137,9 @@ def test_a_lesson_answered_rightly_wrongly_and_not_at_all(open_page, settled, mi
             page.wait_for_function(FRAMED)
 
 
-def test_on_a_phone_a_step_fits_and_a_link_opens_it(open_page, settled):
-    page = open_page("attention", viewport=(390, 844), color_scheme="dark", guide="tour", step=4)
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    page.get_by_role("button", name="Show me").click()
-    settled(page)
-    page.wait_for_function(FRAMED)
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
-
-
 def test_what_is_framed_stays_in_sight_until_the_reader_acts(open_page, settled):
     page = open_page("generate", guide="workshop", step=9)
-    page.get_by_role("button", name="Show me").click()
-    settled(page)
+    press(page.get_by_role("button", name="Show me"))
     seen = """() => {
       const { top, bottom } = document.querySelector('.st-key-generate_settings').getBoundingClientRect();
       const bar = document.querySelector('.st-key-gv_guide').getBoundingClientRect().bottom;
@@ -180,8 +161,7 @@ def test_lessons_are_listed_and_a_teachers_own_file_is_opened(open_page, settled
     (tmp_path / "mine.md").write_text(f"---\ntitle: Mine\n---\n## One\n\nRead **this**.\n\n{step}\n")
     (tmp_path / "wrong.md").write_text("no guide")
     page = open_page()
-    page.get_by_role("button", name="Lessons").click()
-    settled(page)
+    press(page.get_by_role("button", name="Lessons"))
     page.get_by_role("link", name="Lesson 8").wait_for()
     files = page.locator(".st-key-guide_file input[type=file]")
     files.set_input_files(tmp_path / "wrong.md")

@@ -8,7 +8,7 @@ import torch
 
 import gptviz
 from gptviz.ui.shell.navigation import PAGES
-from tests.browser.conftest import settled, start_server, stop_server
+from tests.browser.conftest import press, settled, start_server, stop_server
 from tests.browser.test_shell import chips, selected, title
 from tests.checkpoints import makers
 from tests.checkpoints.hostile import HOSTILE
@@ -113,8 +113,7 @@ def test_the_books_file_is_uploaded_and_belongs_to_its_session(fresh, truth, ope
     page.get_by_text("How many attention heads does").wait_for()
     settled(page)
     page.get_by_role("combobox", name="Heads").click()
-    page.get_by_role("option", name="3", exact=True).click()
-    settled(page)
+    press(page.get_by_role("option", name="3", exact=True))
     page.get_by_role("button", name="Load", exact=True).click()
     page.get_by_text("2 blocks × 3 heads, 48 wide").wait_for()
     settled(page)
@@ -188,8 +187,7 @@ def test_a_file_made_to_stop_a_server_stops_nobody(fresh, home, open_page, type_
     assert theirs.get_by_test_id("chips").locator("[data-position]").count() >= 4
     mine.get_by_text("cannot be loaded").wait_for()
     settled(mine)
-    mine.get_by_role("button", name="Remove it").click()
-    settled(mine)
+    press(mine.get_by_role("button", name="Remove it"))
     assert "Traceback" not in (home / "server.log").read_text()
 
 

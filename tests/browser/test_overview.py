@@ -1,18 +1,13 @@
 """The one picture in a real browser: falling into it and coming back, by every way there is."""
 
-from urllib.parse import parse_qs, urlsplit
-
 import pytest
 
 from gptviz.guides import find
 from gptviz.ui.shell.navigation import PAGES
 from gptviz.ui.shell.state import DEFAULT_TEXT
+from tests.browser.conftest import address
 
 HEAD = "block.4.head.3"
-
-
-def address(page):
-    return {name: values[0] for name, values in parse_qs(urlsplit(page.url).query).items()}
 
 
 def door(page, at):

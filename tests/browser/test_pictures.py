@@ -151,13 +151,3 @@ def test_a_place_of_the_machine_is_saved_as_it_stands(open_page, tmp_path):
     alone.goto(next(tmp_path.glob("gptviz-overview*.svg")).as_uri())
     font = alone.locator("text").first.evaluate("(text) => getComputedStyle(text).fontFamily")
     assert font.startswith('"Source Sans"')
-
-
-def test_the_next_token_is_saved(open_page, tmp_path):
-    page = open_page("next_token", text=TEXT)
-    page.mouse.move(0, 0)
-    element = page.get_by_test_id("candidates")
-    svg = save(rows_of_buttons(page).first, "next-token", tmp_path)
-    assert_same_texts(svg, element)
-    assert_all_inside(svg)
-    assert size(svg)[0] == pytest.approx(on_screen(element)[0], abs=1)

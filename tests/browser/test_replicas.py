@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 import urllib.request
 from http.client import HTTPConnection
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -15,6 +14,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from tests.browser.conftest import ROOT, free_port, settled, stop_server, type_prompt
+from tests.waiting import until
 
 ACTIVE = re.compile(r"^active_sessions (\d+)", re.M)
 PID = re.compile(r"what=replica(\d) pid=(\d+)")
@@ -56,14 +56,6 @@ def replicas(browser, haproxy, tmp_path):
         raise
     finally:
         stop_server(process)
-
-
-def until(wanted):
-    for _ in range(600):
-        if wanted():
-            return
-        time.sleep(0.1)
-    raise AssertionError("it did not come about within a minute")
 
 
 def answers(url):

@@ -3,7 +3,6 @@
 import gzip
 import os
 import re
-import time
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -11,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.browser.conftest import ROOT, start_server, stop_server
+from tests.waiting import until
 
 COUNT = """() => performance.getEntriesByType('resource').concat(performance.getEntriesByType('navigation'))
   .map(entry => [new URL(entry.name).pathname, entry.encodedBodySize, entry.decodedBodySize])"""
@@ -80,19 +80,12 @@ def test_what_is_sent_is_bounded_for_all_together_and_goes_with_its_sender(brows
             found = held.search(urllib.request.urlopen(f"{url}/_stcore/metrics").read().decode())
             return int(found[1]) if found else 0
 
-        def until(size):
-            for _ in range(600):
-                if in_memory() == size:
-                    return
-                time.sleep(0.1)
-            raise AssertionError(f"{in_memory()} bytes are held, not {size}")
-
         page.get_by_role("button", name="More models").click()
         files = page.get_by_role("dialog").locator("input[type=file]")
         for name in ("first.pth", "second.pth"):
             (tmp_path / name).write_bytes(bytes(SIZE))
         files.set_input_files(tmp_path / "first.pth")
-        until(SIZE)
+        until(lambda: in_memory() == SIZE)
         full = resident(process.pid)
         files.set_input_files(tmp_path / "second.pth")
         page.get_by_text("The last file was not taken: this server takes at most").wait_for()
@@ -108,9 +101,8 @@ def test_what_is_sent_is_bounded_for_all_together_and_goes_with_its_sender(brows
             assert number in said
         runs = re.search(r'gptviz_run_seconds_count{page="tokens"} (\d+)', said)
         assert int(runs[1]) >= 3  # the page, the dialog, the file
-        until(0)
-        while resident(process.pid) > full - 0.9 * SIZE:  # nothing is kept; the time-out ends this
-            time.sleep(0.1)
+        until(lambda: in_memory() == 0)
+        until(lambda: resident(process.pid) <= full - 0.9 * SIZE)  # nothing is kept
         session = "00000000-0000-4000-8000-000000000000"
         request = urllib.request.Request(f"{url}/_stcore/upload_file/{session}/1", b"1", method="PUT")
         with pytest.raises(urllib.error.HTTPError, match=r"40[03]"):  # Streamlit's: who is no session

@@ -4,18 +4,13 @@ import os
 import pty
 import subprocess
 import sys
-from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
 from gptviz.ui.shell.navigation import BESIDE, PAGES
-from tests.browser.conftest import ROOT, stop_server
+from tests.browser.conftest import ROOT, address, press, stop_server
 
 FIVE = "one two three one two"
-
-
-def address(page):
-    return {key: values[-1] for key, values in parse_qs(urlsplit(page.url).query).items()}
 
 
 def chips(page):
@@ -89,14 +84,12 @@ def test_a_selected_token_follows_everywhere(open_page, settled):
     for key in ("ArrowLeft", "Enter"):  # the focus is still there
         page.keyboard.press(key)
     assert selected(settled(page)) == 1
-    chips(page).nth(2).click()
-    settled(page)
+    press(chips(page).nth(2))
     assert selected(page) == 2 and address(page)["token"] == "2"
     page.reload()
     settled(page)
     assert selected(page) == 2 and prompt(page) == FIVE
-    page.get_by_test_id("stSidebarUserContent").get_by_role("link", name="Tokens").click()
-    settled(page)
+    press(page.get_by_test_id("stSidebarUserContent").get_by_role("link", name="Tokens"))
     assert title(page) == "Tokens" and selected(page) == 2 and prompt(page) == FIVE
     assert address(page) == {"text": FIVE, "token": "2"}
     page.go_back()
@@ -107,7 +100,7 @@ def test_a_selected_token_follows_everywhere(open_page, settled):
     assert selected(page) == 1 and prompt(page) == FIVE
 
 
-def test_the_list_of_pages_fits_marks_the_open_one_and_stays_where_it_was(open_page, settled):
+def test_the_list_of_pages_fits_marks_the_open_one_and_stays_where_it_was(open_page):
     page = open_page("overview", viewport=(1280, 800), text=FIVE)
     links = page.get_by_test_id("stSidebarUserContent").get_by_role("link")
     marked = page.locator(".st-key-gv_here_pages")
@@ -118,12 +111,10 @@ def test_the_list_of_pages_fits_marks_the_open_one_and_stays_where_it_was(open_p
     scrolled = "document.querySelector('[data-testid=stSidebarContent]').scrollTop"
     links.filter(has_text="Patching").scroll_into_view_if_needed()
     before = page.evaluate(scrolled)
-    links.filter(has_text="Patching").click()
-    settled(page)
+    press(links.filter(has_text="Patching"))
     assert title(page) == "Patching" and marked.inner_text().split()[-1] == "Patching"
     assert before > 100 and page.evaluate(scrolled) == before
-    page.locator(".st-key-gv_next a").click()
-    settled(page)
+    press(page.locator(".st-key-gv_next a"))
     assert title(page) == PAGES[PAGES["patching"].next].title and prompt(page) == FIVE
 
 
@@ -136,8 +127,7 @@ def test_a_projector_has_large_type_a_fitted_picture_and_the_way_on(open_page, s
     stage.wait_for()  # a component's JavaScript may come after the run
     box = stage.bounding_box()
     assert box["x"] >= 0 and box["x"] + box["width"] <= 1280 and box["y"] + box["height"] <= 810
-    page.locator(".st-key-gv_present a").last.click()
-    settled(page)
+    press(page.locator(".st-key-gv_present a").last)
     assert title(page) == "Tokens" and address(page)["present"] == "on"
     page.get_by_role("button", name="Text").click()
     page.get_by_role("textbox", name="Prompt").fill("Another text")
@@ -160,8 +150,7 @@ def test_what_is_typed_and_not_run_is_kept_and_a_turned_page_runs_it(open_page, 
     settled(page)
     for name in ("Tokens", "Loss"):
         box.fill(f"typed for {name}")
-        page.get_by_test_id("stSidebarUserContent").get_by_role("link", name=name, exact=True).click()
-        settled(page)
+        press(page.get_by_test_id("stSidebarUserContent").get_by_role("link", name=name, exact=True))
         assert title(page) == name and prompt(page) == address(page)["text"] == f"typed for {name}"
         assert draft.get_attribute("data-draft") is None
     box.fill("never run")
@@ -194,8 +183,7 @@ def test_enter_runs_and_only_that(open_page, settled):
     settled(page)
     assert address(page)["text"] == prompt(page) == "one two\nthree\nrc"
     page.keyboard.type("!")  # the keyboard is still there
-    page.get_by_role("button", name="Run", exact=True).click()
-    settled(page)
+    press(page.get_by_role("button", name="Run", exact=True))
     assert address(page)["text"] == "one two\nthree\nrc!"
     for _ in range(12):
         box.press("Control+z")  # what has been run can still be undone
@@ -213,15 +201,6 @@ def test_where_a_finger_types_enter_is_a_line_break(open_page, settled):
     page.keyboard.press("Control+Enter")  # a keyboard that was plugged in
     settled(page)
     assert address(page)["text"] == "one\ntwo"
-
-
-def test_two_people_do_not_see_each_other(open_page, settled, type_prompt):
-    first, second = open_page(text="one"), open_page(text="two")
-    type_prompt(first, "three four")
-    chips(second).nth(0).click()
-    settled(second)
-    assert (prompt(first), prompt(second)) == ("three four", "two")
-    assert address(first)["text"] == "three four" and address(second)["text"] == "two"
 
 
 def test_nobody_is_asked_for_an_e_mail_address(tmp_path):

@@ -4,6 +4,7 @@ from urllib.parse import urlencode
 
 from gptviz.tokenizer import encode, get_encoding, token_bytes
 from gptviz.tokenizer.steps import show_work
+from tests.browser.conftest import press
 
 MINI, GPT2 = get_encoding("mini"), get_encoding("gpt2")
 TEXT = "Unbelievably, the café in 東京\nsells 🍣."
@@ -26,9 +27,7 @@ def final_ids(page):
     return page.get_by_test_id("merge-id").evaluate_all("all => all.map(e => Number(e.dataset.id))")
 
 
-def test_cards_are_of_what_was_typed_and_a_click_shows_merges_and_selects_everywhere(
-    open_page, settled, type_prompt
-):
+def test_cards_are_of_what_was_typed_and_a_click_shows_merges_and_selects_everywhere(open_page, type_prompt):
     page = open_page("tokens", token=0)
     for text in ("a", "\t<b>&amp;</b>  `x`", "supercalifragilistic " * 100, TEXT):
         type_prompt(page, text)
@@ -41,8 +40,7 @@ def test_cards_are_of_what_was_typed_and_a_click_shows_merges_and_selects_everyw
         assert cut == [len(piece.ids) for piece in show_work(MINI, text)]
     piece = show_work(MINI, TEXT)[0]
     for position in range(len(piece.ids)):
-        page.locator(f"[data-testid=token-card][data-position='{position}']").click()
-        settled(page)
+        press(page.locator(f"[data-testid=token-card][data-position='{position}']"))
         assert final_ids(page) == list(piece.ids)
         assert page.locator("[data-testid=merge-id].mine").get_attribute("data-position") == str(position)
         chip = page.locator("[data-testid=chip][aria-pressed=true]").first
@@ -106,8 +104,7 @@ def test_five_tokenizers_side_by_side(open_page, settled):
     assert found["characters"][1] == found["characters"][2].count("none") > 0
     assert found["words"][1] > 0
 
-    page.get_by_text("this prompt", exact=True).click()
-    settled(page)
+    press(page.get_by_text("this prompt", exact=True))
     found = rows(page)
     assert found["words"][1] == found["characters"][1] == 0
     assert found["characters"][2] == [str(sorted(set(TEXT)).index(character)) for character in TEXT]

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.browser.conftest import press
 from tests.browser.plots import values
 
 TINY = {"n_layers": 2, "n_heads": 2, "emb_dim": 16, "context_length": 16, "batch_size": 8, "steps": 60}
@@ -10,8 +11,7 @@ TINY = {"n_layers": 2, "n_heads": 2, "emb_dim": 16, "context_length": 16, "batch
 @pytest.mark.timeout(450)
 def test_it_trains_scrubs_stays_and_opens_in_another_page(open_page, settled):
     page = open_page("training", **{f"tr_{name}": value for name, value in TINY.items()})
-    page.get_by_text("Choose everything yourself").click()
-    settled(page)
+    press(page.get_by_text("Choose everything yourself"))
     page.get_by_role("button", name="Train it").click()
     # its process gives way to everything else here: beside other tests it waits for a core
     page.get_by_text("Done: step 60 of 60").wait_for(timeout=240_000)

@@ -1,0 +1,153 @@
+"""What pointing at each page's pictures says, and what a click on them chooses: the address has it.
+
+What is drawn is held to the model in tests/pages; here is what only a browser does.
+"""
+
+import re
+
+import numpy as np
+import pytest
+
+from gptviz.tokenizer import get_encoding
+from tests.browser.conftest import address
+from tests.browser.plots import click, values
+
+TEXT = "Sam and the dog and the cat"
+STORY = "The little birds sang beside the red mill. The little birds sang beside the red"
+SIXTEEN = "0.1+0.4+0.5+0.7+1.1+1.4+1.7+2.0+2.7+3.4+4.1+4.3+4.7+5.0+5.3+5.6"
+WOMAN = "ids" + "+".join(map(str, get_encoding("mini").encode("The woman took off")))
+RIGHT, FOURTH = ("xaxis2", "yaxis2"), ("xaxis4", "yaxis4")  # panels of one picture
+
+
+def chip(position, inside="", of="chip"):
+    return f"{inside} [data-testid={of}][data-position='{position}']"
+
+
+def at_point(page, key, curve, i):
+    """Where point `i` of a curve lies; of a bar its middle."""
+
+    def field(name):
+        found = values(page, key, curve, name)
+        return float(found[i]) if found.ndim else 0.0
+
+    x, y = field("x"), field("y")
+    if values(page, key, curve, "type") != "bar":
+        return x, y
+    across = values(page, key, curve, "orientation") == "h"
+    return (field("base") + x / 2, y) if across else (x, y / 2)
+
+
+# Of each page: what it is opened with, and one after the other what is clicked: a picture's key and a place
+# in it (or the curve and the number of a point), or anything else by its selector; how what it says there
+# begins; and what the address has then, beside what is named there.
+CLICKS = {
+    "circuit": (
+        {"circuit": SIXTEEN, "score": "0.9764"},
+        (("circuit_sheet", (3, 4)), "block 4 · head 3", {"circuit": SIXTEEN.replace("4.3+", "")}),
+    ),
+    "compare": (
+        {"vs": "text", "vs_text": "Four green parrots sang behind the old mill."},
+        (("compare_heads", (3, 5)), "block (?P<block>5) · head (?P<head>3)", {}),
+        (("compare_streams", (4, 6)), r"at the end at `·mill` \(position (?P<token>7)\)", {}),
+        (chip(1, ".st-key-chips_right"), "", {"token": "3"}),  # its partner, from the end
+    ),
+    "embeddings": (
+        {"text": "the king and the queen and the king", "token": 4},
+        (("embedding_sum", (100, 0)), r"`·queen` \(position 4\), dimension (?P<emb_dim>100):", {}),
+        (chip(1), "", {"emb_dim": "100", "token": "1"}),
+    ),
+    "feed_forward": (
+        {"text": TEXT, "token": 3, "block": 2},
+        (("gelu_dots", 2, 5), r"unit (?P<ff_unit>\d+): .*it writes a row of size", {}),
+        (("unit_over_text", 0, 5), r"unit (?P<ff_unit>\d+) at `·and` \(position (?P<token>5)\)", {}),
+    ),
+    "generate": (
+        {"text": STORY, "written": 4, "temperature": 0, "ask": "looked", "block": 5, "head": 0},
+        (chip(2, ".st-key-generate_looked"), "", {"looked": "2"}),
+        (("generate_heads", (1, 35)), "block (?P<block>4), head (?P<head>3) at", {"looked": "2"}),
+        (".st-key-ask button >> text=Surgery on the cache", "", {"ask": "surgery"}),
+        (chip(10, ".st-key-generate_cached"), "", {"surgery_at": "10"}),
+    ),
+    "heads": (
+        {"text": "one two three", "across": "here_previous", "up": "here_first", "block": 0},
+        (("heads_finder", 0, 2), r"block (?P<block>\d), head (?P<head>\d): ", {}),
+        (("heads_here", (6, 5)), "block (?P<block>5), head (?P<head>6): ", {}),
+    ),
+    "knock_out": (
+        {},
+        (("knock_out_map", (3, 4)), "block (?P<block>4) · head (?P<head>3)", {}),
+        (("knock_out_map", (9, 5)), "block (?P<block>5) · (?P<part>feed-forward)", {}),
+    ),
+    "layernorm": (
+        {"text": TEXT},
+        (
+            ("layernorm_grids", (1, 7), *RIGHT),
+            r"(?P<ln_norm>block 3 · norm2) at `am` \(position (?P<token>1)\):",
+            {},
+        ),
+        (("layernorm_weights", 0, 40), r"scale\[(?P<ln_dim>40)\]", {}),
+    ),
+    "logit_lens": (
+        {"text": STORY, "token": 14, "lens_row": 11},
+        (("lens_cell", 0, 2), "`·j`: .* after block 5's attention", {"pinned": "502"}),
+    ),
+    "loss": (
+        {"text": TEXT},
+        (("loss_bars", 0, 0), r"After `S` \(position (?P<token>0)\)", {}),
+        (chip(5, ".st-key-loss_text", "surprise-chip"), "", {"token": "4"}),
+    ),
+    "patching": (
+        {"text": "The man took off", "other": "The woman took off"},
+        (
+            ("patching_map", (1, 2)),
+            r"block 2 at `·man \| ·woman` \(position 1\)",
+            {"edits": f"resid_pre.2@1={WOMAN}"},
+        ),
+        (("patching_map", (1, 2)), "", {"edits": ""}),  # once more, and it is undone
+        (("patching_head_map", (4, 3), *FOURTH), "block 3 head 4:values", {"edits": f"v.3.4={WOMAN}"}),
+    ),
+    "residual_stream": (
+        {"text": TEXT, "token": 3},
+        (("stream_ladder", 2, 1), "feed-forward of block (?P<block>1) writes", {}),
+        (
+            ("stream_maps", (2, 9), *RIGHT),
+            r"block (?P<block>4) · attention at `·and` \(position (?P<token>2)\)",
+            {},
+        ),
+    ),
+    "why": (
+        {"against": 1647},
+        (("why_grid", (3, 4)), "block (?P<block>4) · head (?P<head>3)", {}),
+        (("why_sources", (2, 6)), "head (?P<head>6)", {}),  # a row is a head, whichever token's cell
+        (("why_waterfall", 0, 11), r"block (?P<block>\d) · head (?P<head>\d)", {}),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CLICKS)
+def test_what_is_pointed_at_is_named_and_what_is_clicked_is_chosen(open_page, settled, name):
+    query, *clicks = CLICKS[name]
+    page = open_page(name, **query)
+    for place, saying, there in clicks:
+        if isinstance(place, str):
+            page.locator(place).first.click()
+        else:
+            key, at, *more = place
+            at = at if isinstance(at, tuple) else at_point(page, key, at, *more)
+            said = click(page, key, *at, *(more if more and isinstance(more[0], str) else ()))
+            named = re.match(saying, said)
+            assert named, said
+            there = there | named.groupdict()
+        settled(page)
+        said = address(page)
+        assert {part: said.get(part, "") for part in there} == there
+
+
+def test_a_file_of_texts_is_averaged(open_page, settled, mini):
+    page, texts = open_page("knock_out", measure="logit"), ["The cat sat on the", "Once upon a time there"]
+    file = {"name": "texts.txt", "mimeType": "text/plain", "buffer": "\r\n".join(texts).encode()}
+    page.locator(".st-key-many_file input[type=file]").set_input_files(file)
+    page.get_by_text("n = 2)").first.wait_for()
+    settled(page)
+    means = -mini.knock_out(texts)["effect"].to_numpy()
+    assert np.allclose(np.abs(values(page, "many", 0, "x")), np.sort(np.abs(means))[::-1][:12], atol=1e-4)
