@@ -29,6 +29,7 @@ from gptviz.ui import runs, tables
 from gptviz.ui.components.near import near
 from gptviz.ui.runs import per_run
 from gptviz.ui.shell import claim
+from gptviz.ui.shell.address import end_page
 from gptviz.ui.shell.change_words import cannot_matter, capital, says
 from gptviz.ui.shell.details import in_code, in_numbers
 from gptviz.ui.shell.panels import sideways
@@ -135,16 +136,12 @@ def why_same(
 # ---- drawn ----
 
 
-def in_sight(scene: Frame, key: str) -> bool:
-    """Whether what comes here is worked out: once the reader is near it, or while a guide may speak of it.
-
-    A page that ends there until then needs no words of its own for it.
-    """
+def end_unless_near(scene: Frame, key: str) -> None:
+    """End the page here until its reader is near, or a guide may speak of what comes."""
     seen: set[str] = st.session_state.setdefault(SEEN, set())
-    if key in seen or GUIDE.value is not None or WHOLE.value:
-        return True
-    near(f"near_{key}", scene.mode, lambda _: seen.add(key))
-    return False
+    if key not in seen and GUIDE.value is None and not WHOLE.value:
+        near(f"near_{key}", scene.mode, lambda _: seen.add(key))
+        end_page()
 
 
 def shown(scene: Scene, *numbers: Both[Any], label: str = "Shown") -> str:

@@ -19,7 +19,6 @@ from gptviz.lessons.compared import Counted, Fit, bits_per_byte, counted, readin
 from gptviz.lessons.mlp import MLP, Recipe
 from gptviz.tokenizer import show_token
 from gptviz.ui import sheet
-from gptviz.ui.shell.address import end_page
 from gptviz.ui.shell.details import in_code, in_numbers
 from gptviz.ui.shell.page import frame
 from gptviz.ui.shell.panels import sideways
@@ -116,8 +115,7 @@ both_tables()
 # ---- the MLP ----
 
 st.subheader("Further back: a small MLP", anchor=False)
-if not sheet.in_sight(scene, "mlp"):  # its training takes seconds
-    end_page()
+sheet.end_unless_near(scene, "mlp")  # its training takes seconds
 with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
     context = CONTEXT.choose("Characters it looks back", {n: str(n) for n in CONTEXTS})
     steps = STEPS.number(st.number_input, "Steps of training", 50, 3000, step=50, width=160)

@@ -35,7 +35,6 @@ from gptviz.figures.shares import share_grid
 from gptviz.model import MultiHeadAttention
 from gptviz.ui import sheet
 from gptviz.ui.shell import changes, state, target
-from gptviz.ui.shell.address import end_page
 from gptviz.ui.shell.details import in_numbers
 from gptviz.ui.shell.examples import example_row
 from gptviz.ui.shell.muted import GIVES
@@ -302,8 +301,7 @@ with right:
 
 # ---- the link that holds the circuit and its score ----
 
-if not sheet.in_sight(scene, "golf"):
-    end_page()
+sheet.end_unless_near(scene, "golf")
 if not is_model:
     label = "Make this circuit the model, on every page"
     edits = edits_of(lm, heads, others, forwards)

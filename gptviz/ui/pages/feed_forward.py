@@ -32,7 +32,6 @@ from gptviz.model import GELU, FeedForward
 from gptviz.tokenizer import show_token
 from gptviz.ui import sheet, tables
 from gptviz.ui.runs import Keep
-from gptviz.ui.shell.address import end_page
 from gptviz.ui.shell.block import block_input
 from gptviz.ui.shell.change_menu import Part, menu
 from gptviz.ui.shell.examples import example_row
@@ -120,8 +119,7 @@ example_row("A name comes back", "He and she", "Counting", "Once upon a time")
 
 # ---- the units that write most, and one of them ----
 
-if not sheet.in_sight(scene, "units"):
-    end_page()
+sheet.end_unless_near(scene, "units")
 order = found.largest(LARGEST)
 times = (*found.after[order].tolist(), 1.0)  # what each writes here; of the chosen unit, of 1 of activation
 # at once, since most of the work is to read the output head

@@ -168,8 +168,7 @@ if scene.other is not None:  # here, so that the map stays in the first screen
 
 # ---- the opened part ----
 
-if not sheet.in_sight(scene, "opened"):
-    end_page()
+sheet.end_unless_near(scene, "opened")
 row, name = table.iloc[opened], labels[opened]
 chances = [own.map(lambda w: chance(w[1])), tables.map(lambda t: chance(t["probability"].iloc[opened]))]
 if row["effect"] == 0:

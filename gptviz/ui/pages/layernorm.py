@@ -24,7 +24,6 @@ from gptviz.figures.norms import norm_histograms
 from gptviz.model import LayerNorm
 from gptviz.ui import sheet
 from gptviz.ui.sheet import DIFFERENCE, SHOWN, why_same
-from gptviz.ui.shell.address import end_page
 from gptviz.ui.shell.page import page
 from gptviz.ui.shell.params import Param, if_there
 from gptviz.ui.words import as_code, prose, term
@@ -79,8 +78,7 @@ sheet.table("stages", steps.map(stage_table))
 # ---- every norm, every token ----
 
 st.subheader("Every norm, every token", anchor=False)
-if not sheet.in_sight(scene, "norms"):
-    end_page()
+sheet.end_unless_near(scene, "norms")
 said = st.container()
 with st.container(horizontal=True):
     quantity = QUANTITY.choose("Of each token's values", QUANTITIES)

@@ -20,7 +20,6 @@ from gptviz.lessons.positions import SCHEMES, compared, pair_scores, position_ro
 from gptviz.ui import heads, runs, sheet
 from gptviz.ui.components.matrix import attention_panel, matrix
 from gptviz.ui.shell import changes
-from gptviz.ui.shell.address import end_page
 from gptviz.ui.shell.block import block_and_head_inputs, opened_head
 from gptviz.ui.shell.details import in_code, in_numbers
 from gptviz.ui.shell.page import page
@@ -193,8 +192,7 @@ if scene.other is not None:
 # ---- the model with other positions: a pass with an edit, beside the one without it ----
 
 st.subheader("What if the model's own positions were changed?", anchor=False)
-if not sheet.in_sight(scene, "positions_changed"):  # another pass, and both runs' losses
-    end_page()
+sheet.end_unless_near(scene, "positions_changed")  # another pass, and both runs' losses
 with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
     what = WHAT.choose("Its positions", WHAT_IF)
     SEED.within((0, 999))

@@ -23,7 +23,6 @@ from gptviz.figures.theme import palette
 from gptviz.model import TransformerBlock
 from gptviz.ui import sheet
 from gptviz.ui.sheet import DIFFERENCE, SHOWN, why_same
-from gptviz.ui.shell.address import end_page
 from gptviz.ui.shell.block import block_input
 from gptviz.ui.shell.change_menu import Part, menu
 from gptviz.ui.shell.examples import example_row
@@ -127,8 +126,7 @@ def pick(row: int, column: int) -> None:
 
 
 st.subheader("Every token, write by write", anchor=False)
-if not sheet.in_sight(scene, "writes"):
-    end_page()
+sheet.end_unless_near(scene, "writes")
 empty = np.full((1, len(scene.tokens)), np.nan)  # the embedding joins nothing
 shown = sheet.shown(scene, streams.map(lambda s: np.concatenate([s.sizes, s.cosines])))
 if moved is not None and shown == DIFFERENCE:

@@ -31,7 +31,6 @@ from gptviz.model import LayerNorm
 from gptviz.ui import runs, sheet
 from gptviz.ui.components.lens import Legend, lens_grid
 from gptviz.ui.pages.logit_lens.columns import columns, drawn, parts_of, unasked
-from gptviz.ui.shell.address import end_page
 from gptviz.ui.shell.examples import example_row
 from gptviz.ui.shell.page import page
 from gptviz.ui.shell.panels import side_by_side
@@ -185,8 +184,7 @@ example_row("A copied passage", "A quotation closes", "He and she", "Counting")
 
 heading = "The model's own output" if row == last else f"After {place(row)} beside the end"
 st.subheader(f"{heading}, for {label} (position {position})", anchor=False)
-if not sheet.in_sight(scene, "lens_end"):
-    end_page()
+sheet.end_unless_near(scene, "lens_end")
 ends = both.map(lambda d: d.reading.ids[[row, last]])  # (2, 10)
 ids = list(dict.fromkeys([*ends.now.ravel().tolist(), *ends.all[0][:, 0].tolist()]))
 ids = [ids[n] for n in np.argsort(followed(now.logits[[row]], ids).ranks[0])]

@@ -31,7 +31,6 @@ from gptviz.ui import many, sheet
 from gptviz.ui.pages.why import flow, paths
 from gptviz.ui.sheet import DIFFERENCE, SHOWN, scene_of
 from gptviz.ui.shell import state, target
-from gptviz.ui.shell.address import end_page
 from gptviz.ui.shell.block import block_and_head_inputs, opened_head
 from gptviz.ui.shell.change_menu import Part, menu
 from gptviz.ui.shell.details import in_numbers
@@ -173,8 +172,7 @@ example_row("A copied passage", "A name comes back", "A quotation closes", "He a
 # ---- a head, opened ----
 
 st.subheader(f"What block {block}, head {head} read", anchor=False)
-if not sheet.in_sight(scene, "head_read"):
-    end_page()
+sheet.end_unless_near(scene, "head_read")
 with st.container(horizontal=True, gap="small"):
     block_and_head_inputs(lm.config, block, head)
 given, looks = read.now.given[head], read.now.attention[head]  # (n,)
