@@ -10,23 +10,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-DTYPES = {
-    "f4": "<f4",
-    "f8": "<f8",
-    "i1": "i1",
-    "u1": "u1",
-    "i2": "<i2",
-    "u2": "<u2",
-    "i4": "<i4",
-    "u4": "<u4",
-}
-
 
 def decoded(value: Any) -> Any:
     """The same JSON with every {"dtype", "bdata", "shape"} as the NumPy array that it stands for."""
     if isinstance(value, dict):
         if "bdata" in value:
-            array = np.frombuffer(base64.b64decode(value["bdata"]), DTYPES[value["dtype"]])
+            array = np.frombuffer(base64.b64decode(value["bdata"]), value["dtype"])
             shape = [int(n) for n in str(value.get("shape", array.size)).split(",")]
             return array.reshape(shape)
         return {key: decoded(part) for key, part in value.items()}
@@ -58,12 +47,23 @@ def table(at: Any, name: str) -> list[list[str]]:
     return [[unescape(cell) for cell in re.findall(r"<td[^>]*>(.*?)</td>", row, re.DOTALL)] for row in rows]
 
 
+def opened(at: Any, *keys: str) -> Any:
+    """The page with what these keys stand for open: its tables, its program, its panels."""
+    for key in keys:
+        at.session_state[key] = True
+    at.run()
+    assert not at.exception, [error.message for error in at.exception]
+    return at
+
+
 def in_numbers(at: Any, name: str) -> pd.DataFrame:
     """The first table of *In numbers*, once `name` is open."""
-    at.session_state[f"numbers_{name}"] = True
-    at.run()
-    assert not at.exception
-    return at.dataframe[0].value
+    return opened(at, f"numbers_{name}").dataframe[0].value
+
+
+def number(text: str) -> float:
+    """The number that `digits` wrote: "−1.20 × 10⁻⁶" is -1.2e-6."""
+    return float(text.replace(" × 10", "e").translate(str.maketrans("−⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "--0123456789")))
 
 
 def prose(at: Any) -> str:

@@ -1,7 +1,7 @@
 """Pages through Streamlit's AppTest: no browser, no server, the page file alone."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,6 +15,8 @@ from gptviz.analysis.head_general import general
 from gptviz.analysis.head_trial import trial
 from gptviz.ui import measured, works
 from gptviz.ui.models import apart
+from gptviz.ui.models import in_use as models
+from gptviz.ui.models.choice import Choice
 from gptviz.ui.sheet import SEEN
 from gptviz.ui.shell.navigation import page_file
 from gptviz.work import Line, Work
@@ -74,6 +76,16 @@ def not_started(monkeypatch: pytest.MonkeyPatch, told: Callable[[Work], object] 
         told(work) if work.task.function in (general, trial) else start(self, work, who)
 
     monkeypatch.setattr(Line, "start", perhaps)
+
+
+@pytest.fixture
+def passes() -> Iterator[list[int]]:
+    """Grows by one at each pass of the bundled model that a page has run."""
+    found: list[int] = []
+    model = models.in_use(Choice()).lm.model
+    handle = model.final_norm.register_forward_hook(lambda *_: found.append(1))
+    yield found
+    handle.remove()
 
 
 @pytest.fixture(name="run_page")

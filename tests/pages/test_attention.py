@@ -12,7 +12,7 @@ from gptviz.analysis.attention import cell
 from gptviz.digits import fixed, significant
 from gptviz.engine import sites
 from gptviz.ui import runs
-from tests.specs import given, prose
+from tests.specs import given, opened, prose
 
 CHIPS, GRID, HEAD, STEPS, ARCS = "chips", "heads", "matrix_head", "matrix_steps", "arcs_head"
 TEXT = "The cat sat on the mat. The cat sat on the mat."
@@ -152,9 +152,7 @@ def test_the_sentence_can_be_recomputed_from_the_printed_matrix(run_page, trace)
     at = run_page("attention", text=TEXT)
     chosen = given(at, GRID)
     block, head = chosen["block"], chosen["head"]
-    at.session_state[f"numbers_attention-block{block}-head{head}"] = True
-    at.session_state["numbers_heads"] = True
-    at.run()
+    opened(at, f"numbers_attention-block{block}-head{head}", "numbers_heads")
     matrix, table = (frame.value for frame in at.dataframe)
     np.testing.assert_allclose(
         matrix.iloc[:, 2:].fillna(0).to_numpy(), trace["attn", block][head].numpy(), atol=1e-6

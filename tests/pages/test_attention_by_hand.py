@@ -12,7 +12,7 @@ from gptviz.lessons.sentences import SENTENCES, linear_weights
 from gptviz.ui.pages.attention_by_hand import given as hand
 from gptviz.ui.pages.attention_by_hand.sheets import four, vector
 from tests.lessons.test_attention import CONTEXT, LINEAR_789, MASKED_789, TWO_HEADS_123, WEIGHTS
-from tests.specs import given, prose, table
+from tests.specs import given, opened, prose, table
 
 
 def sheets(at, of="by_hand"):
@@ -125,10 +125,7 @@ def test_averages_three_times_as_the_notebook_prints_them(run_page):
 
 @pytest.mark.parametrize("way", WAYS)
 def test_in_code_and_in_numbers_are_the_picture_and_one_word_gives_itself_everything(run_page, way):
-    at = run_page("attention_by_hand", hand_way=way)
-    for key in ("numbers_by_hand_pairs", "in_code"):
-        at.session_state[key] = True
-    at.run()
+    at = opened(run_page("attention_by_hand", hand_way=way), "numbers_by_hand_pairs", "in_code")
     shown = [four(w) if w == w else None for w in at.dataframe[0].value["weight"]]
     heads = 2 if way == "heads" else 1
     assert shown == [cell for n in range(heads) for row in texts(at, f"weights{n}") for cell in row]

@@ -11,7 +11,7 @@ from gptviz.analysis.circuit_passes import Passes, all_heads, edits_of
 from gptviz.analysis.circuit_search import Circuit, in_order, parse, random_order, score
 from gptviz.digits import fixed
 from gptviz.ui.shell.state import DEFAULT_TEXT
-from tests.specs import charts
+from tests.specs import charts, opened
 
 TEXT = "The cat sat on the mat. The dog sat on the"
 SIXTEEN = "0.1+0.4+0.5+0.7+1.1+1.4+1.7+2.0+2.7+3.4+4.1+4.3+4.7+5.0+5.3+5.6"
@@ -85,9 +85,8 @@ def test_a_search_is_circuit_and_its_result_is_shown(run_page, mini, monkeypatch
     assert np.allclose(np.array(drawn[1]["y"])[found.steps["size"]], found.steps["value"], atol=1e-5)
     ordered = in_order(Passes(mini, TEXT, token, "zero"), random_order(mini))
     assert np.allclose(np.array(drawn[2]["y"])[ordered["size"]], ordered["value"], atol=1e-5)
-    at.session_state["numbers_circuit-search"] = True
-    at.run()
-    table = next(one.value for one in at.dataframe if "way" in one.value)
+    tables = opened(at, "numbers_circuit-search").dataframe
+    table = next(one.value for one in tables if "way" in one.value)
     assert np.allclose(table["value"][: len(found.steps)], found.steps["value"], atol=1e-5)
     both = run_page("circuit", text=TEXT + " one", others="zero", search="both")  # each with its own Stop
     assert [line["name"] for line in charts(both)[1]["data"][1:3]] == [
@@ -101,9 +100,7 @@ def test_a_search_is_circuit_and_its_result_is_shown(run_page, mini, monkeypatch
 
 def test_its_worth_is_score(run_page, mini):
     at = run_page("circuit", text=TEXT, circuit="4.3+5.0", target=99, against=300, others="mean")
-    at.session_state["numbers_circuit-sets"] = True
-    at.run()
-    assert not at.exception
+    opened(at, "numbers_circuit-sets")
     found = score(Passes(mini, TEXT, (99, 300), "mean"), [(4, 3), (5, 0)])
     table = next(one.value for one in at.dataframe if "gap" in one.value)
     assert np.allclose(table["gap"], found["gap"], atol=1e-4) and len(table) == 4
@@ -133,9 +130,8 @@ def test_what_a_head_brings_to_the_unchanged_model_is_in_brackets(run_page, mini
     assert sheet["z"][5][0] == pytest.approx(gone[0] - gone[1], abs=1e-5)
     last = 5 * mini.config.n_heads  # block 5, head 0
     assert numbers["text"][last] == f"{fixed(sheet['z'][5][0], 2)}<br>({fixed(own - without, 2)})"
-    at.session_state["numbers_circuit"] = True
-    at.run()
-    table = next(one.value for one in at.dataframe if "brings" in one.value).set_index(["block", "head"])
+    tables = opened(at, "numbers_circuit").dataframe
+    table = next(one.value for one in tables if "brings" in one.value).set_index(["block", "head"])
     assert table.loc[(5, 0), "unchanged brings"] == pytest.approx(own - without, abs=1e-5)
     assert table.loc[(5, 0), "brings"] == pytest.approx(gone[0] - gone[1], abs=1e-5)
     at = run_page("circuit", text=TEXT, edits="z.4.3=zero", others="mean", sheet_unchanged="off")

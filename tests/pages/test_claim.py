@@ -4,13 +4,12 @@ from urllib.parse import urlencode
 
 from gptviz import claims
 from gptviz.claims import verify
+from tests.specs import opened
 
 
 def link_of(at):
     """The address after a click on the button in *In code*, as its parameters."""
-    at.session_state["in_code"] = True
-    at.run()
-    at.button("claim_make").click().run()
+    opened(at, "in_code").button("claim_make").click().run()
     assert len(at.success) == 1 and not at.exception
     link = dict(at.query_params)
     verify(f"http://localhost/attention?{urlencode(link)}")

@@ -97,6 +97,7 @@ def test_nothing_differs_is_said(run_page):
     at = run_page("compare", vs="edits")
     (said,) = at.info
     assert "same pass" in said.value
+    assert run_page("compare", vs="text", text="One").warning  # nothing is left without its first word
     streams = charts(at)[2]
     assert map_of(at, 2).max() < 1e-9 and streams["layout"]["coloraxis"]["cmax"] == 1e-6  # rounding is paper
 

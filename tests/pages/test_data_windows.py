@@ -10,7 +10,7 @@ import torch
 from gptviz.analysis.tokens import chapter
 from gptviz.lessons import Windows
 from tests.lessons.test_windows import STRIDE_1, STRIDE_4
-from tests.specs import charts, in_numbers, table
+from tests.specs import charts, in_numbers, opened, table
 
 TEXT = "Sam and the dog and the cat and the mouse"
 
@@ -65,9 +65,7 @@ def test_a_changed_model_has_the_unchanged_losses_beside_its_own(run_page, mini)
 
 def test_a_chapter_in_long_windows_and_all_that_opens(run_page, mini):
     at = run_page("data_windows", text="x", dw_text="chapter", dw_length=64, dw_stride=32, dw_window=10)
-    for key in ("dw_times", "numbers_windows", "numbers_examples"):
-        at.session_state[key] = True
-    at.run()
+    opened(at, "dw_times", "numbers_windows", "numbers_examples")
     windows = Windows(tuple(mini.encode(chapter())), 64, 32, 8)
     (times,) = charts(at)
     assert np.array_equal(times["data"][0]["y"], windows.times_target())

@@ -5,7 +5,7 @@ import pytest
 from gptviz.ui.shell.examples import EXAMPLES
 
 
-@pytest.mark.parametrize("page", ["residual_stream", "feed_forward", "logit_lens", "why"])
+@pytest.mark.parametrize("page", ["feed_forward", "why"])
 def test_a_page_that_takes_apart_offers_what_suits_it(run_page, page):
     at = run_page(page, text="a")
     offered = [int(b.key.removeprefix("example_")) for b in at.button if str(b.key).startswith("example_")]

@@ -11,7 +11,7 @@ from gptviz.analysis import feed_forward as numbers
 from gptviz.engine.sample import windows
 from gptviz.ui.words import show_id
 from tests.checkpoints import makers
-from tests.specs import charts, prose, table
+from tests.specs import charts, in_numbers, number, prose, table
 
 TEXT = "Sam and the dog and the cat"
 
@@ -32,9 +32,7 @@ def test_the_dots_are_every_unit_of_the_selected_token(run_page, mini, trace):
     assert np.allclose(dots["y"], trace["mlp_act", 2][3][order], atol=1e-5)
     columns = mini.model.trf_blocks[2].ff.layers[2].weight.detach().norm(dim=0)
     expected = trace["mlp_act", 2][3].abs() * columns
-    plain = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
-    said = [float(size.translate(plain).replace(" × 10", "e")) for size in dots["text"]]  # three digits
-    assert np.allclose(said, expected[order], rtol=6e-3, atol=1e-5)
+    assert np.allclose([number(size) for size in dots["text"]], expected[order], rtol=6e-3, atol=1e-5)
     curve = figure["data"][1]
     gelu = torch.nn.functional.gelu(torch.tensor(curve["x"]), approximate="tanh")
     assert np.allclose(curve["y"], gelu, atol=1e-5)
@@ -61,7 +59,7 @@ def test_the_tables_are_the_matrices(run_page, mini, trace):
     read = table(at, "reading")
     for column, wanted in ((0, reading.raises), (2, reading.lowers)):
         assert [row[column] for row in read] == [show_id(mini, token) for token, _ in wanted]
-        by = [float(row[column + 1].replace("−", "-")) for row in read]
+        by = [number(row[column + 1]) for row in read]
         assert by == pytest.approx([value for _, value in wanted], rel=6e-3)
     of_write = numbers.readings(mini, trace, 2, [write], [float(found.after[write])], 3, 3)[0]
     assert rows[0][5] == " ".join(show_id(mini, token) for token, _ in of_write.raises)
@@ -119,8 +117,8 @@ def test_a_changed_run_stands_beside_the_unchanged_one(run_page, mini, trace):
     assert np.allclose(over["data"][1]["y"], act[:, 7], atol=1e-5)
     strips = charts(at)[2]["data"]
     assert [strip["name"] for strip in strips] == ["changed", "unchanged"] * 4
-    for number, site in enumerate(("mlp_pre", "mlp_act", "mlp_out"), start=1):
-        for strip, run in zip(strips[2 * number :], (changed, trace), strict=False):
+    for place, site in enumerate(("mlp_pre", "mlp_act", "mlp_out"), start=1):
+        for strip, run in zip(strips[2 * place :], (changed, trace), strict=False):
             assert np.allclose(np.ravel(strip["z"]), run[site, 5][3], atol=1e-4)
     fired = [int((one["mlp_pre", 5][3] > 0).sum()) for one in (trace, changed)]
     moved = int(((trace["mlp_pre", 5][3] > 0) != (changed["mlp_pre", 5][3] > 0)).sum())
@@ -130,9 +128,7 @@ def test_a_changed_run_stands_beside_the_unchanged_one(run_page, mini, trace):
     for unit, *_, before, after, _, _ in table(at, "largest units"):
         assert float(before) == pytest.approx(old.writes[int(unit)], rel=1e-2)
         assert float(after) == pytest.approx(new.writes[int(unit)], rel=1e-2)
-    at.session_state["numbers_feed-forward-block5"] = True
-    at.run()
-    frame = at.dataframe[0].value.sort_values("unit")
+    frame = in_numbers(at, "feed-forward-block5").sort_values("unit")
     assert np.allclose(frame["unchanged after"], act[3], atol=1e-5)
     assert np.allclose(frame["after"], changed["mlp_act", 5][3], atol=1e-5)
 

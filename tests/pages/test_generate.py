@@ -12,12 +12,10 @@ from gptviz.engine.generate import steps
 from gptviz.engine.sampling import Sampling, distribution, draw
 from gptviz.figures.next_token import probability_text
 from gptviz.tokenizer import show_token
-from gptviz.ui.models import in_use as models
-from gptviz.ui.models.choice import Choice
 from gptviz.ui.pages.generate.tree import Branch, Tree
 from gptviz.ui.pages.generate.written import text_of
 from gptviz.ui.shell.sampling import name_of
-from tests.specs import given, prose
+from tests.specs import given, opened, prose
 
 TEXT = "The cat sat on the mat. The dog sat on the"
 
@@ -67,7 +65,7 @@ def test_it_writes_what_generate_writes(run_page, mini, query):
     assert row["value"] == pytest.approx(math.exp(-log_p / 20), abs=1e-3)
 
 
-def test_forward_back_and_what_the_address_says(run_page, mini):
+def test_forward_back_and_what_the_address_says(run_page, mini, passes):
     at = run_page("generate", text=TEXT)
     expected = [step.id for step in mini.generate(TEXT, 3, seed=1)]
     assert ids_of(at) == [] and "written" not in at.query_params
@@ -76,17 +74,13 @@ def test_forward_back_and_what_the_address_says(run_page, mini):
     for count in (1, 2, 3):
         click(at, "forward")
         assert ids_of(at) == expected[:count] and given(at, "writing")["chosen"] == count - 1
-    passes = []
-    handle = models.in_use(Choice()).lm.model.final_norm.register_forward_hook(lambda *_: passes.append(1))
-    try:
-        click(at, "back")
-        assert (ids_of(at), given(at, "writing")["chosen"]) == (expected, 1)
-        click(at, "forward")
-    finally:
-        handle.remove()
+    passes.clear()
+    click(at, "back")
+    assert (ids_of(at), given(at, "writing")["chosen"]) == (expected, 1)
+    click(at, "forward")
     assert given(at, "writing")["chosen"] == 2 and not passes  # nothing was written anew
-    opened = run_page("generate", text=TEXT, written=at.query_params["written"])
-    assert (ids_of(opened), given(opened, "writing")["chosen"]) == (expected, 2)
+    again = run_page("generate", text=TEXT, written=at.query_params["written"])
+    assert (ids_of(again), given(again, "writing")["chosen"]) == (expected, 2)
     other = run_page("generate", text="Another text", written=at.query_params["written"])
     assert not other.session_state["generate_step"] > 1  # it is not meant for that one
 
@@ -156,9 +150,7 @@ def test_a_setting_rewrites_the_text_and_what_was_written_goes_into_the_prompt(r
 def test_in_numbers(run_page, mini):
     link = tree(mini, Branch(5), Branch(4, 0, 1, 300), branch=1, step=3)
     at = run_page("generate", text=TEXT, written=link, top_k=40)
-    for name in ("generate", "generate_draw", "branches"):
-        at.session_state[f"numbers_{name}"] = True
-    at.run()
+    opened(at, "numbers_generate", "numbers_generate_draw", "numbers_branches")
     tables = {tuple(frame.value.columns[:2]): frame.value for frame in at.dataframe}
     written = tables["number", "token"]
     assert written["id"].tolist() == ids_of(at) and written["by"].tolist()[1] == "you"
@@ -211,9 +203,7 @@ def test_a_changed_model_writes_with_its_changes_beside_the_unchanged_one(run_pa
     own = was if temperature else distribution(mini.trace(ids + new[:-1], keep=[]).logits(-1), Sampling())
     given_now = probability_text(float(own.probabilities[new[-1]]))
     assert f"(unchanged {given_now})" in said and f"its rank is {int(was.rank[new[-1]]) + 1:,}" in said
-    at.session_state["numbers_generate"] = at.session_state["numbers_branches"] = True
-    at.run()
-    branch, frame = (frame.value for frame in at.dataframe)
+    branch, frame = (f.value for f in opened(at, "numbers_generate", "numbers_branches").dataframe)
     with torch.no_grad():
         logits = torch.log_softmax(mini.model(torch.tensor([ids + new]))[0].double(), -1)
     whole = sum(float(logits[len(ids) - 1 + i, token]) for i, token in enumerate(new))

@@ -20,7 +20,7 @@ from gptviz.figures.next_token import probability_text
 from gptviz.ui.pages.generate import written
 from tests.pages.conftest import run_page
 from tests.pages.test_generate import INDUCTION, STORY, by_hand
-from tests.specs import charts, given, prose
+from tests.specs import charts, given, opened, prose
 
 ALL = ("looked", "cache", "surgery", "loops", "beams")
 
@@ -249,10 +249,8 @@ def test_loops_of_a_changed_model_are_its_own_beside_the_unchanged_ones(mini):
 
 
 def every_beam(at):
-    at.session_state["numbers_generate_beams"] = True
-    at.run()
-    assert not at.exception
-    return next(f.value for f in at.dataframe if "from beam" in f.value)
+    tables = opened(at, "numbers_generate_beams").dataframe
+    return next(table.value for table in tables if "from beam" in table.value)
 
 
 def test_beams_beside_greedy_and_sampling(mini):

@@ -14,7 +14,7 @@ from gptviz.ui.shell.navigation import PAGES, page_file
 from gptviz.ui.shell.question import ANSWERS
 from tests.guides.truth import truth
 from tests.pages.conftest import run_page
-from tests.specs import charts, given, prose
+from tests.specs import charts, given, opened, prose
 
 TOUR = find("tour").steps
 WRONG = {"word": "umbrella", "number": 77, "choice": 2, "token": 0, "head": (0, 0)}
@@ -136,8 +136,7 @@ def test_what_is_to_be_done_is_seen_to_be_done():
 def test_elsewhere_the_bar_leads_back_and_a_guide_can_be_left():
     at = run_page("overview")
     assert "guide_tour" in keys_in(at.main) and "guide_file" not in keys_in(at.main)
-    at.session_state["guide_lessons"] = True
-    assert {"guide_begin_lesson1", "guide_file"} <= keys_in(at.run().main)
+    assert {"guide_begin_lesson1", "guide_file"} <= keys_in(opened(at, "guide_lessons").main)
     at = run_page("tokens", text="a b", token=0)
     at.session_state[guide._AT] = ("tour", 0)
     at.session_state["guide"] = "tour"
@@ -164,9 +163,8 @@ def test_a_teachers_broken_guide_is_said_and_stops_nobody(tmp_path, monkeypatch)
     (tmp_path / "broken.md").write_text("---\ntitle: x\n---\n## One\n\n```step\npage: nowhere\n```\n")
     (tmp_path / "none.md").write_bytes(b"\xff\xfe\x00")
     monkeypatch.setenv(SETTING, str(tmp_path))
-    at = run_page("overview", text="a b c")
-    at.session_state["guide_lessons"] = True
-    told = prose(at.run())
+    at = opened(run_page("overview", text="a b c"), "guide_lessons")
+    told = prose(at)
     assert "broken.md: line 4: there is no page 'nowhere'" in told and "none.md: line 1" in told
     assert any(label.startswith("The tour") for label in links(at))
     at = run_page("tokens", text="a b", guide="broken")

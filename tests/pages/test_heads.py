@@ -16,7 +16,7 @@ from gptviz.ui import heads, measured, works
 from gptviz.ui.shell.state import DEFAULT_TEXT
 from tests.pages.conftest import not_started
 from tests.pages.test_saved_charts import saved
-from tests.specs import charts, given, prose
+from tests.specs import charts, given, opened, prose
 
 TEXT = "The cat sat on the mat. The cat sat on the"
 
@@ -42,8 +42,7 @@ def verdict(at):
 def test_labels_points_and_bars_are_the_measured_roles(run_page, mini, query):
     """Before anything is known in general: the page is this text's."""
     at = run_page("heads", text=TEXT, **query)
-    at.session_state["numbers_heads-here"] = True
-    at.run()
+    opened(at, "numbers_heads-here")
     trace = mini.trace(TEXT)
     found = roles(trace)
     sheet, finder, bars = charts(at)
@@ -90,9 +89,7 @@ def test_what_is_known_in_general_stands_beside_this_text(run_page, known):
     assert here["data"][0]["text"][0][0].endswith(">induction</i>")  # greyed: no word repeats
     cells = np.array(here["data"][0]["z"])
     assert set(cells[:, 0::4].flat) == {cells.max()}
-    for name in ("numbers_heads-general", "in_code_general"):
-        at.session_state[name] = True
-    at.run()
+    opened(at, "numbers_heads-general", "in_code_general")
     assert np.allclose(at.dataframe[0].value["ov_copying"], known["ov_copying"])
     assert "picture = general(lm)" in at.code[-1].value
 

@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from gptviz.analysis.loss import SLIDE_LOSSES
 from gptviz.digits import fixed
 from gptviz.engine.edits import Edit
-from tests.specs import charts, in_numbers, prose, table
+from tests.specs import charts, in_numbers, number, prose, table
 from tests.test_model import to_hugging_face
 
 TEXT = "Sam and the dog and the cat"
@@ -76,8 +76,7 @@ def test_the_last_token_has_no_target_and_the_dearest_is_worked_out(run_page, ex
     rows = table(at, "position")
     (target,) = [row for row in rows if row[0].endswith(", the target")]
     assert target[-1] == fixed(expected[dearest].item(), 4)
-    shares = [float(re.sub(r" × 10⁻.*", "e-9", row[3])) for row in rows]
-    assert sum(shares) == pytest.approx(1, abs=0.01)  # the others are a row as well
+    assert sum(number(row[3]) for row in rows) == pytest.approx(1, abs=0.01)  # the others are a row as well
 
 
 def test_the_slides_and_the_notebook(run_page):

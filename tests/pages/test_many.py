@@ -11,8 +11,8 @@ from gptviz.digits import plus_minus
 from gptviz.ui import many
 from gptviz.ui.shell import slow
 from gptviz.work import Line
-from tests.pages.conftest import run_page as opened
-from tests.specs import charts, prose
+from tests.pages import conftest
+from tests.specs import charts, opened, prose
 
 TEXTS = ["The cat sat on the", "Once upon a time there", "He said to"]
 PAIRS = [("The man took off", "The girl took off"), ("Here the king loved his", "Here the king loved her")]
@@ -26,7 +26,7 @@ QUERY = {"knock_out": {"measure": "logit"}, "why": {}, "patching": {"other": "Th
 
 def of_set(page, lines, **query):
     """The page with a file of these lines; `run_page` has no session of before."""
-    at = opened(page, text="The man took off", **query)
+    at = conftest.run_page(page, text="The man took off", **query)
     at.session_state["gptviz_many_lines"], at.session_state["many"] = lines, "file"
     at.run()
     assert not at.exception
@@ -83,11 +83,8 @@ def test_the_means_are_those_of_python(mini, page, edits, monkeypatch):
     )
     assert all(reason in out for reason in reasons)
     monkeypatch.setattr(Line, "start", lambda *_: pytest.fail("it is worked out again"))
-    at.session_state["in_code_many"] = at.session_state["numbers_many"] = at.session_state[
-        "numbers_many-texts"
-    ] = True
-    at.run()
-    assert not at.exception and at.dataframe[0].value["n"].eq(n).all() and len(at.dataframe[1].value) == n
+    opened(at, "in_code_many", "numbers_many", "numbers_many-texts")
+    assert at.dataframe[0].value["n"].eq(n).all() and len(at.dataframe[1].value) == n
     named = {}
     exec(at.code[-1].value, named)
     assert np.allclose(sign * named["picture"][column].to_numpy(float), mean, atol=2e-5)
@@ -96,7 +93,7 @@ def test_the_means_are_those_of_python(mini, page, edits, monkeypatch):
 def test_sentences_with_names_wait_for_a_click_where_they_take_long(monkeypatch):
     monkeypatch.setattr(slow, "UNASKED", 10**9)
     monkeypatch.setattr(many, "indirect_objects", lambda lm: many_of(lm))
-    at = opened("why", text="The man took off", many="names")
+    at = conftest.run_page("why", text="The man took off", many="names")
     assert "Left out, being more than one token here: Anna (2), Sarah (3)" in prose(at)
     assert not any("standard error" in one.value for one in at.markdown)
     at.button(key="many_go").click().run()

@@ -9,11 +9,9 @@ import torch
 from gptviz.engine.edits import Edit
 from gptviz.engine.sampling import Sampling, distribution, draw
 from gptviz.figures.next_token import probability_text
-from gptviz.ui.models import in_use as models
-from gptviz.ui.models.choice import Choice
 from gptviz.ui.shell.sampling import SEEDS
 from gptviz.ui.words import as_code, show_id
-from tests.specs import charts, given, prose
+from tests.specs import charts, given, opened, prose
 
 TEXT = "The cat sat on the mat. The dog sat on the"
 
@@ -44,15 +42,11 @@ def test_what_came_next_is_marked_at_its_real_rank(run_page, mini):
     assert last["action"] == "Append"
 
 
-def test_a_slider_does_not_run_the_model(run_page):
+def test_a_slider_does_not_run_the_model(run_page, passes):
     at = run_page("next_token", text=TEXT)
-    passes = []
-    handle = models.in_use(Choice()).lm.model.final_norm.register_forward_hook(lambda *_: passes.append(1))
-    try:
-        at.slider(key="temperature").set_value(0.5).run()
-        at.number_input(key="top_k").set_value(3).run()
-    finally:
-        handle.remove()
+    passes.clear()
+    at.slider(key="temperature").set_value(0.5).run()
+    at.number_input(key="top_k").set_value(3).run()
     drawn = given(at, "candidates")
     assert not passes
     assert drawn["heads"]["scaled"] == "÷ 0.5"
@@ -80,9 +74,9 @@ def test_the_advanced_seed_stands_in_the_address(run_page, mini):
         assert at.query_params["seed"] == str(seed)
     at.number_input(key="seed").set_value(7).run()
     assert at.query_params["seed"] == "7"
-    opened = run_page("next_token", **{name: values for name, values in at.query_params.items()})
-    assert opened.number_input(key="seed").value == 7
-    assert given(opened, "chips")["tokens"] == given(at, "chips")["tokens"]
+    again = run_page("next_token", **{name: values for name, values in at.query_params.items()})
+    assert again.number_input(key="seed").value == 7
+    assert given(again, "chips")["tokens"] == given(at, "chips")["tokens"]
     at.number_input(key="seed").set_value(SEEDS - 1).run()
     at.button(key="next_sample").click().run()  # after the last comes the first
     assert at.number_input(key="seed").value == 0 and at.query_params["seed"] == "0"
@@ -120,9 +114,8 @@ def test_a_piece_of_a_character_cannot_be_appended(run_page, mini):
 
 def test_in_numbers(run_page, mini):
     at = run_page("next_token", text=TEXT, temperature=0.9)
-    for name in ("numbers_next_token", "numbers_entropy"):
-        at.session_state[name] = True
-    table, unsure = (frame.value for frame in at.run().dataframe)
+    opened(at, "numbers_next_token", "numbers_entropy")
+    table, unsure = (frame.value for frame in at.dataframe)
     assert table["token"].iloc[-1] == "8,182 others"
     assert table["probability"].sum() == pytest.approx(1)
     for row, temperature in zip(unsure.itertuples(), (1, 0.9), strict=True):

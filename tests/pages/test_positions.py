@@ -9,15 +9,9 @@ import torch
 
 from gptviz import Edit
 from gptviz.lessons import positions as lesson
-from tests.specs import charts, in_numbers, prose, table
+from tests.specs import charts, in_numbers, number, prose, table
 
 TEXT = "The little birds sang beside the red mill. The little birds sang beside the red"
-
-
-def number(text):
-    mantissa, _, power = text.replace("−", "-").partition(" × 10")
-    raised = power.translate(str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789"))
-    return float(mantissa) * 10 ** int(raised or 0)
 
 
 def rows_by_hand(mini, scheme):
@@ -53,7 +47,7 @@ def test_only_a_rotation_keeps_the_score(run_page, mini):
     assert found["Sinusoidal"][1] < 1e-10 < 0.1 < found["Learned"][1]
 
 
-@pytest.mark.parametrize(("what", "seed"), [("shuffle", 1), ("shuffle", 7), ("mean", 1), ("zero", 1)])
+@pytest.mark.parametrize(("what", "seed"), [("shuffle", 7), ("mean", 1), ("zero", 1)])
 def test_what_the_model_says_with_other_positions(run_page, mini, what, seed):
     at = run_page("positions", text=TEXT, pos_what=what, pos_seed=seed, block=0)
     ids = mini.encode(TEXT)

@@ -6,7 +6,7 @@ import torch
 
 from gptviz import Edit
 from gptviz.analysis.stream import step_names, stream
-from tests.specs import charts, in_numbers, table
+from tests.specs import charts, in_numbers, number, table
 
 TEXT = "Sam and the dog and the cat"
 
@@ -14,10 +14,6 @@ TEXT = "Sam and the dog and the cat"
 @pytest.fixture(scope="module")
 def trace(mini):
     return mini.trace(TEXT)
-
-
-def number(text):
-    return float(text.replace("−", "-"))
 
 
 def test_the_ladder_is_the_selected_tokens(run_page, trace):

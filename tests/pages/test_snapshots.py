@@ -26,6 +26,7 @@ import torch
 from gptviz.ui import works
 from gptviz.ui.shell.navigation import CLASS, PAGES
 from tests.pages.conftest import not_started, open_all, run_page
+from tests.specs import decoded
 
 FOLDER = Path(__file__).parent / "snapshots"
 WRITE = "GPTVIZ_WRITE_SNAPSHOTS"
@@ -117,12 +118,7 @@ def _chart(key: str, spec: dict, alt: str) -> str:
 
 def _drawn(trace: dict) -> np.ndarray:
     found = trace.get("z", trace.get("y", trace.get("x", [])))
-    return _array(found) if isinstance(found, dict) else np.asarray(found, dtype=object)
-
-
-def _array(found: dict) -> np.ndarray:
-    shape = [int(n) for n in str(found.get("shape", "-1")).split(",")]
-    return np.frombuffer(base64.b64decode(found["bdata"]), found["dtype"]).reshape(shape)
+    return decoded(found) if isinstance(found, dict) else np.asarray(found, dtype=object)
 
 
 def _component(key: str, name: str, data: dict) -> str:
@@ -245,7 +241,7 @@ def numbers(found) -> np.ndarray:
         found = vars(found)
     if isinstance(found, dict):
         if {"bdata", "dtype"} <= found.keys():
-            return _array(found).astype(float).ravel()
+            return decoded(found).astype(float).ravel()
         if "base64" in found:
             kind = np.uint8 if found.get("dtype") == "uint8" else "<f4"
             return np.frombuffer(base64.b64decode(found["base64"]), kind).astype(float)

@@ -4,7 +4,7 @@ import pytest
 
 from gptviz.tokenizer import encode, get_encoding
 from gptviz.tokenizer.steps import show_work
-from tests.specs import prose, table
+from tests.specs import opened, prose, table
 
 MINI = get_encoding("mini")
 PROMPTS = {
@@ -79,9 +79,7 @@ def test_a_tokenizer_out_of_reach_is_a_sentence(run_page, monkeypatch):
 
 
 def test_in_numbers_is_the_table_of_tokens(run_page):
-    at = run_page("tokens", text="The café")
-    at.session_state["numbers_tokens"] = True
-    at.run()
+    at = opened(run_page("tokens", text="The café"), "numbers_tokens")
     (found,) = [e.value for e in at.dataframe if "part_of" in e.value.columns]
     assert list(found["id"]) == encode(MINI, "The café")
     assert bytes.fromhex("".join(found["bytes"]).replace(" ", "")).decode() == "The café"

@@ -15,7 +15,7 @@ from gptviz.training.live.snapshots import Snapshots
 from gptviz.ui.training import mine
 from gptviz.ui.training.queue import Queue
 from tests.pages.conftest import run_page
-from tests.specs import charts, prose
+from tests.specs import charts, opened, prose
 from tests.training.live.conftest import one_thread  # noqa: F401
 
 SMALL = {
@@ -126,9 +126,7 @@ def test_what_it_draws_is_what_the_run_measured(queued):
     levels = sorted(shape["y0"] for shape in curves["layout"]["shapes"] if shape["y0"] == shape["y1"])
     assert levels == pytest.approx(sorted([run.task.ln_v, run.task.bigram, run.task.floor]))
     assert "step 40 of 40" in progress(at)
-    for name in ("curve", "heads", "levels"):
-        at.session_state[f"numbers_training_{name}"] = True
-    at.run()
+    opened(at, *(f"numbers_training_{name}" for name in ("curve", "heads", "levels")))
     table, heads, lines = (frame.value for frame in at.dataframe)
     assert table["validation"].tolist() == [m.validation for m in run.measures]
     assert heads["induction"].max() == max(m.best_induction[0] for m in run.measures)

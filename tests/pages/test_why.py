@@ -12,12 +12,10 @@ from gptviz.analysis.logit_attribution import logit
 from gptviz.analysis.paths import paths
 from gptviz.analysis.rollout import rollout
 from gptviz.engine import sites as engine_sites
-from gptviz.ui.models import in_use as models
-from gptviz.ui.models.choice import Choice
 from gptviz.ui.shell.state import DEFAULT_TEXT
 from gptviz.work import Line
 from tests.pages.conftest import open_all
-from tests.specs import charts, given, in_numbers, prose
+from tests.specs import charts, given, in_numbers, opened, prose
 
 TEXT = "The cat sat on the mat. The dog sat on the"
 MILL, TOWN = 2958, 1647
@@ -79,16 +77,12 @@ def test_the_story_of_mill_against_town_is_said_in_one_sentence(run_page):
     assert "(4.16 of it read from `·mill`, position 7)" in sentence and sentence.count(". ") == 0
 
 
-def test_another_target_and_head_run_no_model(run_page):
+def test_another_target_and_head_run_no_model(run_page, passes):
     at = run_page("why", text=TEXT)
-    passes = []
-    handle = models.in_use(Choice()).lm.model.final_norm.register_forward_hook(lambda *_: passes.append(1))
-    try:
-        at.button(key="target_runner_up").click().run()
-        at.number_input(key="head").set_value(2).run()
-        at.number_input(key="block").set_value(1).run()
-    finally:
-        handle.remove()
+    passes.clear()
+    at.button(key="target_runner_up").click().run()
+    at.number_input(key="head").set_value(2).run()
+    at.number_input(key="block").set_value(1).run()
     assert not at.exception and not passes
     assert at.query_params["head"] == "2" and "against" in at.query_params
 
@@ -162,6 +156,10 @@ def test_a_changed_logit_stands_beside_the_unchanged_one(run_page, mini):
     assert np.allclose(together[1]["y"], was.sum(0), atol=1e-5)
     assert f"**{own:.3g} (unchanged {before:.3g})** above" in prose(at)
     assert "switched off, and wrote nothing" in prose(at)
+    frame = in_numbers(at, "why")
+    assert frame["part"].tolist()[-2:] == ["sum", "the model's own"]
+    assert np.allclose(frame["contribution"].iloc[:-2], new["contribution"], atol=1e-5)
+    assert frame["contribution"].iloc[-2:].tolist() == pytest.approx([total, own], abs=1e-4)
 
 
 def test_what_the_unchanged_model_says_first_can_be_explained(run_page):
@@ -183,19 +181,15 @@ def test_any_change_is_explained(run_page, edits):
 # ---- the panels on paths and flow ----
 
 
-def opened(run_page, *names, **query):
+def with_panels(run_page, *names, **query):
     """The page with these panels open; closed they draw nothing."""
     at = run_page("why", **query)
     assert len(charts(at)) == 4
-    for name in names:
-        at.session_state[f"why_{name}_box"] = True
-    at.run()
-    assert not at.exception, [error.message for error in at.exception]
-    return at
+    return opened(at, *(f"why_{name}_box" for name in names))
 
 
 def test_paths_are_those_that_are_found(run_page, mini):
-    at = opened(run_page, "paths", text=DEFAULT_TEXT, target=MILL, against=TOWN)
+    at = with_panels(run_page, "paths", text=DEFAULT_TEXT, target=MILL, against=TOWN)
     found = paths(mini, mini.trace(DEFAULT_TEXT), MILL, TOWN)
     drawn, above = found.above(0.005, 32), found.above(0.005)
     values = np.array(charts(at)[-1]["data"][0]["customdata"])[:, 0]
@@ -205,7 +199,7 @@ def test_paths_are_those_that_are_found(run_page, mini):
 
 def test_the_thresholds_stand_in_the_address(run_page, mini):
     query = {"token": 9, "target": MILL, "paths_from": 5, "flow_from": 10}
-    at, trace = opened(run_page, "paths", "flow", text=DEFAULT_TEXT, **query), mini.trace(DEFAULT_TEXT)
+    at, trace = with_panels(run_page, "paths", "flow", text=DEFAULT_TEXT, **query), mini.trace(DEFAULT_TEXT)
     assert (at.slider(key="paths_from").value, at.slider(key="flow_from").value) == (5, 10)
     of_paths, _, shown = (chart["data"][0] for chart in charts(at)[-3:])
     found = paths(mini, trace, MILL, None, 9).above(0.05)
@@ -219,7 +213,7 @@ def test_the_thresholds_stand_in_the_address(run_page, mini):
 
 
 def test_rollout_is_drawn_instead(run_page, mini):
-    at = opened(run_page, "flow", text=DEFAULT_TEXT, flow_way="Attention rollout")
+    at = with_panels(run_page, "flow", text=DEFAULT_TEXT, flow_way="Attention rollout")
     shown = np.flip(charts(at)[-1]["data"][0]["z"], 0)
     assert np.allclose(shown, rollout(mini, mini.trace(DEFAULT_TEXT)), atol=1e-5)
     assert f"{100 * shown[0, -1]:.1f} %" in prose(at) and "flow_from" not in [s.key for s in at.slider]
@@ -227,5 +221,5 @@ def test_rollout_is_drawn_instead(run_page, mini):
 
 @pytest.mark.parametrize("text", ["A", "once upon a time there was " * 60])
 def test_panels_of_any_text(run_page, text):
-    at = opened(run_page, "paths", "flow", text=text)
+    at = with_panels(run_page, "paths", "flow", text=text)
     assert len(charts(at)) == 7 and len(charts(at)[-1]["data"][0]["z"]) == 7
