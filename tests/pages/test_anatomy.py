@@ -62,16 +62,16 @@ def test_it_opens_with_the_chosen_models_own_sum(run_page, mini, mini_sum):
 def test_the_picture_has_every_tensor_of_the_model(run_page, mini):
     bar = charts(run_page("anatomy"))[0]["data"][0]
     model = dict(mini.model.named_parameters(remove_duplicate=False))
-    said = "\n".join(bar["customdata"])
+    said = "\n".join(bar["hovertext"])
     for name, parameter in model.items():
         local = name if parameter.dim() == 2 else name.split(".", 2)[-1]
         assert local.removeprefix("final_norm.") in said, name
     assert "trf_blocks.3.att.W_query.weight is 256 × 256:<br>65,536 parameters, 0.95 %" in said
     # areas are parameters: all bars have the same number of pixels a parameter
     areas = np.multiply(bar["width"], bar["y"])
-    matrices = [i for i, text in enumerate(bar["customdata"]) if " is " in text and "counted" not in text]
+    matrices = [i for i, text in enumerate(bar["hovertext"]) if " is " in text and "counted" not in text]
     counts = [
-        int(re.search(r"([\d,]+) parameters", bar["customdata"][i])[1].replace(",", "")) for i in matrices
+        int(re.search(r"([\d,]+) parameters", bar["hovertext"][i])[1].replace(",", "")) for i in matrices
     ]
     assert np.ptp(areas[matrices] / counts) < 1e-6 * areas.max() / max(counts)
 
