@@ -32,12 +32,12 @@ def reads(*sites: str | Callable[..., Sites]) -> Callable[[F], F]:
     """
 
     def mark(function: F) -> F:
-        counted = _counted(function)
+        own = counted(function)
 
         @functools.wraps(function)
         def checked(lm: LanguageModel, t: Trace, *args: Any, **named: Any) -> Any:
             t.of(lm.model)
-            args, named = counted(t, args, named)
+            args, named = own(t, args, named)
             return function(lm, t, *args, **named)
 
         found = checked if [*inspect.signature(function).parameters][:2] == ["lm", "t"] else function
@@ -51,22 +51,24 @@ def of_model(
     function: Callable[Concatenate[Trace, GPTModel, P], R],
 ) -> Callable[Concatenate[Trace, AModel, P], R]:
     """Mark `f(trace, model, ...)`: it takes a LanguageModel too, and refuses other weights: ValueError."""
-    counted = _counted(function)
+    own = counted(function)
 
     @functools.wraps(function)
     def asked(trace: Trace, model: AModel, *args: P.args, **named: P.kwargs) -> R:
-        args, named = counted(trace, args, named)
+        args, named = own(trace, args, named)
         return function(trace, trace.of(model), *args, **named)
 
     return asked
 
 
-def _counted(function: Callable[..., Any]) -> Callable[[Trace, tuple[Any, ...], dict[str, Any]], Any]:
-    """What gives the arguments after the first two with each block, head and position counted from 0."""
-    names = [*inspect.signature(function).parameters][2:]
+def counted(
+    function: Callable[..., Any], first: int = 2
+) -> Callable[[Trace, tuple[Any, ...], dict[str, Any]], Any]:
+    """What gives the arguments from the `first` on with each block, head and position counted from 0."""
+    names = [*inspect.signature(function).parameters][first:]
     places = [(i, name) for i, name in enumerate(names) if name in COUNTED]
 
-    def counted(t: Trace, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
+    def own(t: Trace, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
         given = dict(enumerate(args)) | named
         for i, name in places:
             at = i if i < len(args) else name
@@ -74,7 +76,7 @@ def _counted(function: Callable[..., Any]) -> Callable[[Trace, tuple[Any, ...], 
                 given[at] = index_of(name, given[at], COUNTED[name](t))
         return [given[i] for i in range(len(args))], {name: given[name] for name in named}
 
-    return counted
+    return own
 
 
 def sites_of(function: Callable[..., Any], lm: LanguageModel, *args: object) -> Sites:

@@ -1,8 +1,8 @@
 """The keys of a guide's questions: what this model gives on this text, worked out and never written down.
 
-A key is `f(lm, t, position, given, ...)`: of a trace and the selected position, what was `given` as the
-answer (None before there is one), and its own arguments. It gives an `Answer`, from the same public numbers
-that the pages draw, or raises CannotAsk where the question makes no sense of this model or text.
+A key is a function of what is asked (`answers.Asked`) and of its own arguments. It gives an `Answer`, from
+the same public numbers that the pages draw, or raises CannotAsk where the question makes no sense of this
+model or text. `KEYS` has each as `f(lm, t, position, given, ...)`.
 """
 
 import copy
@@ -11,7 +11,7 @@ import inspect
 import math
 import random
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -23,20 +23,22 @@ from gptviz.analysis.circuit_passes import Passes, all_heads
 from gptviz.analysis.circuit_search import allowed, parse
 from gptviz.analysis.embeddings import nearest_tokens
 from gptviz.analysis.head_formulas import ROLES
-from gptviz.analysis.head_roles import roles
+from gptviz.analysis.head_roles import HeadRole, roles
 from gptviz.analysis.lens import KEEP, logit_lens, settled_from
 from gptviz.analysis.loss import loss_steps, uniform_loss
 from gptviz.analysis.moved import ROUNDING, Prediction, prediction
 from gptviz.analysis.norms import find_norm, norm_input, norm_steps
-from gptviz.analysis.reads import Sites, reads, sites_of
+from gptviz.analysis.reads import Sites, counted, reads, sites_of
 from gptviz.analysis.stream import SITES as STREAM
 from gptviz.analysis.stream import stream
 from gptviz.analysis.tokens import chapter
 from gptviz.digits import fixed, many, percent, significant
 from gptviz.engine import forward
+from gptviz.engine.index import index_of
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.sampling import Sampling, distribution
 from gptviz.engine.trace import Trace
+from gptviz.guides.answers import Answer, Asked, CannotAsk, Head, head_name, written
 from gptviz.guides.guide import Question
 from gptviz.lessons import bigram
 from gptviz.lessons.attention import Heads, HeadWeights, multi_head_attention, simple_attention
@@ -51,47 +53,28 @@ CACHED = 0.01  # of a logit: a pass that goes on from kept keys and values adds 
 RANDOM_CIRCUITS = 10  # beside each circuit that was handed in
 SENTENCE = 8  # tokens: on fewer, a large share is easily had
 
-Head = tuple[int, int]
-Found = tuple[str, str]
-
-
-class CannotAsk(ValueError):
-    """Why a question cannot be asked of this model or text, as a sentence."""
-
-
-@dataclass(frozen=True)
-class Answer:
-    """`truth` is what the model gives, `shown` how the screen says it, `facts` what a sentence may tell.
-
-    `right` says whether what was given is that, and `said` how the screen says what was given. `options` are
-    offered in a choice. `score` ranks what was found, the largest first; None where it does not count.
-    """
-
-    truth: Any
-    shown: str
-    facts: dict[str, str]
-    right: bool | None = None
-    said: str = ""
-    options: tuple[str, ...] = ()
-    score: float | None = None
-
-
 Key = Callable[..., Answer]
 KEYS: dict[str, tuple[str, Key]] = {}  # name -> the kind of question it is a key of, and the function
 
 
-def _key(kind: str) -> Callable[[Key], Key]:
+def _key(kind: str, *sites: str | Callable[..., Sites]) -> Callable[[Key], Key]:
+    """Mark `f(q, ...)` as a key that reads these sites, or those that a function of (lm, ...) gives."""
+
     def register(function: Key) -> Key:
+        own = counted(function, 1)
+
         @functools.wraps(function)
-        def asked(*args: Any) -> Answer:
+        def asked(lm: LanguageModel, t: Trace, position: int, given: Any, *args: Any) -> Answer:
             try:
-                return function(*args)
+                t.of(lm.model)
+                q = Asked(lm, t, index_of("position", position, len(t)), given)
+                return function(q, *own(t, args, {})[0])
             except CannotAsk:
                 raise
             except ValueError as error:  # a block that there is not
                 raise CannotAsk(str(error)) from error
 
-        KEYS[function.__name__] = (kind, asked)
+        KEYS[function.__name__] = (kind, reads(*sites)(asked))
         return asked
 
     return register
@@ -104,7 +87,7 @@ def arguments(name: str, kind: str, given: tuple[tuple[str, Any], ...]) -> tuple
     asks, function = KEYS[name]
     if kind != asks:
         raise ValueError(f"the key {name} answers a question of the kind {asks}, not {kind}")
-    parameters = [*inspect.signature(function).parameters.values()][4:]
+    parameters = [*inspect.signature(function).parameters.values()][1:]
     named, kinds = dict(given), {one.name: one.annotation for one in parameters}
     if named.keys() != kinds.keys():
         takes, has = (", ".join(one) or "nothing" for one in (kinds, named))
@@ -112,10 +95,10 @@ def arguments(name: str, kind: str, given: tuple[tuple[str, Any], ...]) -> tuple
     for one, value in named.items():
         if not isinstance(value, int if kinds[one] is int else (int, float) if kinds[one] is float else str):
             raise ValueError(f"{one} of the key {name} is {value!r}; it must be {kinds[one].__name__}")
-    return tuple(named[parameter.name] for parameter in parameters)
+    return tuple(named[one] for one in kinds)
 
 
-def sites(name: str, lm: LanguageModel, *arguments: Any) -> Sites:
+def sites(name: str, lm: LanguageModel, position: int, given: Any, *arguments: Any) -> Sites:
     """The sites that this key reads, for `LanguageModel.trace`."""
     return sites_of(KEYS[name][1], lm, *arguments)
 
@@ -132,276 +115,142 @@ def answer_at(place: Mapping[str, str], ask: Question, lm: LanguageModel) -> Ans
     return KEYS[ask.key][1](lm, trace, position, None, *named)
 
 
-# ---- the keys ----
-
-
-def _ids(t: Trace) -> list[int]:
-    return [token.id for token in t.tokens]
-
-
-def _called(lm: LanguageModel, token: int) -> str:
-    return f"`{show_token(lm.tokens([token])[0].raw)}`"
+# ---- of the next token ----
 
 
 @_key("word")
-@reads()
-def next_word(lm: LanguageModel, t: Trace, position: int, given: str | None) -> Answer:
+def next_word(q: Asked) -> Answer:
     """The most probable next token. Right is what begins with it, with or without a space before."""
-    p = t.logits(position).double().softmax(-1)  # (V,)
+    p = q.chances
     best = int(p.argmax())
-    facts = {"probability": percent(float(p[best]))}
-    if given is None or not given.strip():
-        return Answer(best, _called(lm, best), facts)
-    spaced, plain = (lm.encode(text)[0] for text in (f" {given.lstrip()}", given))
+    found = Answer(best, q.called(best), {"probability": percent(float(p[best]))})
+    if q.given is None or not q.given.strip():
+        return found
+    spaced, plain = (q.lm.encode(text)[0] for text in (f" {q.given.lstrip()}", q.given))
     first = best if best == plain else spaced
-    facts["given_probability"] = percent(float(p[first]))
+    facts = {"given_probability": percent(float(p[first]))}
     facts["given_rank"] = f"{int((p > p[first]).sum()) + 1:,}"
-    return Answer(best, _called(lm, best), facts, first == best, _called(lm, first))
+    return replace(found, facts=found.facts | facts, right=first == best, said=q.called(first))
 
 
 @_key("number")
-@reads()
-def chance(lm: LanguageModel, t: Trace, position: int, given: float | None, token: str) -> Answer:
+def chance(q: Asked, token: str) -> Answer:
     """The probability, in percent, that this token comes next; right within 15 points."""
-    ids = lm.encode(token)
-    if len(ids) != 1:
-        raise CannotAsk(f"this model has no single token for `{token}`")
-    p = float(t.logits(position).double().softmax(-1)[ids[0]])
-    return Answer(100 * p, percent(p), {}, _near(given, 100 * p, 15), _number(given, " %"))
+    return q.percent(float(q.chances[q.id_of(token)]))
 
 
 @_key("number")
-@reads()
-def pieces(lm: LanguageModel, t: Trace, position: int, given: float | None, word: str) -> Answer:
+def pieces(q: Asked, word: str) -> Answer:
     """Into how many tokens this word is cut, after a space."""
-    cut = [f"`{show_token(token.raw)}`" for token in lm.tokens(lm.encode(f" {word.strip()}"))]
-    right = _exactly(given, len(cut))
-    return Answer(len(cut), str(len(cut)), {"pieces": " ".join(cut)}, right, _number(given))
+    cut = q.lm.tokens(q.lm.encode(f" {word.strip()}"))
+    return q.count(len(cut), pieces=written(cut))
 
 
 @_key("choice")
-@reads()
-def nearest(lm: LanguageModel, t: Trace, position: int, given: str | None, token: str) -> Answer:
+def nearest(q: Asked, token: str) -> Answer:
     """The token whose embedding is most like this one's, among three that are farther and farther away."""
-    ids = lm.encode(token)
-    if len(ids) != 1:
-        raise CannotAsk(f"this model has no single token for `{token}`")
-    table = nearest_tokens(lm.model.tok_emb.weight, ids[0], min(2000, lm.config.vocab_size - 1))
-    ranks = [rank for rank in (0, 40, 400, 1999) if rank < len(table)]
-    found = [int(table["id"][rank]) for rank in ranks]
-    options = tuple(dict.fromkeys(_called(lm, one) for one in sorted(found)))  # by id: not by likeness
-    shown = _called(lm, found[0])
-    facts = {"cosine": fixed(float(table["cosine"][0]), 2)}
-    return Answer(found[0], shown, facts, None if given is None else given == shown, given or "", options)
-
-
-def _in_block(lm: LanguageModel, position: int, given: Any, block: int, head: int) -> Sites:
-    if not (0 <= block < lm.config.n_layers and 0 <= head < lm.config.n_heads):
-        raise CannotAsk(f"this model has no head {block}.{head}")
-    return (("attn", block),)
-
-
-@_key("token")
-@reads(_in_block)
-def looked_at(lm: LanguageModel, t: Trace, position: int, given: int | None, block: int, head: int) -> Answer:
-    """The token that this head looks at most, from the selected one."""
-    row = t["attn", block][head, position]  # (T,)
-    key = int(row.argmax())
-    facts = {"weight": percent(float(row[key]))}
-    right, said = None, ""
-    if given is not None:
-        _check_there(t, given)
-        right, said = given == key, _place(t, given)
-        facts["given_weight"] = percent(float(row[given]))
-    return Answer(key, _place(t, key), facts, right, said)
-
-
-@_key("head")
-@reads("attn", "z")
-def head_with(lm: LanguageModel, t: Trace, position: int, given: Head | None, role: str) -> Answer:
-    """The head with the largest share of this role on this text; right is every head that has the role."""
-    _check_role(role)
-    every = {(one.block, one.head): one for row in roles(t) for one in row}
-    those = {place: one.shares.get(role) or 0.0 for place, one in every.items() if one.kind == role}
-    if not those:
-        raise CannotAsk(f"no head has the role “{ROLES[role].label}” on this text")
-    best = max(those, key=lambda place: those[place])
-    facts = {"share": percent(those[best]), "heads": f"{len(those)}", "role": ROLES[role].label}
-    if given is None:
-        return Answer(best, _head(best), facts)
-    given = (int(given[0]), int(given[1]))
-    facts["given_share"] = percent((every[given].shares.get(role) or 0.0) if given in every else 0.0)
-    return Answer(best, _head(best), facts, given in those, _head(given))
-
-
-def _moved(lm: LanguageModel, t: Trace, position: int, edits: list[str]) -> Prediction:
-    """What these changes of the model make of its prediction."""
-    plain, changed = _both(lm, t, edits)
-    return prediction(plain.logits(position), changed.logits(position))
-
-
-def _both(lm: LanguageModel, t: Trace, edits: list[str], keep: Sites = ()) -> tuple[Trace, Trace]:
-    """The text's pass through the model as it is, and with these changes."""
-    try:
-        changed = lm.plain.trace(_ids(t), keep=keep, edits=edits)
-    except ValueError as error:
-        raise CannotAsk(f"this change cannot be made here: {error}") from error
-    return lm.plain.trace(_ids(t), keep=keep), changed
+    most = min(2000, q.lm.config.vocab_size - 1)
+    table = nearest_tokens(q.lm.model.tok_emb.weight, q.id_of(token), most)
+    found = [int(table["id"][rank]) for rank in (0, 40, 400, 1999) if rank < len(table)]
+    options = [*dict.fromkeys(q.called(one) for one in sorted(found))]  # by id: not by likeness
+    cosine = fixed(float(table["cosine"][0]), 2)
+    return replace(q.choice(options, options.index(q.called(found[0])), cosine=cosine), truth=found[0])
 
 
 @_key("number")
-@reads()
-def without(lm: LanguageModel, t: Trace, position: int, given: float | None, edit: str) -> Answer:
-    """The probability, in percent, that is left of the model's prediction with this change in it.
-
-    Several changes have a comma between them; `alone` tells what each of them by itself leaves.
-    """
-    edits = edit.split(",")
-    moved = _moved(lm, t, position, edits)
-    left = 100 * moved.after
-    facts = {"token": _called(lm, moved.token), "now": _called(lm, moved.now)}
-    facts["before"] = percent(moved.before)
-    facts["alone"] = " or ".join(percent(_moved(lm, t, position, [one]).after) for one in edits)
-    return Answer(left, percent(moved.after), facts, _near(given, left, 15), _number(given, " %"))
-
-
-@_key("number")
-@reads()
-def at_temperature(
-    lm: LanguageModel, t: Trace, position: int, given: float | None, temperature: float
-) -> Answer:
+def at_temperature(q: Asked, temperature: float) -> Answer:
     """The probability, in percent, of the most probable token at this temperature."""
     if temperature <= 0:
         raise CannotAsk("a temperature is above 0")
-    plain, p = ((t.logits(position).double() / by).softmax(-1) for by in (1.0, float(temperature)))
+    plain, p = q.chances, (q.t.logits(q.position).double() / float(temperature)).softmax(-1)
     best = int(plain.argmax())
-    facts = {"token": _called(lm, best), "before": percent(float(plain[best]))}
-    right = _near(given, 100 * float(p[best]), 15)
-    return Answer(100 * float(p[best]), percent(float(p[best])), facts, right, _number(given, " %"))
+    return q.percent(float(p[best]), token=q.called(best), before=percent(float(plain[best])))
 
 
 @_key("number")
-@reads()
-def nucleus(lm: LanguageModel, t: Trace, position: int, given: float | None, share: float) -> Answer:
+def nucleus(q: Asked, share: float) -> Answer:
     """How many of the most probable tokens have this share of the probability together."""
-    p = t.logits(position).double().softmax(-1).sort(descending=True).values  # (V,)
+    p = q.chances.sort(descending=True).values  # (V,)
     count = int((p.cumsum(0) < share).sum()) + 1
-    right = None if given is None else count / 2 <= given <= 2 * count
-    return Answer(count, f"{count:,}", {"vocabulary": f"{len(p):,}"}, right, _number(given))
+    right = None if q.given is None else count / 2 <= q.given <= 2 * count
+    return replace(q.number(count, f"{count:,}", 0, vocabulary=f"{len(p):,}"), right=right)
 
 
-@_key("token")
-@reads("final")
-def dearest(lm: LanguageModel, t: Trace, position: int, given: int | None) -> Answer:
-    """The token of the text that the model expected least: the one with the largest loss."""
-    loss = _losses(lm, t)
-    worst = int(loss.argmax()) + 1
-    facts = {"loss": fixed(float(loss[worst - 1]), 2), "mean": fixed(float(loss.mean()), 2)}
-    if given is None:
-        return Answer(worst, _place(t, worst), facts)
-    _check_there(t, given)
-    facts["given_loss"] = fixed(float(loss[given - 1]), 2) if given else "none: nothing stands before it"
-    return Answer(worst, _place(t, worst), facts, given == worst, _place(t, given))
-
-
-@_key("number")
-@reads(*KEEP)
-def settled(lm: LanguageModel, t: Trace, position: int, given: float | None) -> Answer:
+@_key("number", *KEEP)
+def settled(q: Asked) -> Answer:
     """After how many blocks the model's guess is the one that it ends with, to the end."""
-    tops = logit_lens(t, lm.model, position).argmax(-1).numpy()[::2]  # (L + 1,): the embedding, each block
-    blocks = settled_from(tops)
-    facts = {"token": _called(lm, int(tops[-1])), "blocks": str(lm.config.n_layers)}
-    right = _exactly(given, blocks)
-    return Answer(blocks, str(blocks), facts, right, _number(given))
+    tops = logit_lens(q.t, q.lm.model, q.position).argmax(-1).numpy()[::2]  # (L + 1,): embedding, each block
+    return q.count(settled_from(tops), token=q.called(int(tops[-1])), blocks=str(q.lm.config.n_layers))
 
 
 # ---- of tokens, rows and windows ----
 
 
 @_key("number")
-@reads()
-def token_count(lm: LanguageModel, t: Trace, position: int, given: float | None) -> Answer:
+def token_count(q: Asked) -> Answer:
     """Of how many tokens the text is made."""
-    words = lm.decode(_ids(t)).split()
-    facts = {"pieces": " ".join(f"`{show_token(token.raw)}`" for token in t.tokens), "words": str(len(words))}
-    return Answer(len(t), str(len(t)), facts, _exactly(given, len(t)), _number(given))
+    words = len(q.lm.decode(q.ids).split())
+    return q.count(len(q.t), pieces=written(q.t.tokens), words=str(words))
 
 
 @_key("choice")
-@reads()
-def same_id(lm: LanguageModel, t: Trace, position: int, given: str | None, one: str, other: str) -> Answer:
+def same_id(q: Asked, one: str, other: str) -> Answer:
     """Whether two pieces of text are the same token; a space in front counts."""
-    first, second = lm.encode(one), lm.encode(other)
-    ids = {"one_ids": ", ".join(map(str, first)), "other_ids": ", ".join(map(str, second))}
-    return _chosen(given, ("They have the same id", "They have different ids"), int(first != second), ids)
+    ids = [", ".join(map(str, q.lm.encode(text))) for text in (one, other)]
+    options = ("They have the same id", "They have different ids")
+    return q.choice(options, int(ids[0] != ids[1]), one_ids=ids[0], other_ids=ids[1])
 
 
-@_key("choice")
-@reads("tok_emb", "embed")
-def row_again(lm: LanguageModel, t: Trace, position: int, given: str | None) -> Answer:
+@_key("choice", "tok_emb", "embed")
+def row_again(q: Asked) -> Answer:
     """What the selected token shares with an earlier copy of it: its row, and what goes into block 0."""
-    ids = _ids(t)
-    if ids[position] not in ids[:position]:
+    at, copy = q.position, q.ids.index(q.ids[q.position])
+    if copy == at:
         raise CannotAsk("the selected token does not stand in the text before")
-    copy = ids.index(ids[position])
-    same = [bool(torch.equal(t[site][copy], t[site][position])) for site in ("tok_emb", "embed")]
+    same = [bool(torch.equal(q.t[site][copy], q.t[site][at])) for site in ("tok_emb", "embed")]
     options = (
         "The looked-up row is the same, and so is what goes into the first block",
         "The looked-up row is the same, what goes into the first block is not",
         "Already the looked-up row is different",
     )
-    cosine = torch.cosine_similarity(t["embed"][copy].double(), t["embed"][position].double(), dim=0)
-    facts = {"one": _place(t, copy), "other": _place(t, position), "cosine": fixed(float(cosine), 2)}
-    return _chosen(given, options, 2 if not same[0] else 0 if same[1] else 1, facts)
+    cosine = torch.cosine_similarity(q.t["embed"][copy].double(), q.t["embed"][at].double(), dim=0)
+    facts = {"one": q.place(copy), "other": q.place(at), "cosine": fixed(float(cosine), 2)}
+    return q.choice(options, 2 if not same[0] else 0 if same[1] else 1, **facts)
 
 
-def _windows(t: Trace, length: int, stride: int) -> Windows:
-    found = Windows(tuple(token.id for token in t.tokens), length, stride, batch_size=1)
+def _windows(q: Asked, length: int, stride: int) -> Windows:
+    found = Windows(tuple(q.ids), length, stride, batch_size=1)
     if not len(found):
-        raise CannotAsk(f"the text has {len(t)} tokens: too few for a window of {length} and its last target")
+        raise CannotAsk(
+            f"the text has {len(q.t)} tokens: too few for a window of {length} and its last target"
+        )
     return found
 
 
 @_key("number")
-@reads()
-def window_count(
-    lm: LanguageModel, t: Trace, position: int, given: float | None, length: int, stride: int
-) -> Answer:
+def window_count(q: Asked, length: int, stride: int) -> Answer:
     """How many windows of this length the text has, each so many tokens further on."""
-    count = len(_windows(t, length, stride))
-    right = _exactly(given, count)
-    return Answer(count, str(count), {"tokens": str(len(t))}, right, _number(given))
+    return q.count(len(_windows(q, length, stride)), tokens=str(len(q.t)))
 
 
 @_key("token")
-@reads()
-def last_target(
-    lm: LanguageModel, t: Trace, position: int, given: int | None, length: int, window: int
-) -> Answer:
+def last_target(q: Asked, length: int, window: int) -> Answer:
     """The target of the last input of a window, where they begin one token apart."""
-    windows = _windows(t, length, 1)
-    if not 0 <= window < len(windows):
+    if not 0 <= window < len(_windows(q, length, 1)):
         raise CannotAsk(f"the text has no window {window}")
-    at = window + length
-    if given is not None:
-        _check_there(t, given)
-    facts = {"inputs": " ".join(f"`{show_token(token.raw)}`" for token in t.tokens[window:at])}
-    facts["targets"] = " ".join(f"`{show_token(token.raw)}`" for token in t.tokens[window + 1 : at + 1])
-    return Answer(at, _place(t, at), facts, given == at, "" if given is None else _place(t, given))
+    at, tokens = window + length, q.t.tokens
+    return q.token(at, inputs=written(tokens[window:at]), targets=written(tokens[window + 1 : at + 1]))
 
 
 # ---- of choosing a token ----
 
 
 @_key("choice")
-@reads()
-def temperature_changes(
-    lm: LanguageModel, t: Trace, position: int, given: str | None, temperature: float
-) -> Answer:
+def temperature_changes(q: Asked, temperature: float) -> Answer:
     """What another temperature changes: the model's logits, the order of the tokens, or the chances alone."""
-    ids = [token.id for token in t.tokens[: position + 1]]
-    one, other = (next(iter(lm.generate(ids, 1, by, seed=0))).logits for by in (1.0, float(temperature)))
-    plain, scaled = distribution(one), distribution(other, Sampling(float(temperature)))
+    by = float(temperature)
+    one, other = (next(iter(q.lm.generate(q.read, 1, t, seed=0))).logits for t in (1.0, by))
+    plain, scaled = distribution(one), distribution(other, Sampling(by))
     options = (
         "The model's logits",
         "Not the logits, but which token comes first, second, third ...",
@@ -412,218 +261,218 @@ def temperature_changes(
     if torch.equal(plain.probabilities, scaled.probabilities):
         found = 3
     best = int(plain.order[0])
-    chances = [percent(float(row.probabilities[best])) for row in (plain, scaled)]
-    facts = {"token": _called(lm, best), "before": chances[0], "now": chances[1]}
-    return _chosen(given, options, found, facts | {"logit": fixed(float(one[best]), 2)})
+    before, now = (percent(float(row.probabilities[best])) for row in (plain, scaled))
+    facts = {"token": q.called(best), "before": before, "now": now, "logit": fixed(float(one[best]), 2)}
+    return q.choice(options, found, **facts)
 
 
 @_key("number")
-@reads()
-def with_top_k(lm: LanguageModel, t: Trace, position: int, given: float | None, k: int) -> Answer:
+def with_top_k(q: Asked, k: int) -> Answer:
     """The probability, in percent, of the most probable token where only the first k may be drawn."""
-    logits = t.logits(position)
+    logits = q.t.logits(q.position)
     plain, kept = distribution(logits), distribution(logits, Sampling(top_k=k))
     best = int(plain.order[0])
-    p = float(kept.probabilities[best])
-    facts = {"token": _called(lm, best), "before": percent(float(plain.probabilities[best]))}
+    facts = {"token": q.called(best), "before": percent(float(plain.probabilities[best]))}
     facts["kept"] = percent(float(plain.probabilities[kept.kept].sum()))
-    return Answer(100 * p, percent(p), facts, _near(given, 100 * p, 10), _number(given, " %"))
+    return q.percent(float(kept.probabilities[best]), 10, **facts)
 
 
 @_key("choice")
-@reads()
-def drawn_twice(
-    lm: LanguageModel,
-    t: Trace,
-    position: int,
-    given: str | None,
-    temperature: float,
-    one: int,
-    other: int,
-    tokens: int,
-) -> Answer:
+def drawn_twice(q: Asked, temperature: float, one: int, other: int, tokens: int) -> Answer:
     """Whether two texts drawn with these two seeds are the same."""
-    ids = [token.id for token in t.tokens[: position + 1]]
-    wrote = [
-        [step.id for step in lm.generate(ids, tokens, float(temperature), seed=seed)] for seed in (one, other)
-    ]
-    facts = {name: _quoted(lm, new) for name, new in zip(("first", "second"), wrote, strict=True)}
-    options = ("The same text, token by token", "Another text")
-    return _chosen(given, options, int(wrote[0] != wrote[1]), facts)
+    first, second = (
+        [step.id for step in q.lm.generate(q.read, tokens, float(temperature), seed=seed)]
+        for seed in (one, other)
+    )
+    options, truth = ("The same text, token by token", "Another text"), int(first != second)
+    return q.choice(options, truth, first=_quoted(q, first), second=_quoted(q, second))
 
 
 _AGAIN = ("The same list", "Another list")
 
 
 @_key("choice")
-@reads()
-def after_another(lm: LanguageModel, t: Trace, position: int, given: str | None, before: str) -> Answer:
+def after_another(q: Asked, before: str) -> Answer:
     """Whether the list of next tokens is another one when the model has just read something else."""
-    ids = _ids(t)
-    lm.trace(before, keep=())
-    again = lm.trace(ids, keep=()).logits(position)
-    largest = float((again - t.logits(position)).abs().max())
-    return _chosen(given, _AGAIN, int(largest > ROUNDING), {"difference": fixed(largest, 5)})
+    q.lm.trace(before, keep=())
+    again = q.lm.trace(q.ids, keep=()).logits(q.position)
+    largest = float((again - q.t.logits(q.position)).abs().max())
+    return q.choice(_AGAIN, int(largest > ROUNDING), difference=fixed(largest, 5))
 
 
 @_key("choice")
-@reads()
-def written_or_read(lm: LanguageModel, t: Trace, position: int, given: str | None, tokens: int) -> Answer:
+def written_or_read(q: Asked, tokens: int) -> Answer:
     """Whether a text that the model wrote gives it the same next tokens as when it is handed that text."""
-    ids = [token.id for token in t.tokens[: position + 1]]
-    wrote = list(lm.generate(ids, tokens, 0.0))
-    if len(ids) + len(wrote) > lm.config.context_length:
+    wrote = list(q.lm.generate(q.read, tokens, 0.0))
+    if len(q.read) + len(wrote) > q.lm.config.context_length:
         raise CannotAsk(f"this text leaves no room for {tokens} tokens more")
     new = [step.id for step in wrote]
-    fresh = lm.trace(ids + new[:-1], keep=()).logits(-1)
+    fresh = q.lm.trace(q.read + new[:-1], keep=()).logits(-1)
     largest = float((fresh - wrote[-1].logits).abs().max())
-    facts = {"wrote": _quoted(lm, new), "difference": fixed(largest, 4)}
-    return _chosen(given, _AGAIN, int(largest > CACHED), facts)
+    return q.choice(_AGAIN, int(largest > CACHED), wrote=_quoted(q, new), difference=fixed(largest, 4))
 
 
 # ---- of heads ----
 
 
-@_key("number")
-@reads(_in_block)
-def to_later(
-    lm: LanguageModel, t: Trace, position: int, given: float | None, block: int, head: int
-) -> Answer:
+def _in_block(lm: LanguageModel, block: int, head: int) -> Sites:
+    if not (0 <= block < lm.config.n_layers and 0 <= head < lm.config.n_heads):
+        raise CannotAsk(f"this model has no head {block}.{head}")
+    return (("attn", block),)
+
+
+def _check_role(role: str) -> None:
+    """Raise CannotAsk where there is none of this name."""
+    if role not in ROLES:
+        raise CannotAsk(f"there is no role {role!r}; there are {', '.join(ROLES)}")
+
+
+def _share(one: HeadRole, role: str) -> float:
+    return one.shares.get(role) or 0.0
+
+
+@_key("token", _in_block)
+def looked_at(q: Asked, block: int, head: int) -> Answer:
+    """The token that this head looks at most, from the selected one."""
+    row = q.t["attn", block][head, q.position]  # (T,)
+    return q.token(int(row.argmax()), "weight", lambda at: percent(float(row[at])))
+
+
+@_key("number", _in_block)
+def to_later(q: Asked, block: int, head: int) -> Answer:
     """How much attention this head gives to tokens that come later, in percent: the most of any token."""
-    most = 100 * float(t["attn", block][head].triu(1).sum(-1).max())
-    return Answer(most, f"{most:g} %", {}, _near(given, most, 0.5), _number(given, " %"))
+    most = 100 * float(q.t["attn", block][head].triu(1).sum(-1).max())
+    return q.number(most, f"{most:g} %", 0.5, " %")
 
 
-@_key("number")
-@reads("attn", "z")
-def heads_with(lm: LanguageModel, t: Trace, position: int, given: float | None, role: str) -> Answer:
+@_key("head", "attn", "z")
+def head_with(q: Asked, role: str) -> Answer:
+    """The head with the largest share of this role on this text; right is every head that has the role."""
+    _check_role(role)
+    every = {(one.block, one.head): one for row in roles(q.t) for one in row}
+    those = [place for place in every if every[place].kind == role]
+    if not those:
+        raise CannotAsk(f"no head has the role “{ROLES[role].label}” on this text")
+
+    def share(place: Head) -> str:
+        return percent(_share(every[place], role) if place in every else 0.0)
+
+    those.sort(key=lambda place: -_share(every[place], role))
+    return q.head(those, "share", share, heads=f"{len(those)}", role=ROLES[role].label)
+
+
+@_key("number", "attn", "z")
+def heads_with(q: Asked, role: str) -> Answer:
     """How many heads have this role on this text; right within a tenth of all heads."""
     _check_role(role)
-    every = [one.kind for row in roles(t) for one in row]
-    count = every.count(role)
-    facts = {"heads": str(len(every)), "role": ROLES[role].label}
-    return Answer(count, str(count), facts, _near(given, count, len(every) / 10), _number(given))
+    every = [one.kind for row in roles(q.t) for one in row]
+    count, of = every.count(role), len(every)
+    return q.number(count, str(count), of / 10, heads=str(of), role=ROLES[role].label)
 
 
-@_key("choice")
-@reads("attn", "z")
-def role_here(lm: LanguageModel, t: Trace, position: int, given: str | None, block: int, head: int) -> Answer:
+@_key("choice", "attn", "z")
+def role_here(q: Asked, block: int, head: int) -> Answer:
     """What this head does on this text, by the words of the page "Heads on trial"."""
-    _in_block(lm, position, given, block, head)
-    kind = roles(t)[block][head].kind
-    offered = dict.fromkeys(("induction", "previous", "even", "favourite", "mixed", kind))
-    options = tuple(f"It {ROLES[role].does}" for role in offered)
-    return _chosen(given, options, [*offered].index(kind), {"role": ROLES[kind].label})
+    kind = roles(q.t)[block][head].kind
+    offered = [*dict.fromkeys(("induction", "previous", "even", "favourite", "mixed", kind))]
+    options = [f"It {ROLES[role].does}" for role in offered]
+    return q.choice(options, offered.index(kind), role=ROLES[kind].label)
 
 
 # ---- of causes ----
 
 
+def _both(q: Asked, edits: list[str], keep: Sites = ()) -> tuple[Trace, Trace]:
+    """The text's pass through the model as it is, and with these changes."""
+    try:
+        changed = q.lm.plain.trace(q.ids, keep=keep, edits=edits)
+    except ValueError as error:
+        raise CannotAsk(f"this change cannot be made here: {error}") from error
+    return q.lm.plain.trace(q.ids, keep=keep), changed
+
+
+def _moved(q: Asked, edits: list[str]) -> Prediction:
+    """What these changes of the model make of its prediction."""
+    return prediction(*(run.logits(q.position) for run in _both(q, edits)))
+
+
+@_key("number")
+def without(q: Asked, edit: str) -> Answer:
+    """The probability, in percent, that is left of the model's prediction with this change in it.
+
+    Several changes have a comma between them; `alone` tells what each of them by itself leaves.
+    """
+    edits = edit.split(",")
+    moved = _moved(q, edits)
+    alone = " or ".join(percent(_moved(q, [one]).after) for one in edits)
+    facts = {"token": q.called(moved.token), "now": q.called(moved.now), "before": percent(moved.before)}
+    return q.percent(moved.after, **facts, alone=alone)
+
+
 @_key("choice")
-@reads()
-def needed_more(
-    lm: LanguageModel, t: Trace, position: int, given: str | None, one: str, other: str
-) -> Answer:
+def needed_more(q: Asked, one: str, other: str) -> Answer:
     """Which of two heads ("4.3") costs the prediction more when it is switched off."""
-    places = [_read_head(lm, text) for text in (one, other)]
-    left = [_moved(lm, t, position, [f"z.{block}.{head}=zero"]) for block, head in places]
-    facts = {"token": _called(lm, left[0].token), "before": percent(left[0].before)}
-    facts |= {"first": percent(left[0].after), "second": percent(left[1].after)}
-    options = (*(_head(place).capitalize() for place in places), "Neither: the prediction stays as it is")
-    lost = [one.before - one.after for one in left]
+    places = [_read_head(q.lm, text) for text in (one, other)]
+    first, second = (_moved(q, [f"z.{block}.{head}=zero"]) for block, head in places)
+    options = (*(head_name(place).capitalize() for place in places), "Neither: the prediction stays as it is")
+    lost = [left.before - left.after for left in (first, second)]
     worst = 2 if max(lost) < 0.01 else int(lost[1] > lost[0])
-    return _chosen(given, options, worst, facts)
+    facts = {"first": percent(first.after), "second": percent(second.after)}
+    return q.choice(options, worst, token=q.called(first.token), before=percent(first.before), **facts)
 
 
 @_key("head")
-@reads()
-def needed_most(lm: LanguageModel, t: Trace, position: int, given: Head | None) -> Answer:
+def needed_most(q: Asked) -> Answer:
     """The head that the prediction loses most without. Of those that lose nearly as much each is right."""
-    if len(t) * lm.config.n_layers * lm.config.n_heads > 20_000:
+    if len(q.t) * q.lm.config.n_layers * q.lm.config.n_heads > 20_000:
         raise CannotAsk("this text and model are too large to switch off every head in turn")
-    ids = _ids(t)
-    token = int(t.logits(position).argmax())
-    table = ablation.knock_out(lm.plain, ids, token, position=position)
+    token = int(q.t.logits(q.position).argmax())
+    table = ablation.knock_out(q.lm.plain, q.ids, token, position=q.position)
     heads = table[table.kind == "head"]
-    lost = {
-        (int(b), int(h)): float(p) for b, h, p in zip(heads.block, heads["head"], heads.lost, strict=True)
-    }
-    best = max(lost, key=lambda place: lost[place])
-    if lost[best] < 0.01:
+    lost = dict(
+        zip(zip(map(int, heads.block), map(int, heads["head"]), strict=True), heads.lost, strict=True)
+    )
+    order = sorted(lost, key=lambda place: -lost[place])
+    most = lost[order[0]]
+    if most < 0.01:
         raise CannotAsk("no single head is missed here")
-    facts = {"token": _called(lm, token), "lost": _points(lost[best])}
-    facts["second"] = _head(sorted(lost, key=lambda place: -lost[place])[1])
-    if given is None:
-        return Answer(best, _head(best), facts)
-    given = (int(given[0]), int(given[1]))
-    facts["given_lost"] = _points(lost.get(given, 0.0))
-    return Answer(best, _head(best), facts, lost.get(given, 0.0) >= 0.9 * lost[best], _head(given))
+
+    def points(head: Head) -> str:
+        return f"{fixed(100 * lost.get(head, 0.0), 0)} points of 100"
+
+    right = [place for place in order if lost[place] >= 0.9 * most]
+    return q.head(right, "lost", points, token=q.called(token), second=head_name(order[1]))
 
 
-def _patched(lm: LanguageModel, t: Trace, position: int, other: str, site: str) -> pd.DataFrame:
-    ids = _ids(t)
-    if len(ids) > 64:
+def _patched(q: Asked, other: str, site: str) -> pd.DataFrame:
+    if len(q.t) > 64:
         raise CannotAsk("this takes a text of 64 tokens at most")
     try:
-        return patching(lm.plain, ids, lm.encode(other), sites=site, position=position)
+        return patching(q.lm.plain, q.ids, q.lm.encode(other), sites=site, position=q.position)
     except ValueError as error:
         raise CannotAsk(f"the two texts cannot be patched: {error}") from error
 
 
 @_key("token")
-@reads()
-def carries(lm: LanguageModel, t: Trace, position: int, given: int | None, other: str, block: int) -> Answer:
+def carries(q: Asked, other: str, block: int) -> Answer:
     """The token whose stream, on its way into this block, brings back most of the answer."""
-    table = _patched(lm, t, position, other, "resid_pre")
-    metric = {int(r.position): float(r.metric) for r in table[table.block == block].itertuples()}
-    if not metric:
-        raise CannotAsk(f"this model has no block {block}")
-    best = max(metric, key=lambda place: metric[place])
-    facts = {"back": percent(metric[best]), "block": str(block)}
-    if given is not None:
-        _check_there(t, given)
-        facts["given_back"] = percent(metric.get(given, 0.0))
-    return Answer(best, _place(t, best), facts, given == best, "" if given is None else _place(t, given))
+    table = _patched(q, other, "resid_pre")
+    back = table[table.block == block].set_index("position")["metric"]
+    return q.token(int(back.idxmax()), "back", lambda at: percent(float(back.get(at, 0.0))), block=str(block))
 
 
 @_key("head")
-@reads()
-def hands_over(lm: LanguageModel, t: Trace, position: int, given: Head | None, other: str) -> Answer:
+def hands_over(q: Asked, other: str) -> Answer:
     """The head whose output, taken from this text into the other's pass, brings back most of the answer."""
-    table = _patched(lm, t, position, other, "z")
-    metric = {(int(r.block), int(r.head)): float(r.metric) for r in table.itertuples()}
-    best = max(metric, key=lambda place: metric[place])
-    facts = {"back": percent(metric[best])}
-    if given is None:
-        return Answer(best, _head(best), facts)
-    given = (int(given[0]), int(given[1]))
-    facts["given_back"] = percent(metric.get(given, 0.0))
-    return Answer(best, _head(best), facts, given == best, _head(given))
+    back = _patched(q, other, "z").set_index(["block", "head"])["metric"]
+    block, head = back.idxmax()
+    return q.head([(int(block), int(head))], "back", lambda head: percent(float(back.get(head, 0.0))))
 
 
 # ---- of the loss ----
 
 
-@_key("number")
-@reads()
-def loss_of(lm: LanguageModel, t: Trace, position: int, given: float | None, probability: float) -> Answer:
-    """What a token costs, in nats, that had this probability, in percent."""
-    if not 0 < probability <= 100:
-        raise CannotAsk("a probability is above 0 % and at most 100 %")
-    loss = -math.log(probability / 100)
-    return Answer(loss, fixed(loss, 2), {}, _near(given, loss, 0.15), _number(given))
-
-
-@_key("number")
-@reads()
-def blind_loss(lm: LanguageModel, t: Trace, position: int, given: float | None) -> Answer:
-    """What each token costs, in nats, with a guess that gives the whole vocabulary the same probability."""
-    loss = uniform_loss(lm.config.vocab_size)
-    facts = {"vocabulary": f"{lm.config.vocab_size:,}"}
-    return Answer(loss, fixed(loss, 2), facts, _near(given, loss, 1.0), _number(given))
-
-
-def _losses(lm: LanguageModel, t: Trace) -> torch.Tensor:
+def _losses(t: Trace) -> torch.Tensor:
     """What each token but the first cost, (T - 1,)."""
     if len(t) < 3:
         raise CannotAsk("this takes a text of three tokens or more")
@@ -631,47 +480,70 @@ def _losses(lm: LanguageModel, t: Trace) -> torch.Tensor:
     return loss_steps(logits, torch.tensor([token.id for token in t.tokens[1:]])).loss
 
 
+@_key("token", "final")
+def dearest(q: Asked) -> Answer:
+    """The token of the text that the model expected least: the one with the largest loss."""
+    loss = _losses(q.t)
+
+    def cost(at: int) -> str:
+        return fixed(float(loss[at - 1]), 2) if at else "none: nothing stands before it"
+
+    return q.token(int(loss.argmax()) + 1, "loss", cost, mean=fixed(float(loss.mean()), 2))
+
+
 @_key("number")
-@reads("final")
-def mean_loss(lm: LanguageModel, t: Trace, position: int, given: float | None) -> Answer:
+def loss_of(q: Asked, probability: float) -> Answer:
+    """What a token costs, in nats, that had this probability, in percent."""
+    if not 0 < probability <= 100:
+        raise CannotAsk("a probability is above 0 % and at most 100 %")
+    loss = -math.log(probability / 100)
+    return q.number(loss, fixed(loss, 2), 0.15)
+
+
+@_key("number")
+def blind_loss(q: Asked) -> Answer:
+    """What each token costs, in nats, with a guess that gives the whole vocabulary the same probability."""
+    loss = uniform_loss(q.lm.config.vocab_size)
+    return q.number(loss, fixed(loss, 2), 1.0, vocabulary=f"{q.lm.config.vocab_size:,}")
+
+
+@_key("number", "final")
+def mean_loss(q: Asked) -> Answer:
     """The mean loss of the text, in nats; right within 1."""
-    loss = float(_losses(lm, t).mean())
-    facts = {"perplexity": significant(math.exp(loss)), "vocabulary": f"{lm.config.vocab_size:,}"}
-    facts |= {"blind": fixed(uniform_loss(lm.config.vocab_size), 2), "blind_perplexity": facts["vocabulary"]}
-    return Answer(loss, fixed(loss, 2), facts, _near(given, loss, 1.0), _number(given))
+    loss, vocabulary = float(_losses(q.t).mean()), q.lm.config.vocab_size
+    facts = {"perplexity": significant(math.exp(loss)), "blind": fixed(uniform_loss(vocabulary), 2)}
+    facts |= dict.fromkeys(("vocabulary", "blind_perplexity"), f"{vocabulary:,}")
+    return q.number(loss, fixed(loss, 2), 1.0, **facts)
 
 
-@_key("choice")
-@reads("final")
-def second_part(lm: LanguageModel, t: Trace, position: int, given: str | None, start: int) -> Answer:
+@_key("choice", "final")
+def second_part(q: Asked, start: int) -> Answer:
     """Whether the tokens from this position on cost less, on average, than those before."""
-    losses = _losses(lm, t)
-    if not 2 <= start < len(t):
+    losses = _losses(q.t)
+    if not 2 <= start < len(q.t):
         raise CannotAsk(f"the text has no second part from position {start} on")
     first, second = float(losses[: start - 1].mean()), float(losses[start - 1 :].mean())
     options = ("Less than the first time", "About as much", "More than the first time")
     found = 1 if abs(second - first) < 0.1 else 0 if second < first else 2
-    return _chosen(given, options, found, {"first": fixed(first, 2), "second": fixed(second, 2)})
+    return q.choice(options, found, first=fixed(first, 2), second=fixed(second, 2))
 
 
 @_key("choice")
-@reads()
-def loss_without(lm: LanguageModel, t: Trace, position: int, given: str | None, edit: str) -> Answer:
+def loss_without(q: Asked, edit: str) -> Answer:
     """Whether the loss of the text rises with this change in the model."""
-    before, after = (_losses(lm, run) for run in _both(lm, t, edit.split(","), keep=("final",)))
-    rise = float(after.mean() - before.mean())
-    token = int((after - before).argmax())
+    before, after = map(_losses, _both(q, edit.split(","), keep=("final",)))
+    rise, token = float(after.mean() - before.mean()), int((after - before).argmax())
     facts = {"before": fixed(float(before.mean()), 2), "after": fixed(float(after.mean()), 2)}
-    facts |= {"token": _place(t, token + 1), "token_before": fixed(float(before[token]), 2)}
-    facts["token_after"] = fixed(float(after[token]), 2)
+    facts |= {"token": q.place(token + 1), "token_before": fixed(float(before[token]), 2)}
     options = ("It rises", "It stays, within a hundredth", "It falls")
-    return _chosen(given, options, 1 if abs(rise) < 0.01 else 0 if rise > 0 else 2, facts)
+    truth = 1 if abs(rise) < 0.01 else 0 if rise > 0 else 2
+    return q.choice(options, truth, **facts, token_after=fixed(float(after[token]), 2))
 
 
 # ---- of the stream ----
 
 
-def _norm(lm: LanguageModel, position: int, given: Any, norm: str) -> Sites:
+def _norm(lm: LanguageModel, norm: str) -> Sites:
     try:
         site, block = find_norm(lm.model, norm).source
     except ValueError as error:
@@ -679,80 +551,68 @@ def _norm(lm: LanguageModel, position: int, given: Any, norm: str) -> Sites:
     return (site if block is None else (site, block),)
 
 
-@_key("number")
-@reads(_norm)
-def normalised(lm: LanguageModel, t: Trace, position: int, given: float | None, norm: str) -> Answer:
+@_key("number", _norm)
+def normalised(q: Asked, norm: str) -> Answer:
     """The variance of the selected token's numbers once this LayerNorm has divided them."""
-    found = find_norm(lm.model, norm)
-    steps = norm_steps(found, norm_input(t, found)[position])
+    found = find_norm(q.lm.model, norm)
+    steps = norm_steps(found, norm_input(q.t, found)[q.position])
     variance = float(steps.normalised.var())
     facts = {"before": significant(steps.variance), "mean": significant(steps.mean)}
-    facts["scaled"] = significant(float(steps.after.var()))
-    return Answer(variance, fixed(variance, 3), facts, _near(given, variance, 0.1), _number(given))
+    return q.number(variance, fixed(variance, 3), 0.1, **facts, scaled=significant(float(steps.after.var())))
 
 
-@_key("choice")
-@reads(_norm)
-def doubled(lm: LanguageModel, t: Trace, position: int, given: str | None, norm: str) -> Answer:
+@_key("choice", _norm)
+def doubled(q: Asked, norm: str) -> Answer:
     """What becomes of the output of this LayerNorm when all numbers that go in are doubled."""
-    found = find_norm(lm.model, norm)
-    x = norm_input(t, found)[position]
+    found = find_norm(q.lm.model, norm)
+    x = norm_input(q.t, found)[q.position]
     one, two = (norm_steps(found, by * x).after for by in (1, 2))
     moved = float(abs(two - one).max() / max(abs(one).max(), 1e-12))
     options = ("All of them are doubled, too", "They stay the same, or very nearly", "They are halved")
     truth = 1 if moved < 0.05 else 0 if (abs(two) > abs(one)).mean() > 0.5 else 2
-    return _chosen(given, options, truth, {"moved": percent(moved)})
+    return q.choice(options, truth, moved=percent(moved))
 
 
-@_key("choice")
-@reads(*STREAM)
-def longer(lm: LanguageModel, t: Trace, position: int, given: str | None) -> Answer:
+@_key("choice", *STREAM)
+def longer(q: Asked) -> Answer:
     """Whether the selected token's row grows longer from the embedding to the end."""
-    sizes = stream(lm, t).sizes[:, position]
-    options = ("Longer", "About as long", "Shorter")
-    truth = 0 if sizes[-1] > 1.25 * sizes[0] else 2 if sizes[-1] < 0.8 * sizes[0] else 1
-    facts = {"first": significant(float(sizes[0])), "last": significant(float(sizes[-1]))}
-    return _chosen(given, options, truth, facts)
+    first, *_, last = stream(q.lm, q.t).sizes[:, q.position].tolist()
+    truth = 0 if last > 1.25 * first else 2 if last < 0.8 * first else 1
+    facts = {"first": significant(first), "last": significant(last)}
+    return q.choice(("Longer", "About as long", "Shorter"), truth, **facts)
 
 
-@_key("choice")
-@reads(*STREAM)
-def adds_up(lm: LanguageModel, t: Trace, position: int, given: str | None) -> Answer:
+@_key("choice", *STREAM)
+def adds_up(q: Asked) -> Answer:
     """Whether embedding and all writes of all blocks sum to the stream at the end."""
-    found = stream(lm, t)
+    found = stream(q.lm, q.t)
     options = ("Yes, exactly, but for rounding", "No, something is left over")
-    largest = float(abs(t["resid_post", lm.config.n_layers - 1].double()).max())
+    largest = float(abs(q.t["resid_post", q.lm.config.n_layers - 1].double()).max())
     facts = {"parts": str(1 + len(found.writes)), "difference": significant(found.difference, 2)}
-    return _chosen(given, options, int(found.is_broken), facts | {"largest": significant(largest)})
+    return q.choice(options, int(found.is_broken), **facts, largest=significant(largest))
 
 
-@_key("word")
-@reads(*KEEP)
-def lens_word(lm: LanguageModel, t: Trace, position: int, given: str | None, blocks: int) -> Answer:
+@_key("word", *KEEP)
+def lens_word(q: Asked, blocks: int) -> Answer:
     """What the lens reads after so many blocks; after 0 of the embedding. Right is the token's own text."""
-    if not 0 <= blocks <= lm.config.n_layers:
-        raise CannotAsk(f"this model has {lm.config.n_layers} blocks")
-    rows = logit_lens(t, lm.model, position).double().softmax(-1)  # (2L + 1, V)
+    if not 0 <= blocks <= q.lm.config.n_layers:
+        raise CannotAsk(f"this model has {q.lm.config.n_layers} blocks")
+    rows = logit_lens(q.t, q.lm.model, q.position).double().softmax(-1)  # (2L + 1, V)
     best, end = int(rows[2 * blocks].argmax()), int(rows[-1].argmax())
-    facts = {"probability": percent(float(rows[2 * blocks, best])), "end": _called(lm, end)}
-    if given is None or not given.strip():
-        return Answer(best, _called(lm, best), facts)
-    right = given.strip() == lm.decode([best]).strip()
-    return Answer(best, _called(lm, best), facts, right, f"`{given.strip()}`")
+    facts = {"probability": percent(float(rows[2 * blocks, best])), "end": q.called(end)}
+    given = (q.given or "").strip()
+    right = given == q.lm.decode([best]).strip() if given else None
+    return Answer(best, q.called(best), facts, right, f"`{given}`" if given else "")
 
 
-@_key("choice")
-@reads(*KEEP)
-def lens_rises(lm: LanguageModel, t: Trace, position: int, given: str | None, block: int) -> Answer:
+@_key("choice", *KEEP)
+def lens_rises(q: Asked, block: int) -> Answer:
     """Whether the lens gives the final prediction a larger logit after this block than before it."""
-    if not 0 <= block < lm.config.n_layers:
-        raise CannotAsk(f"this model has no block {block}")
-    rows = logit_lens(t, lm.model, position).double()  # (2L + 1, V)
+    rows = logit_lens(q.t, q.lm.model, q.position).double()  # (2L + 1, V)
     end = int(rows[-1].argmax())
-    before, after = (float(rows[2 * at, end]) for at in (block, block + 1))
-    facts = {"token": _called(lm, end), "before": fixed(before, 2), "after": fixed(after, 2)}
-    facts["middle"] = fixed(float(rows[2 * block + 1, end]), 2)
-    return _chosen(given, ("Larger", "Smaller"), int(after < before), facts)
+    before, middle, after = rows[2 * block : 2 * block + 3, end].tolist()
+    facts = {"before": fixed(before, 2), "middle": fixed(middle, 2), "after": fixed(after, 2)}
+    return q.choice(("Larger", "Smaller"), int(after < before), token=q.called(end), **facts)
 
 
 # ---- of attention by hand, and of training ----
@@ -786,39 +646,31 @@ def _row(way: str, word: str) -> tuple[tuple[str, ...], torch.Tensor]:
 
 
 @_key("choice")
-@reads()
-def hand_most(lm: LanguageModel, t: Trace, position: int, given: str | None, way: str, word: str) -> Answer:
+def hand_most(q: Asked, way: str, word: str) -> Answer:
     """To which word of the book's sentence this one gives the most weight."""
     words, row = _row(way, word)
-    facts = {"weight": fixed(float(row.max()), 4), "least": words[int(row.argmin())]}
-    return _chosen(given, words, int(row.argmax()), facts | {"least_weight": fixed(float(row.min()), 4)})
+    facts = {"weight": fixed(float(row.max()), 4), "least_weight": fixed(float(row.min()), 4)}
+    return q.choice(words, int(row.argmax()), **facts, least=words[int(row.argmin())])
 
 
 @_key("number")
-@reads()
-def hand_sum(lm: LanguageModel, t: Trace, position: int, given: float | None, way: str, word: str) -> Answer:
+def hand_sum(q: Asked, way: str, word: str) -> Answer:
     """The sum of the weights that this word of the book's sentence gives."""
     _, row = _row(way, word)
     total = float(row.sum())
-    facts = {"row": " + ".join(fixed(float(one), 4) for one in row)}
-    return Answer(total, fixed(total, 2), facts, _near(given, total, 0.001), _number(given))
+    return q.number(total, fixed(total, 2), 0.001, row=" + ".join(fixed(one, 4) for one in row.tolist()))
 
 
 @_key("number")
-@reads()
-def hand_seen(lm: LanguageModel, t: Trace, position: int, given: float | None, way: str, word: str) -> Answer:
+def hand_seen(q: Asked, way: str, word: str) -> Answer:
     """How many words this word of the book's sentence gives any weight to."""
     words, row = _row(way, word)
     seen = [one for one, weight in zip(words, row, strict=True) if weight > 0]
-    right = _exactly(given, len(seen))
-    return Answer(len(seen), str(len(seen)), {"words": ", ".join(seen)}, right, _number(given))
+    return q.count(len(seen), words=", ".join(seen))
 
 
 @_key("choice")
-@reads()
-def hand_mirror(
-    lm: LanguageModel, t: Trace, position: int, given: str | None, way: str, one: str, other: str
-) -> Answer:
+def hand_mirror(q: Asked, way: str, one: str, other: str) -> Answer:
     """Whether the score of one word with another is that of the other with it."""
     words, found = _by_hand(way)
     if one not in words or other not in words:
@@ -826,182 +678,127 @@ def hand_mirror(
     i, j = words.index(one), words.index(other)
     scores = found.heads[0].scores
     forth, back = float(scores[i, j]), float(scores[j, i])
-    facts = {"forth": fixed(forth, 4), "back": fixed(back, 4)}
-    return _chosen(given, ("Yes, always", "No"), int(abs(forth - back) > 1e-9), facts)
+    truth = int(abs(forth - back) > 1e-9)
+    return q.choice(("Yes, always", "No"), truth, forth=fixed(forth, 4), back=fixed(back, 4))
 
 
 @_key("number")
-@reads()
-def hand_width(lm: LanguageModel, t: Trace, position: int, given: float | None, way: str) -> Answer:
+def hand_width(q: Asked, way: str) -> Answer:
     """How many numbers each word's context has."""
     _, found = _by_hand(way)
-    width = found.context.shape[1]
-    right = _exactly(given, width)
-    return Answer(width, str(width), {"heads": str(len(found.heads))}, right, _number(given))
+    return q.count(found.context.shape[1], heads=str(len(found.heads)))
 
 
 @_key("number")
-@reads()
-def undivided(lm: LanguageModel, t: Trace, position: int, given: float | None, size: int) -> Answer:
+def undivided(q: Asked, size: int) -> Answer:
     """Among how many of 8 random keys a softmax of q · k is spread that is not divided by the root of d."""
     table = by_size().set_index("d")
     if size not in table.index:
         raise CannotAsk(f"there is no size {size}; there are {', '.join(map(str, table.index))}")
-    row = table.loc[size]
-    facts = {"divided": fixed(float(row["keys_scaled"]), 1), "largest": percent(float(row["largest"]))}
-    facts["gradient"] = percent(float(row["gradient"]))
-    keys = float(row["keys"])
-    return Answer(keys, fixed(keys, 1), facts, _near(given, keys, 0.5), _number(given))
+    row = table.loc[size].astype(float)
+    facts = {"divided": fixed(row["keys_scaled"], 1), "largest": percent(row["largest"])}
+    facts["gradient"] = percent(row["gradient"])
+    return q.number(float(row["keys"]), fixed(row["keys"], 1), 0.5, **facts)
 
 
 @_key("choice")
-@reads()
-def after_character(lm: LanguageModel, t: Trace, position: int, given: str | None, character: str) -> Answer:
+def after_character(q: Asked, character: str) -> Answer:
     """What follows this character most often in the chapter that the page "Baselines" counts."""
     counts = bigram.count(chapter())
     if character not in counts.characters:
         raise CannotAsk(f"the chapter has no {character!r}")
     chances = counts.probabilities[counts.characters.index(character)]
+    shown = [f"`{show_token(one.encode())}`" for one in counts.characters]
     best = int(chances.argmax())
     often = counts.pairs.sum(axis=0).argsort()[::-1][:4].tolist()
-    options = tuple(sorted(f"`{show_token(counts.characters[one].encode())}`" for one in {best, *often}))
-    shown = f"`{show_token(counts.characters[best].encode())}`"
+    options = sorted(shown[one] for one in {best, *often})
     facts = {"probability": percent(float(chances[best])), "seen": f"{int(counts.firsts.sum()):,}"}
-    return _chosen(given, options, options.index(shown), facts)
+    return q.choice(options, options.index(shown[best]), **facts)
 
 
 @_key("number")
-@reads()
-def one_step(lm: LanguageModel, t: Trace, position: int, given: float | None, rate: float) -> Answer:
+def one_step(q: Asked, rate: float) -> Answer:
     """How many of the model's numbers, in percent, one step of training on this text changes.
 
     The step is Adam's, on a copy of the model.
     """
-    if lm.nbytes > MOST_COPIED or len(t) < 2:
+    if q.lm.nbytes > MOST_COPIED or len(q.t) < 2:
         raise CannotAsk("this model is too large to be copied and trained, or the text has one token")
-    ids = torch.tensor([_ids(t)])
+    ids = torch.tensor([q.ids])
     with forward.alone(), torch.enable_grad():
-        model = copy.deepcopy(lm.model).cpu().float().requires_grad_(True)
-        before = [parameter.detach().clone() for parameter in model.parameters()]
+        model = copy.deepcopy(q.lm.model).cpu().float().requires_grad_(True)
+        old = [parameter.detach().clone() for parameter in model.parameters()]
         adam = torch.optim.Adam(model.parameters(), lr=float(rate))
-        losses = []
-        for step in range(2):
-            logits = model(ids)[0, :-1]
-            loss = torch.nn.functional.cross_entropy(logits, ids[0, 1:])
-            losses.append(float(loss.detach()))
-            if step == 0:
-                loss.backward()
-                adam.step()
-        changed = sum(int((old != new).sum()) for old, new in zip(before, model.parameters(), strict=True))
-    share = changed / sum(old.numel() for old in before)
-    facts = {"parameters": many(sum(old.numel() for old in before))}
-    facts |= {name: fixed(one, 2) for name, one in zip(("before", "after"), losses, strict=True)}
-    return Answer(100 * share, percent(share), facts, _near(given, 100 * share, 10), _number(given, " %"))
+
+        def loss() -> torch.Tensor:
+            return torch.nn.functional.cross_entropy(model(ids)[0, :-1], ids[0, 1:])
+
+        before = loss()
+        before.backward()
+        adam.step()
+        facts = {"before": fixed(before.item(), 2), "after": fixed(loss().item(), 2)}
+        changed = sum(int((a != b).sum()) for a, b in zip(old, model.parameters(), strict=True))
+    total = sum(parameter.numel() for parameter in old)
+    return q.percent(changed / total, 10, **facts, parameters=many(total))
 
 
 # ---- what a class hunts for: what is given is (a text, "4.3" or "4.3+5.0") of the finder's own screen ----
 
 
-@_key("find")
-@reads("attn")
-def strongest(lm: LanguageModel, t: Trace, position: int, given: Found | None, role: str) -> Answer:
+@_key("find", "attn")
+def strongest(q: Asked, role: str) -> Answer:
     """The head with the largest share of this role on the finder's text, of `SENTENCE` tokens at least."""
     _check_role(role)
-    ids = _ids(t) if given is None else lm.encode(given[0])[: lm.config.context_length]
-    trace = t if given is None else lm.trace(ids, keep=["attn"]) if len(ids) >= SENTENCE else None
-    if trace is None:
-        said = f"a text of {len(ids)} tokens, which is too short: {SENTENCE} at least"
-        return Answer(None, "no head", {"role": ROLES[role].label}, False, said)
-    shares = {(one.block, one.head): one.shares.get(role) or 0.0 for row in roles(trace) for one in row}
+    facts, trace, ids = {"role": ROLES[role].label}, q.t, q.ids
+    if q.given is not None:
+        ids = q.lm.encode(q.given[0])[: q.lm.config.context_length]
+        if len(ids) < SENTENCE:
+            said = f"a text of {len(ids)} tokens, which is too short: {SENTENCE} at least"
+            return Answer(None, "no head", facts, False, said)
+        trace = q.lm.trace(ids, keep=["attn"])
+    shares = {(one.block, one.head): _share(one, role) for row in roles(trace) for one in row}
     best = max(shares, key=lambda place: shares[place])
-    facts = {"role": ROLES[role].label, "share": percent(shares[best])}
-    shown = f"{_head(best)} with {percent(shares[best])}"
-    if given is None:
-        return Answer(best, shown, facts)
-    (place,) = _heads(lm, given[1], 1)
-    said = f"{_head(place)} with {percent(shares[place])} on {_quoted(lm, ids[:12])}"
-    return Answer(best, shown, facts, place == best, said, score=shares[place])
+    share = percent(shares[best])
+    found = Answer(best, f"{head_name(best)} with {share}", facts | {"share": share})
+    if q.given is None:
+        return found
+    (place,) = _heads(q.lm, q.given[1], 1)
+    said = f"{head_name(place)} with {percent(shares[place])} on {_quoted(q, ids[:12])}"
+    return replace(found, right=place == best, said=said, score=shares[place])
 
 
 @_key("find")
-@reads()
-def smallest_circuit(lm: LanguageModel, t: Trace, position: int, given: Found | None) -> Answer:
+def smallest_circuit(q: Asked) -> Answer:
     """The fewest heads that keep the prediction: neither less nor more of it than the model gives, while the
     others give their mean over this text. Beside them, random choices of as many heads."""
-    ids, token = _ids(t), int(t.logits(position).argmax())
-    passes = Passes(lm, ids, token, "mean", position=position)
-    heads = [] if given is None else _heads(lm, given[1])
-    everyone, draw = all_heads(lm), random.Random(len(heads))
+    token = int(q.t.logits(q.position).argmax())
+    passes = Passes(q.lm, q.ids, token, "mean", position=q.position)
+    heads = [] if q.given is None else _heads(q.lm, q.given[1])
+    everyone, draw = all_heads(q.lm), random.Random(len(heads))
     others = [draw.sample(everyone, len(heads)) for _ in range(RANDOM_CIRCUITS)]
-    empty, value, *by_chance = passes.of([(), heads, *(others if given else ())]).tolist()
-    enough = allowed(passes.whole, empty)
-    low, high = (percent(min(1.0, max(0.0, passes.whole + sign * enough))) for sign in (-1, 1))
-    shown = f"{percent(passes.whole)} with all heads; {low} to {high} keeps it"
-    facts = {"token": _called(lm, token), "whole": percent(passes.whole), "empty": percent(empty)}
-    if given is None:
-        return Answer(passes.whole, shown, facts)
-    kept = abs(passes.whole - value) <= enough
-    lucky = sum(abs(passes.whole - one) <= enough for one in by_chance)
+    empty, value, *by_chance = passes.of([(), heads, *(others if q.given else ())]).tolist()
+    whole, enough = passes.whole, allowed(passes.whole, empty)
+    low, high = (percent(min(1.0, max(0.0, whole + sign * enough))) for sign in (-1, 1))
+    facts = {"token": q.called(token), "whole": percent(whole), "empty": percent(empty)}
+    found = Answer(whole, f"{percent(whole)} with all heads; {low} to {high} keeps it", facts)
+    if q.given is None:
+        return found
+    kept, *lucky = (abs(whole - one) <= enough for one in (value, *by_chance))
     said = f"{len(heads)} heads with {percent(value)}: {'kept' if kept else 'not kept'}"
-    said += f". Of {RANDOM_CIRCUITS} random choices of {len(heads)} heads {lucky} keep it"
-    return Answer(passes.whole, shown, facts, kept, said, score=-float(len(heads)) if kept else None)
+    said += f". Of {RANDOM_CIRCUITS} random choices of {len(heads)} heads {sum(lucky)} keep it"
+    return replace(found, right=kept, said=said, score=-float(len(heads)) if kept else None)
 
 
 def _heads(lm: LanguageModel, text: str, count: int | None = None) -> list[Head]:
     """The heads that were handed in; so many of them, where that is said."""
-    try:
-        heads = parse(text, lm)
-    except ValueError as error:
-        raise CannotAsk(str(error)) from error
+    heads = parse(text, lm)
     if count is not None and len(heads) != count:
         raise CannotAsk(f"{text!r} names {len(heads)} heads; hand in {count}")
     return heads
 
 
-def _check_role(role: str) -> None:
-    """Raise CannotAsk where there is none of this name."""
-    if role not in ROLES:
-        raise CannotAsk(f"there is no role {role!r}; there are {', '.join(ROLES)}")
-
-
-def _check_there(t: Trace, position: int) -> None:
-    """Raise CannotAsk for a position that was answered when the text was another."""
-    if position >= len(t):
-        raise CannotAsk(f"position {position} was your answer, and this text ends at {len(t) - 1}")
-
-
-def _place(t: Trace, position: int) -> str:
-    return f"`{show_token(t.tokens[position].raw)}` (position {position})"
-
-
-def _head(place: Head) -> str:
-    return f"block {place[0]}, head {place[1]}"
-
-
-def _number(given: float | None, unit: str = "") -> str:
-    return "" if given is None else f"{given:g}{unit}"
-
-
-def _exactly(given: float | None, count: int) -> bool | None:
-    return None if given is None else int(given) == count
-
-
-def _near(given: float | None, truth: float, by: float) -> bool | None:
-    return None if given is None else abs(given - truth) <= by
-
-
-def _chosen(given: str | None, options: tuple[str, ...], truth: int, facts: dict[str, str]) -> Answer:
-    """The answer of a choice among these options, of which the one with this number is true."""
-    right = None if given is None else given == options[truth]
-    return Answer(options[truth], options[truth], facts, right, given or "", options)
-
-
-def _quoted(lm: LanguageModel, ids: list[int]) -> str:
-    return f"“{lm.decode(ids).strip()}”".replace("\n", " ")
-
-
-def _points(share: float) -> str:
-    return f"{fixed(100 * share, 0)} points of 100"
+def _quoted(q: Asked, ids: list[int]) -> str:
+    return f"“{q.lm.decode(ids).strip()}”".replace("\n", " ")
 
 
 def _read_head(lm: LanguageModel, text: str) -> Head:
@@ -1010,5 +807,5 @@ def _read_head(lm: LanguageModel, text: str) -> Head:
         block, head = map(int, text.split("."))
     except ValueError:
         raise CannotAsk(f"{text!r} names no head; one is named like 4.3") from None
-    _in_block(lm, 0, None, block, head)
+    _in_block(lm, block, head)
     return block, head

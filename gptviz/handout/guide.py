@@ -8,8 +8,9 @@ from markdown_it import MarkdownIt
 from gptviz.engine.edit_values import named
 from gptviz.engine.language_model import LanguageModel
 from gptviz.guides import Guide, Step
+from gptviz.guides.answers import CannotAsk
 from gptviz.guides.guide import filled, with_facts
-from gptviz.guides.keys import CannotAsk, answer_at
+from gptviz.guides.keys import answer_at
 
 EDITS = ("zero", "mean", "x", "uniform", "first", "previous", "hide")  # the values that model.js can make
 PAGES = ("tokens", "embeddings", "attention", "layernorm", "next_token")

@@ -15,8 +15,9 @@ from unittest import mock
 from streamlit.testing.v1 import AppTest
 
 from gptviz.guides import SETTING, Guide, GuideError, Step, keys, read
+from gptviz.guides.answers import CannotAsk
 from gptviz.guides.guide import with_facts
-from gptviz.guides.keys import CannotAsk, answer_at
+from gptviz.guides.keys import answer_at
 from gptviz.loading import load
 from gptviz.ui.shell.navigation import PAGES, page_file
 from gptviz.ui.shell.question import ANSWERS

@@ -120,7 +120,7 @@ def test_the_documents_example_is_a_guide_and_names_every_key():
     assert keys.arguments(step.ask.key, step.ask.kind, step.ask.given) == (4, 3)
     table = dict(re.findall(r"^`(\w+)` \| [^|]*\| (.*)$", text, re.MULTILINE))
     for name, (kind, function) in keys.KEYS.items():
-        takes = ", ".join([*inspect.signature(function).parameters][4:])
+        takes = ", ".join([*inspect.signature(function).parameters][1:])
         assert f"`{name}`" + (f" ({takes})" if takes else "") in table[kind], name
 
 

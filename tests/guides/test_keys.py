@@ -12,7 +12,8 @@ from gptviz.analysis.head_roles import roles
 from gptviz.analysis.tokens import chapter
 from gptviz.digits import fixed, percent
 from gptviz.guides import Question, files, keys, read
-from gptviz.guides.keys import KEYS, CannotAsk
+from gptviz.guides.answers import CannotAsk
+from gptviz.guides.keys import KEYS
 from gptviz.lessons.sentences import SENTENCES
 from gptviz.training.datasets import GPTDatasetV1
 

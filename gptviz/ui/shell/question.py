@@ -12,8 +12,9 @@ import streamlit as st
 from gptviz import CaptureError, LanguageModel, Run
 from gptviz.figures.theme import Mode
 from gptviz.guides import Question, Step, keys
+from gptviz.guides.answers import Answer, CannotAsk, Head
 from gptviz.guides.guide import filled
-from gptviz.guides.keys import KEYS, Answer, CannotAsk, Head
+from gptviz.guides.keys import KEYS
 from gptviz.ui import heads, runs
 from gptviz.ui.components.chips import chips
 from gptviz.ui.components.heads import Thumbnail, head_grid

@@ -12,7 +12,7 @@ from gptviz.classroom import ClassError, Vote
 from gptviz.digits import number
 from gptviz.engine.trace import Token
 from gptviz.guides import Question
-from gptviz.guides.keys import Answer
+from gptviz.guides.answers import Answer
 from gptviz.tokenizer import show_token
 from gptviz.ui.shell import address, classroom, state
 from gptviz.ui.words import counted

@@ -1,0 +1,132 @@
+"""What a key of a guide's question is asked, and the answer that it gives."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+
+from gptviz.digits import percent
+from gptviz.engine.language_model import LanguageModel
+from gptviz.engine.trace import Token, Trace
+from gptviz.tokenizer import show_token
+
+Head = tuple[int, int]
+
+
+class CannotAsk(ValueError):
+    """Why a question cannot be asked of this model or text, as a sentence."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """`truth` is what the model gives, `shown` how the screen says it, `facts` what a sentence may tell.
+
+    `right` says whether what was given is that, and `said` how the screen says what was given. `options` are
+    offered in a choice. `score` ranks what was found, the largest first; None where it does not count.
+    """
+
+    truth: Any
+    shown: str
+    facts: dict[str, str]
+    right: bool | None = None
+    said: str = ""
+    options: tuple[str, ...] = ()
+    score: float | None = None
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A model, its trace of a text, the selected position, and what was `given` (None: nothing yet).
+
+    Its methods make the answers, a kind of question each; what follows by name are the answer's facts.
+    """
+
+    lm: LanguageModel
+    t: Trace
+    position: int
+    given: Any
+
+    @property
+    def ids(self) -> list[int]:
+        return [token.id for token in self.t.tokens]
+
+    @property
+    def read(self) -> list[int]:
+        """The ids up to the selected token, with it."""
+        return self.ids[: self.position + 1]
+
+    @property
+    def chances(self) -> torch.Tensor:
+        """What comes next: (V,) probabilities, float64."""
+        return self.t.logits(self.position).double().softmax(-1)
+
+    def place(self, position: int) -> str:
+        """The token at a position, as the screen shows it."""
+        return f"{written([self.t.tokens[position]])} (position {position})"
+
+    def called(self, token: int) -> str:
+        """A token of the vocabulary, as the screen shows it."""
+        return written(self.lm.tokens([token]))
+
+    def id_of(self, token: str) -> int:
+        """The id of a text that is one token. Raises CannotAsk for any other."""
+        ids = self.lm.encode(token)
+        if len(ids) != 1:
+            raise CannotAsk(f"this model has no single token for `{token}`")
+        return ids[0]
+
+    def number(self, truth: float, shown: str, by: float, unit: str = "", /, **facts: str) -> Answer:
+        """A number: right is what is given within `by`."""
+        if self.given is None:
+            return Answer(truth, shown, facts)
+        return Answer(truth, shown, facts, abs(self.given - truth) <= by, f"{self.given:g}{unit}")
+
+    def percent(self, share: float, by: float = 15, /, **facts: str) -> Answer:
+        """A share, asked for in percent."""
+        return self.number(100 * share, percent(share), by, " %", **facts)
+
+    def count(self, number: int, /, **facts: str) -> Answer:
+        """How many there are: right is this number, whatever is given behind its point."""
+        right = None if self.given is None else int(self.given) == number
+        return replace(self.number(number, str(number), 0, **facts), right=right)
+
+    def choice(self, options: Sequence[str], truth: int, /, **facts: str) -> Answer:
+        """One of the options: that with this number."""
+        right = None if self.given is None else self.given == options[truth]
+        return Answer(options[truth], options[truth], facts, right, self.given or "", tuple(options))
+
+    def token(self, truth: int, /, fact: str = "", told: Callable[[Any], str] = str, **facts: str) -> Answer:
+        """The token at a position. What is `told` of it is the `fact`, of the given one `given_...`."""
+        if self.given is not None and self.given >= len(self.t):  # it was answered when the text was another
+            raise CannotAsk(f"position {self.given} was your answer, and this text ends at {len(self.t) - 1}")
+        return self._one_of([truth], self.given, self.place, {fact: told} if fact else {}, facts)
+
+    def head(self, right: Sequence[Head], fact: str, told: Callable[[Any], str], /, **facts: str) -> Answer:
+        """A head, of which the first is the truth and each is right; the `fact` as of a token."""
+        given = None if self.given is None else (int(self.given[0]), int(self.given[1]))
+        return self._one_of(right, given, head_name, {fact: told}, facts)
+
+    def _one_of(
+        self,
+        right: Sequence[Any],
+        given: Any,
+        name: Callable[[Any], str],
+        told: dict[str, Callable[[Any], str]],
+        facts: dict[str, str],
+    ) -> Answer:
+        truth = right[0]
+        facts |= {fact: of(truth) for fact, of in told.items()}
+        if given is None:
+            return Answer(truth, name(truth), facts)
+        facts |= {f"given_{fact}": of(given) for fact, of in told.items()}
+        return Answer(truth, name(truth), facts, given in right, name(given))
+
+
+def written(tokens: Sequence[Token]) -> str:
+    """Tokens as the screen shows them, one after the other."""
+    return " ".join(f"`{show_token(token.raw)}`" for token in tokens)
+
+
+def head_name(head: Head) -> str:
+    return f"block {head[0]}, head {head[1]}"
