@@ -135,20 +135,12 @@ def _machine(lm: LanguageModel, t: Trace, place: Place, position: int, shown: An
         brought.append((row * write_lengths(values, block.att.out_proj.weight)).numpy())
         weights.append(row.numpy())
     if shown is None:
-        picked = tuple(
-            (b, *one) for b, sizes in enumerate(brought) for one in _strongest(sizes[:, :position])
-        )
-        picked = tuple(sorted(picked, key=lambda one: -brought[one[0]][one[1:]]))
+        every = [(b, *one) for b, sizes in enumerate(brought) for one in _strongest(sizes[:, :position])]
+        picked = tuple(sorted(every, key=lambda one: -brought[one[0]][one[1:]]))
         shown = picked, tuple(t.next_tokens(k=BEST, position=position)["id"].tolist())
     picked, ids = shown
     reads = [
-        {
-            "block": b,
-            "head": h,
-            "key": j,
-            "weight": float(weights[b][h, j]),
-            "brought": float(brought[b][h, j]),
-        }
+        dict(block=b, head=h, key=j, weight=float(weights[b][h, j]), brought=float(brought[b][h, j]))
         for b, h, j in picked
     ]
     here = position - rows.start
@@ -189,46 +181,29 @@ def _strongest(sizes: np.ndarray) -> list[tuple[int, int]]:
 
 def _next(lm: LanguageModel, t: Trace, position: int, ids: Sequence[int]) -> list[Level]:
     logits = t.logits(position).double()
-    chances = logits.softmax(-1)
-    return [
-        {
-            "at": f"logit.{i}",
-            "shown": show_token(named_bytes(lm.tokenizer, i)),
-            "value": float(chances[i]),
-            "text": percent(float(chances[i])),
-            "said": float(logits[i]),
-        }
-        for i in ids
-    ]
+    chances, found = logits.softmax(-1), []
+    for i in ids:
+        chance, shown = float(chances[i]), show_token(named_bytes(lm.tokenizer, i))
+        drawn = {"at": f"logit.{i}", "shown": shown, "value": chance, "text": percent(chance)}
+        found.append(drawn | {"said": float(logits[i])})
+    return found
 
 
 def _block(lm: LanguageModel, t: Trace, place: Place, position: int, shown: Any) -> Level:
     b = place.block
     pre, attn, mid, mlp, post = (t[site, b][position].numpy() for site in STREAM)
-    first, second = (norms.find_norm(lm.model, f"block {b} · norm{i}") for i in (1, 2))
-    rows = {
-        "pre": pre,
-        "norm1": norms.norm_steps(first, pre).after,
-        "attn": attn,
-        "mid": mid,
-        "norm2": norms.norm_steps(second, mid).after,
-        "mlp": mlp,
-        "post": post,
-    }
-    normed = [name for name in rows if name.startswith("norm")]  # on a scale of their own: they are small
-    scales = {
-        name: shared_scale(np.stack([rows[one] for one in rows if (one in normed) == (name in normed)])).limit
-        for name in rows
-    }
+    norm1, norm2 = (
+        norms.norm_steps(norms.find_norm(lm.model, f"block {b} · {name}"), x).after
+        for name, x in (("norm1", pre), ("norm2", mid))
+    )
+    rows = {"pre": pre, "norm1": norm1, "attn": attn, "mid": mid, "norm2": norm2, "mlp": mlp, "post": post}
+    scale = shared_scale(np.stack([pre, attn, mid, mlp, post])).limit
+    scales = dict.fromkeys(("norm1", "norm2"), shared_scale(np.stack([norm1, norm2])).limit)  # they are small
     return {
         "wires": [
-            {
-                "name": name,
-                "values": row[:WIDE],
-                "of": len(row),
-                "number": _length(row),
-                "limit": scales[name],
-            }
+            dict(
+                name=name, values=row[:WIDE], of=len(row), number=_length(row), limit=scales.get(name, scale)
+            )
             for name, row in rows.items()
         ],
         "cosines": [_cosine(attn, pre), _cosine(mlp, mid)],
@@ -246,13 +221,8 @@ def _attention(lm: LanguageModel, t: Trace, place: Place, position: int, shown: 
     wrote = write_lengths(t["z", b][:, position : position + 1], out)[:, 0]  # (H,)
     keys, most = shown or (tuple(attn[:, position].argmax(dim=-1).tolist()), int(wrote.argmax()))
     heads = [
-        {
-            "at": f"block.{b}.head.{h}",
-            "looks": _code(t, key)["code"],
-            "key": key,
-            "weight": float(attn[h, position, key]),
-            "wrote": float(wrote[h]),
-        }
+        {"at": f"block.{b}.head.{h}", "looks": _code(t, key)["code"], "key": key}
+        | {"weight": float(attn[h, position, key]), "wrote": float(wrote[h])}
         for h, key in enumerate(keys)
     ]
     return {
@@ -337,17 +307,14 @@ def _norm(lm: LanguageModel, t: Trace, place: Place, position: int, shown: Any) 
     norm = norms.find_norm(lm.model, "final" if final else f"block {place.block} · {place.kind}")
     s = norms.norm_steps(norm, norms.norm_input(t, norm)[position])
     after = float(s.after.var())
+    shift = [_row("+", "plus the norm's shift", s.shift, float(s.shift.mean()), "mean")] * s.has_shift
     return {
         "lines": [
             _row("", "the row", s.before, s.mean, "mean"),
             _row("−", "minus the mean", s.centred, s.variance, "variance"),
             _row("÷", "divided by √(variance + eps)", s.normalised, s.deviation, "the divisor"),
             _row("×", "times the norm's scale", s.scale, float(s.scale.mean()), "mean"),
-            *(
-                [_row("+", "plus the norm's shift", s.shift, float(s.shift.mean()), "mean")]
-                if s.has_shift
-                else []
-            ),
+            *shift,
             _row("=", "what comes out", s.after, after, "variance"),
         ],
         "says": _says(
@@ -393,30 +360,17 @@ def _feed_forward(lm: LanguageModel, t: Trace, place: Place, position: int, show
     before, after = found.before, found.after
     whole: Level = {"limit": shared_scale(np.stack([before, after])).limit, "into": into}
     count, fire = len(before), int(found.fires.sum())
+    first = f"the first matrix: {count:,} units"
     return {
         "shown": shown,
         "lines": [
             _row("", "the normalised row", found.given),
-            _row(
-                "×",
-                f"the first matrix: {count:,} units",
-                before,
-                fire,
-                "fire",
-                **whole,
-                values=before,
-                whole=True,
-            ),
+            _row("×", first, before, fire, "fire", **whole, values=before, whole=True),
             _row("", "GELU lets through what is above 0", after, **whole, values=after),
             _row("×", "the second matrix: what is added", found.written, paint="output"),
         ],
         "bars": [
-            {
-                "at": f"{into}{u}",
-                "shown": f"unit {u}",
-                "value": float(found.writes[u]),
-                "said": float(found.after[u]),
-            }
+            dict(at=f"{into}{u}", shown=f"unit {u}", value=float(found.writes[u]), said=float(after[u]))
             for u in shown
         ],
         "says": _says(
@@ -432,13 +386,12 @@ def _unit(lm: LanguageModel, t: Trace, place: Place, position: int, shown: Any) 
     asks, writes = (x.detach().double().cpu().numpy() for x in (layers[0].weight[u], layers[2].weight[:, u]))
     before, after = float(found.before[u]), float(found.after[u])
     bias = 0.0 if layers[0].bias is None else layers[0].bias[u].item()
+    products = found.given * asks
     return {
         "lines": [
             _row("", "the normalised row", found.given),
             _row("×", f"what unit {u} looks for", asks),
-            _row(
-                "=", "product, number by number", found.given * asks, float(found.given @ asks), "their sum"
-            ),
+            _row("=", "product, number by number", products, float(found.given @ asks), "their sum"),
             _line("+", "its bias", bias, "bias"),
             _line("=", "before GELU", before, "before"),
             _line("", "after GELU", after, "after"),

@@ -3,7 +3,8 @@
 Every id comes from the encodings themselves (`gptviz.tokenizer`, `gptviz.tokenizer.simple`).
 """
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -58,52 +59,34 @@ def token_table(encoding: tiktoken.Encoding, ids: Sequence[int]) -> pd.DataFrame
 def _broken_characters(raws: Sequence[bytes]) -> dict[int, list[str]]:
     """Position -> the characters that this token holds some, but not all, bytes of."""
     found: dict[int, list[str]] = {}
-    for character, at, width in _characters_at(b"".join(raws)):
-        start = 0
-        for position, raw in _covering(raws, at, width):
-            held = len(raw)
-            if held < width:
-                name = f"{show_token(character.encode())} U+{ord(character):04X}"
-                place = f"byte {start + 1}" if held == 1 else f"bytes {start + 1}-{start + held}"
-                found.setdefault(position, []).append(f"{name}, {place} of {width}")
+    for character, holders in _in_several(raws):
+        start, name = 1, f"{show_token(character.encode())} U+{ord(character):04X}"
+        for position, held in holders.items():
+            place = f"byte {start}" if held == 1 else f"bytes {start}-{start + held - 1}"
+            found.setdefault(position, []).append(f"{name}, {place} of {holders.total()}")
             start += held
     return found
 
 
-def _characters_at(raw: bytes) -> list[tuple[str, int, int]]:
-    """(character, byte where it starts, number of bytes) for every whole character of more than one."""
-    result, at = [], 0
-    for character in raw.decode("utf-8", "surrogateescape"):
+def _in_several(raws: Sequence[bytes]) -> Iterator[tuple[str, Counter[int]]]:
+    """Every whole character that no single token holds: how many of its bytes are at which positions."""
+    holder = [position for position, raw in enumerate(raws) for _ in raw]  # of each byte
+    at = 0
+    for character in b"".join(raws).decode("utf-8", "surrogateescape"):
         width = len(character.encode("utf-8", "surrogateescape"))
-        if width > 1:
-            result.append((character, at, width))
+        holders = Counter(holder[at : at + width])
+        if len(holders) > 1:
+            yield character, holders
         at += width
-    return result
-
-
-def _covering(raws: Sequence[bytes], at: int, width: int) -> list[tuple[int, bytes]]:
-    """(position, its bytes of the range) for every token that overlaps the bytes from `at` on."""
-    result, start = [], 0
-    for position, raw in enumerate(raws):
-        held = raw[max(0, at - start) : max(0, at + width - start)]
-        if held:
-            result.append((position, held))
-        start += len(raw)
-        if start >= at + width:
-            break
-    return result
 
 
 def spread_characters(encoding: tiktoken.Encoding, ids: Sequence[int]) -> list[Spread]:
     """The characters of the text that no single token holds, in the order of the text."""
     raws = [token_bytes(encoding, id) for id in ids]
-    result = []
-    for character, at, width in _characters_at(b"".join(raws)):
-        covering = [position for position, _ in _covering(raws, at, width)]
-        if len(covering) > 1:
-            held = tuple(raws[position] for position in covering)
-            result.append(Spread(character, tuple(covering), tuple(ids[p] for p in covering), held))
-    return result
+    return [
+        Spread(character, tuple(at), tuple(ids[p] for p in at), tuple(raws[p] for p in at))
+        for character, at in _in_several(raws)
+    ]
 
 
 def broken_character(encoding: tiktoken.Encoding, ids: Sequence[int]) -> tuple[Spread | None, bool]:
@@ -178,16 +161,8 @@ def compare(
     cuts.append(Cut("characters", len(characters.vocabulary), shown, ids, known.count(False)))
 
     raw = text.encode()
-    cuts.append(
-        Cut(
-            "bytes",
-            256,
-            tuple(f"{byte:02x}" for byte in raw),
-            tuple(raw),
-            0,
-            tuple(bytes([byte]) for byte in raw),
-        )
-    )
+    one_by_one = tuple(bytes([byte]) for byte in raw)
+    cuts.append(Cut("bytes", 256, tuple(f"{byte:02x}" for byte in raw), tuple(raw), 0, one_by_one))
     return cuts
 
 
