@@ -33,11 +33,12 @@ def test_the_books_sentence_gives_the_books_batches(run_page, stride, expected):
 
 
 def test_the_prompts_windows_and_what_the_model_loses_on_them(run_page, mini):
-    at = run_page("data_windows", text=TEXT, dw_length=3, dw_stride=2, dw_batch=2, dw_window=3)
     ids = mini.encode(TEXT)
     windows = Windows(tuple(ids), 3, 2, 2)
-    assert printed(at) == [part.tolist() for part in windows.batch(1)]
-    context, targets = ids[6:9], ids[7:10]
+    last, first = len(windows) - 1, 2 * len(windows) - 2  # of the windows, and its first token
+    at = run_page("data_windows", text=TEXT, dw_length=3, dw_stride=2, dw_batch=2, dw_window=last)
+    assert printed(at) == [part.tolist() for part in windows.batch(last // 2)]
+    context, targets = ids[first : first + 3], ids[first + 1 : first + 4]
     for i, row in enumerate(table(at, "examples")):
         alone = torch.softmax(mini.trace(context[: i + 1]).logits(-1).double(), -1)[targets[i]].item()
         assert float(row[4]) == pytest.approx(-math.log(alone), rel=5e-3)
