@@ -49,7 +49,9 @@ class Both(Generic[T]):
 
 
 def alike(a: Any, b: Any) -> bool:
-    """Whether two values are the same, up to rounding where they are numbers (arrays, tables, floats)."""
+    """Return whether two values are the same, up to rounding where they are numbers
+    (arrays, tables, floats).
+    """
     if isinstance(a, str) or a is None or b is None:
         return bool(a == b)
     a, b = np.asarray(a), np.asarray(b)

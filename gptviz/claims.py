@@ -66,13 +66,13 @@ class Checked:
 
     @property
     def said(self) -> str:
-        """What is claimed."""
+        """Return what is claimed."""
         asked = ", ".join(f"{name}={value!r}" for name, value in self.arguments.items())
         return f"{self.name}({asked}) = {self.claimed!r}"
 
     @property
     def verdict(self) -> str:
-        """What the model says of it."""
+        """Return what the model says of it."""
         return self.shown if self.holds or self.found is None else f"but it is {self.found!r}: {self.shown}"
 
     def __str__(self) -> str:
@@ -99,7 +99,10 @@ def claim(
 
 
 def written(lm: LanguageModel, ids: Sequence[int], position: int, numbers: Iterable[Asked]) -> str:
-    """What a link's `claims` holds, of this model's numbers. Raises ValueError for what cannot be asked."""
+    """Return what a link's `claims` holds, of this model's numbers.
+
+    Raises ValueError for what cannot be asked.
+    """
     asked = [(name, dict(given)) for name, given in ((n, {}) if isinstance(n, str) else n for n in numbers)]
     traces: Traces = {}
     values = [_value(lm, ids, position, *one, traces)[0] for one in asked]
@@ -192,7 +195,7 @@ def _packed(content: dict[str, Any]) -> str:
 
 
 def _unpacked(packed: str) -> dict[str, Any]:
-    """What `_packed` made, and nothing else. Raises ClaimError."""
+    """Return what `_packed` made, and nothing else. Raises ClaimError."""
     try:
         content = json.loads(base64.urlsafe_b64decode(packed + "=" * (-len(packed) % 4)))
         rows = content["numbers"]

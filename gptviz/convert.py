@@ -142,7 +142,7 @@ def main() -> None:
 
 
 def parser() -> argparse.ArgumentParser:
-    """What the process takes."""
+    """Return what the process takes."""
     parser = argparse.ArgumentParser(prog="python -m gptviz.convert", description=__doc__)
     parser.add_argument("path", type=Path)
     parser.add_argument("out", type=Path, help="an empty folder")

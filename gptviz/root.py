@@ -55,7 +55,7 @@ def sweep(prefix: str) -> None:
 
 
 def _is_left(lock: Path) -> bool:
-    """Whether nobody holds the lock any more: the system lets go of it when a process ends."""
+    """Return whether nobody holds the lock any more: the system lets go of it when a process ends."""
     if fcntl is None:
         return False
     try:

@@ -107,7 +107,7 @@ def _config(config: GPTConfig, model: nn.Module) -> GPTConfig:
 
 
 def _tokenizer(given: Any) -> Tokenizer | Vocabulary:
-    """What `load` takes as it is; of one of transformers or tokenizers its tokenizer.json, read."""
+    """Return what `load` takes as it is; of one of transformers or tokenizers its tokenizer.json, read."""
     fast = getattr(given, "backend_tokenizer", given)
     if not hasattr(fast, "save") or not hasattr(fast, "get_vocab"):
         return given  # which `tokenizer_for` checks

@@ -229,7 +229,7 @@ def estimates(
     sites: Iterable[str],
     first: int = 0,
 ) -> NDArray[np.float64]:
-    """What each of `patches_of(lm.config, at + 1, sites, first)` would change, to first order.
+    """Return what each of `patches_of(lm.config, at + 1, sites, first)` would change, to first order.
 
     From one gradient: of each number of the text's pass, what it says of moving that to what `source` has
     there. A pattern is taken as it is, not as its queries and keys make it.
@@ -246,7 +246,7 @@ def estimates(
 
 
 def agreement(table: pd.DataFrame) -> pd.DataFrame:
-    """How good the guesses of `patching(estimate=True)` are: a row a site.
+    """Return how good the guesses of `patching(estimate=True)` are: a row a site.
 
     Columns: site; largest, of the changes; correlation of estimate and change over its places, NaN where one
     is everywhere the same; worst, the largest |estimate - change|; row, where that stands in the table, and

@@ -132,7 +132,9 @@ def softmax_row(scaled: torch.Tensor) -> SoftmaxRow:
 
 
 def edited_weights(lm: LanguageModel, *_: object) -> tuple[str, ...]:
-    """What `rows_of_attention` reads beside `q` and `k`: the weights, where an edit may have changed them."""
+    """Return what `rows_of_attention` reads beside `q` and `k`: the weights,
+    where an edit may have changed them.
+    """
     return ("attn",) if lm.edits else ()
 
 
@@ -174,7 +176,8 @@ def without_first(weights: torch.Tensor) -> torch.Tensor:
 
 
 def write_lengths(z: torch.Tensor, out_proj: torch.Tensor) -> torch.Tensor:
-    """How long a vector each head's numbers become in the stream: z (H, T, d), out_proj's weight -> (H, T).
+    """Return how long a vector each head's numbers become in the stream: z (H, T, d), out_proj's weight ->
+    (H, T).
 
     The length of z W is taken from z (W W^T) z^T, d by d a head instead of T by D, in float64.
     """
@@ -228,7 +231,9 @@ class FirstToken:
         return self._lift(self.own) >= SINK
 
     def _lift(self, share: float) -> float:
-        """How far a share goes from even (0) to all there is (1); 0 where the text is too short to tell."""
+        """Return how far a share goes from even (0) to all there is (1);
+        0 where the text is too short to tell.
+        """
         return (share - self.even) / (1 - self.even) if self.tokens >= 4 else 0.0
 
 

@@ -47,7 +47,9 @@ class Alignment:
         return [right for _, right in self.pairs]
 
     def nearest(self, left: int) -> int:
-        """Which pair belongs to a position of the left text: its own, else the next one, else the last."""
+        """Return which pair belongs to a position of the left text: its own, else the next one,
+        else the last.
+        """
         return next((i for i, own in enumerate(self.left) if own >= left), len(self) - 1)
 
 
@@ -63,7 +65,7 @@ def align(left: Sequence[Token], right: Sequence[Token], one_text: bool) -> Alig
 
 
 def _by_bytes(left: Sequence[Token], right: Sequence[Token]) -> list[tuple[int, int]]:
-    """Of one text: where both have read the same number of bytes."""
+    """Return, for one text, where both have read the same number of bytes."""
     ends = {end: i for i, end in enumerate(accumulate(len(token.raw) for token in left))}
     others = {end: j for j, end in enumerate(accumulate(len(token.raw) for token in right))}
     return [(i, others[end]) for end, i in ends.items() if end in others]

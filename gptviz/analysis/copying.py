@@ -28,7 +28,8 @@ MOST_WORK = 2 * 10**11  # multiply-adds of them all
 
 
 def copying_scores(lm: LanguageModel, progress: Progress | None = None) -> pd.DataFrame:
-    """Of every head: `ov_copying` and `qk_matching`, from -1 to 1 each, and `copies_top5`, from 0 to 1.
+    """Return for every head: `ov_copying` and `qk_matching`, from -1 to 1 each, and `copies_top5`, from 0 to
+    1.
 
     The first two are sum(e) / sum(|e|) over the eigenvalues e of the head's circuit, real parts above:
 
@@ -131,7 +132,7 @@ def _steps(lm: LanguageModel) -> Iterator[list[tuple[int, int, float, float]] | 
 def _eigenvalues(
     lm: LanguageModel, block: TransformerBlock, like: torch.Tensor, out: torch.Tensor
 ) -> list[tuple[float, float]]:
-    """Of each head of a block: the scores of its OV and its QK circuit."""
+    """Return, for each head of a block, the scores of its OV and its QK circuit."""
     d = lm.config.head_dim
     first, last = _weights(block.norm1.scale), _weights(lm.model.final_norm.scale)
     w_q, w_k, w_v = (_weights(getattr(block.att, f"W_{name}").weight) for name in ("query", "key", "value"))

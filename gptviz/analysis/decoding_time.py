@@ -13,7 +13,7 @@ from gptviz.engine.past import Past
 def written_again(
     lm: LanguageModel, prompt: Sequence[int], new: Sequence[int], cached: bool, first: int = 0
 ) -> Iterator[tuple[float, torch.Tensor]]:
-    """Of each step from `first` on: milliseconds of the pass, and the logits (V,) that give its token.
+    """Yield for each step from `first` on: milliseconds of the pass, and the logits (V,) that give its token.
 
     The text is the one that was written, whatever these logits say. Timed is the pass alone, after the wait
     for others' passes; a first pass that is not timed makes the kernels ready. Where the context is full it

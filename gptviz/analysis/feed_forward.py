@@ -79,7 +79,9 @@ class Units:
         return [int(u) for u in np.argsort(-self.writes, kind="stable")[:count]]
 
     def half(self) -> int:
-        """How many units, the largest first, make up half of the sum of all sizes; 0 if none writes."""
+        """Return how many units, the largest first, make up half of the sum of all sizes;
+        0 if none writes.
+        """
         total = np.cumsum(np.sort(self.writes)[::-1])
         return int(np.searchsorted(total, total[-1] / 2)) + 1 if total[-1] > 0 else 0
 

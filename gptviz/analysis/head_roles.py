@@ -74,7 +74,9 @@ class HeadRole:
 
     @property
     def share_of_rest(self) -> float | None:
-        """That share of what is not left on token 0, which its kind was named by; None where it has none."""
+        """Return that share of what is not left on token 0, which its kind was named by;
+        None where it has none.
+        """
         return None if self.share is None else self.share / (1 - self.rest)
 
 

@@ -135,7 +135,7 @@ def depths(lm: LanguageModel, t: Trace, position: int) -> Depths:
 
 
 def reading(logits: torch.Tensor, k: int = TOP) -> Cells:
-    """Of `logit_lens`: (R, V) -> (R,), each row against the last."""
+    """Return how far each row of `logit_lens` is, (R, V) -> (R,), each row against the last."""
     return reading_of(logits, torch.log_softmax(logits[-1:], dim=-1), k)
 
 

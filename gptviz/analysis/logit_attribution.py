@@ -92,7 +92,8 @@ def spread(trace: Trace, model: GPTModel, position: int = -1) -> float:
 
 @of_model
 def direct_effects(trace: Trace, model: GPTModel, writes: torch.Tensor, position: int = -1) -> torch.Tensor:
-    """What rows that are written into the stream (n, D) add to every logit minus the mean of all: (n, V).
+    """Return what rows that are written into the stream (n, D) add to every logit minus the mean of all: (n,
+    V).
 
     For each token what `reader` says of that token, with the final LayerNorm's divisor held as it is.
     """
@@ -176,7 +177,8 @@ def attributions(
 def source_tokens(
     trace: Trace, model: GPTModel, token: OneToken, against: Against = MEAN, position: int = -1
 ) -> torch.Tensor:
-    """What each earlier token gave through each head: (L, H, T), r . (a_ij v_j W_O), 0 after `position`.
+    """Return what each earlier token gave through each head: (L, H, T), r . (a_ij v_j W_O), 0 after
+    `position`.
 
     Summed over tokens it is the heads' contributions of `attribution`, exactly. Where the model has a bias
     in its values, v_j holds it too: a row of attention sums to 1, so the head writes that bias wherever it

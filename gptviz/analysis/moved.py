@@ -33,7 +33,9 @@ class Prediction:
 
 
 def prediction(before: torch.Tensor, after: torch.Tensor) -> Prediction:
-    """Of two rows of logits (V,): the model's own, and those of the changed model. `kl` as in `kl_bits`."""
+    """Compare two rows of logits (V,): the model's own,
+    and those of the changed model. `kl` as in `kl_bits`.
+    """
     p, q = (torch.softmax(logits.double(), dim=-1) for logits in (before, after))  # (V,) each
     token, now = int(p.argmax()), int(q.argmax())
     return Prediction(
@@ -85,7 +87,8 @@ def compared_rows(n_tokens: int, heads: int) -> tuple[int, ...]:
 
 
 def total_variation(before: torch.Tensor, after: torch.Tensor) -> torch.Tensor:
-    """How much of each row's attention went elsewhere: half the sum of |difference|, (..., T) -> (...).
+    """Return how much of each row's attention went elsewhere: half the sum of |difference|, (..., T) ->
+    (...).
 
     0 for the same row, 1 where nothing is looked at as before.
     """

@@ -65,7 +65,7 @@ class Place:
 
     @property
     def name(self) -> str:
-        """What it is called below the one that it lies in."""
+        """Return what it is called below the one that it lies in."""
         named = {"block": f"block {self.block}", "head": f"head {self.head}", "unit": f"unit {self.unit}"}
         called = {
             "machine": "the machine",
@@ -87,7 +87,7 @@ class Place:
         return (*(self.parent.path if self.parent else ()), self)
 
     def beside(self, config: GPTConfig) -> "tuple[Place, ...]":
-        """Of a block the one before and the one after."""
+        """Return, for a block, the one before and the one after."""
         near = (self.block - 1, self.block + 1) if self.kind == "block" else ()
         return tuple(replace(self, block=block) for block in near if 0 <= block < config.n_layers)
 

@@ -49,7 +49,7 @@ def positions_of(edit: Edit, n_tokens: int) -> Collection[int]:
 
 
 def hidden_token(edit: Edit) -> int | None:
-    """Of "hide5" its 5: the token that no later one may look at. None for any other edit."""
+    """Return the 5 of "hide5": the token that no later one may look at. None for any other edit."""
     value = edit.named
     return value.numbers[0] if value is not None and value.name == "hide" else None
 

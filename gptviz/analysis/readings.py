@@ -111,8 +111,9 @@ def by_value(
 def by_query(
     trace: Trace, model: GPTModel, reading: Reading, block: int, head: int, position: int
 ) -> Reading:
-    """What that head's part reads through its query, to first order: the gradient of the part with respect to
-    the query, times the query; norm1's mean and scale, keys and values as they are. Read at `position` only.
+    """Return what that head's part reads through its query, to first order: the gradient of the part with
+    respect to the query, times the query; norm1's mean and scale, keys and values as they are. Read at
+    `position` only.
     """
     att, norm = model.trf_blocks[block].att, model.trf_blocks[block].norm1
     slope = head_reading(trace, model, reading, block, head, position).slope
@@ -125,7 +126,9 @@ def by_query(
 
 @of_model
 def by_key(trace: Trace, model: GPTModel, reading: Reading, block: int, head: int, position: int) -> Reading:
-    """What that head's part reads through its keys, to first order: gradients times keys as in `by_query`."""
+    """Return what that head's part reads through its keys, to first order:
+    gradients times keys as in `by_query`.
+    """
     att, norm = model.trf_blocks[block].att, model.trf_blocks[block].norm1
     slope = head_reading(trace, model, reading, block, head, position).slope
     query = trace["q", block][head, position]  # (d,)

@@ -64,7 +64,9 @@ def of_model(
 def counted(
     function: Callable[..., Any], first: int = 2
 ) -> Callable[[Trace, tuple[Any, ...], dict[str, Any]], Any]:
-    """What gives the arguments from the `first` on with each block, head and position counted from 0."""
+    """Return what gives the arguments from the `first` on with each block,
+    head and position counted from 0.
+    """
     names = [*inspect.signature(function).parameters][first:]
     places = [(i, name) for i, name in enumerate(names) if name in COUNTED]
 

@@ -36,7 +36,7 @@ class Waterfall:
 
     @classmethod
     def of(cls, names: Sequence[str], values: Both[NDArray[np.float64]]) -> "Waterfall":
-        """Of named parts and, in the last place of `values`, their sum."""
+        """Return the shares of named parts and, in the last place of `values`, their sum."""
         rows = waterfall(values.now[:-1])
         called = [names[some[0]] if len(some) == 1 else f"{len(some)} other parts" for some in rows]
         bars: Both[Floats] = values.map(lambda v: np.array([*(v[some].sum() for some in rows), v[-1]]))
@@ -57,7 +57,8 @@ class Waterfall:
 
 
 def waterfall(values: NDArray[np.float64], count: int = 12) -> list[NDArray[np.intp]]:
-    """Which of the values (n,) each bar sums: the `count` largest alone, all others together in the last one.
+    """Return which of the values (n,) each bar sums: the `count` largest alone, all others together in the
+    last one.
 
     What raises most comes first, what lowers most last of those that stand alone.
     """

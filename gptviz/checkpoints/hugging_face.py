@@ -122,7 +122,9 @@ NEO_DIALECT = Dialect(
 
 
 def dialect_of(config: GPTConfig) -> Dialect:
-    """How a model of theirs names its tensors: of the two, GPT-Neo has no bias in query, key and value."""
+    """Return how a model of theirs names its tensors: of the two, GPT-Neo has no bias in query,
+    key and value.
+    """
     return DIALECT if config.qkv_bias else NEO_DIALECT
 
 
@@ -183,7 +185,7 @@ def config_of(values: dict[str, Any], path: Path) -> GPTConfig:
 
 
 def _seen_by_all(values: dict[str, Any], positions: Any) -> Any:
-    """How long a text every block of a GPT-Neo reads as a whole. Raises ValueError or TypeError."""
+    """Return how long a text every block of a GPT-Neo reads as a whole. Raises ValueError or TypeError."""
     kinds = {kind for kinds, _ in values.get("attention_types", ALTERNATING) for kind in kinds}
     window = values.get("window_size", 256)
     if not kinds <= {"global", "local"}:

@@ -29,7 +29,9 @@ def is_of_torch(path: Path) -> bool:
 
 
 def is_of_safetensors(path: Path) -> bool:
-    """Whether a file begins as a safetensors file does: the length of its header, then the header's JSON."""
+    """Return whether a file begins as a safetensors file does: the length of its header,
+    then the header's JSON.
+    """
     first = _first(path)
     return first[8:9] == b"{" and 0 < int.from_bytes(first[:8], "little") <= path.stat().st_size - 8
 

@@ -179,7 +179,10 @@ def open_tensors(path: Path) -> Tensors:
 
 
 def read_pickle(path: Path) -> Any:
-    """What `torch.save` wrote, as data. Raises CheckpointError for damage, and for code in the file."""
+    """Return what `torch.save` wrote, as data.
+
+    Raises CheckpointError for damage, and for code in the file.
+    """
     if not is_of_torch(path):
         raise CheckpointError(
             f"{path} is no checkpoint: it is {look(path)}. A checkpoint is what "

@@ -33,7 +33,9 @@ class Remote:
 
 
 def ask(repository: str, name: str, revision: str) -> Remote | None:
-    """What the server says of a file; None if the repository has no such file. Raises CheckpointError."""
+    """Return what the server says of a file; None if the repository has no such file.
+    Raises CheckpointError.
+    """
     from huggingface_hub import get_hf_file_metadata, hf_hub_url
     from huggingface_hub.errors import EntryNotFoundError
 

@@ -153,7 +153,7 @@ class Classes:
     # ---- looking ----
 
     def member(self, secret: str) -> Member | None:
-        """Who has this secret; None where the class has ended, or never was."""
+        """Return who has this secret; None where the class has ended, or never was."""
         hashed, running = _hash(secret), CLASSES.c.ends > time.time()
         room = [column for column in CLASSES.c if column.name not in ("guide", "teacher", "news")]
         pupil = select(PUPILS.c.id.label("pupil"), PUPILS.c.name, *room).join(
@@ -185,7 +185,7 @@ class Classes:
         return (-1, -1) if row is None else (row.steered, row.news)
 
     def names(self, room: Room) -> list[str]:
-        """Who has joined, in that order."""
+        """Return who has joined, in that order."""
         with self._change() as connection:
             mine = PUPILS.c.class_id == room.id
             return list(connection.scalars(select(PUPILS.c.name).where(mine).order_by(PUPILS.c.id)))

@@ -27,7 +27,7 @@ class Room:
     ends: float
 
     def has(self, mark: str, step: int) -> bool:
-        """Whether the teacher has locked, shown or revealed this step."""
+        """Return whether the teacher has locked, shown or revealed this step."""
         return mark in self.marks.get(step, ())
 
 
@@ -58,5 +58,5 @@ class Vote:
 
     @property
     def answer(self) -> Any:
-        """What was given, as a question's key takes it: what JSON made a list is a pair again."""
+        """Return what was given, as a question's key takes it: what JSON made a list is a pair again."""
         return tuple(self.given) if isinstance(self.given, list) else self.given

@@ -150,7 +150,7 @@ def together(lm: Loaded, texts: Sequence[Sequence[int]], at_once: Iterable[str |
 def again(
     lm: Loaded, trace: Trace, ready: Sequence[Edit], block: int, attention: bool
 ) -> dict[Key, torch.Tensor]:
-    """What a lean trace of this model does not hold of a block: the block run once more.
+    """Return what a lean trace of this model does not hold of a block: the block run once more.
 
     From the stream that came into it, with the trace's edits, `ready` as in `capture`. Of what is inside its
     attention, or all else.
@@ -256,7 +256,9 @@ class _Pass:
         return earlier if new is None else earlier.then(new)
 
     def rows(self, key: Key, past: Past | None) -> Rows:
-        """What is kept of a site; keys and values stand in the past already, if it has a trace's numbers."""
+        """Return what is kept of a site; keys and values stand in the past already,
+        if it has a trace's numbers.
+        """
         name, block = key
         in_past = SITES[name].in_past
         if past is not None and past.is_float32 and in_past is not None and block is not None:

@@ -133,7 +133,9 @@ class Plus:
         return hash(self._identity)
 
     def times(self, like: torch.Tensor, key: Key, first: int) -> torch.Tensor:
-        """What is added to a site's `like`, whose rows begin at the position `first`; 0 beyond its end."""
+        """Return what is added to a site's `like`, whose rows begin at the position `first`;
+        0 beyond its end.
+        """
         return self.factor * given(self.numbers, torch.zeros_like(like), key, first, weights=False)
 
 

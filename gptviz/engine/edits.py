@@ -227,7 +227,9 @@ class Edit:
         return max(most) if most and len(most) == len(ends) else None
 
     def within(self, n_tokens: int) -> "Edit | None":
-        """What of it a text of so many tokens has: without places that it lacks, None if nothing is left."""
+        """Return what of it a text of so many tokens has: without places that it lacks,
+        None if nothing is left.
+        """
         if self.named is not None and self.named.name == "hide" and self.named.numbers[0] >= n_tokens:
             return None
         end = min(n_tokens, n_tokens if self.known is None else self.known)
@@ -255,7 +257,9 @@ class Edit:
 
     @property
     def is_of_any_text(self) -> bool:
-        """Whether it means something in other texts, too: it names no position, and no text's numbers."""
+        """Return whether it means something in other texts, too: it names no position,
+        and no text's numbers.
+        """
         parts = () if self.named is None else self.named.parts
         return self.positions is None and not any(part.name in ("ids", "hide") for part in parts)
 
@@ -266,7 +270,9 @@ class Edit:
 
     @property
     def key(self) -> Key:
-        """Where it is made, as a Trace names that: of an edit of one block, or of a site outside of them."""
+        """Return where it is made, as a Trace names that: of an edit of one block,
+        or of a site outside of them.
+        """
         return self.site, None if self.block is None else int(self.block)
 
     def blocks(self, n_layers: int) -> tuple[int, ...]:

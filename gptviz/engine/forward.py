@@ -126,7 +126,7 @@ def last_logits(
 
 
 def logits_of(model: GPTModel, final: torch.Tensor, graph: bool = False) -> torch.Tensor:
-    """What the output head makes of rows after final_norm: (..., D) -> (..., V), float32 on the CPU.
+    """Return what the output head makes of rows after final_norm: (..., D) -> (..., V), float32 on the CPU.
 
     With `graph` there are gradients.
     """
@@ -196,7 +196,7 @@ def threads_for_passes_only(number: int | None = None) -> None:
 
 
 def _leaf(value: torch.Tensor) -> torch.Tensor:
-    """Where gradients begin, whether the weights have any or not."""
+    """Return where gradients begin, whether the weights have any or not."""
     return value.detach().requires_grad_()
 
 

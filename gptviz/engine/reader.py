@@ -100,7 +100,9 @@ class Reader(Loaded):
         return ids
 
     def again(self, trace: Trace, block: int, attention: bool) -> dict[Key, torch.Tensor]:
-        """What a trace of this model does not hold of a block, of its attention or else: for `Trace`."""
+        """Return what a trace of this model does not hold of a block, of its attention or else:
+        for `Trace`.
+        """
         return again(self, trace, ready(self.plain, self.edits), block, attention)
 
     def _metric(self, grad: Towards, n_tokens: int) -> Metric:

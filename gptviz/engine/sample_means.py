@@ -50,7 +50,10 @@ def sample_means(lm: Loaded, progress: Progress | None = None) -> Means:
 
 
 def reading(lm: Loaded) -> "Reading":
-    """How far this model with these weights has read the sample. Raises ValueError as `sample_means`."""
+    """Return how far this model with these weights has read the sample.
+
+    Raises ValueError as `sample_means`.
+    """
     return _known.get(lm.model, lambda: Reading(lm, _texts(lm)))
 
 

@@ -55,7 +55,9 @@ class Site:
 
     @property
     def in_attention(self) -> bool:
-        """Whether a module inside a block's attention passes it on: so far a block must be run to have it."""
+        """Return whether a module inside a block's attention passes it on:
+        so far a block must be run to have it.
+        """
         return ".att." in self.module
 
     @property
@@ -139,7 +141,8 @@ def all_keys(config: GPTConfig) -> list[Key]:
 
 
 def held_keys(config: GPTConfig, n_tokens: int, at_once: Iterable[str | Key] = ()) -> list[Key]:
-    """What a trace of everything holds: everything of a small pass; of a larger one what the rest is made of.
+    """Return what a trace of everything holds: everything of a small pass; of a larger one what the rest is
+    made of.
 
     That is the streams, keys and values, and what is outside the blocks; and `at_once`.
     """
@@ -155,7 +158,9 @@ def held_keys(config: GPTConfig, n_tokens: int, at_once: Iterable[str | Key] = (
 
 
 def between_blocks(config: GPTConfig) -> list[tuple[Key, Key]]:
-    """What comes out of a block and what comes into the next: the same, but for an edit of the latter."""
+    """Return what comes out of a block and what comes into the next: the same,
+    but for an edit of the latter.
+    """
     return [(("resid_post", b), (INTO_BLOCK, b + 1)) for b in range(config.n_layers - 1)]
 
 

@@ -160,7 +160,10 @@ class Trace:
 
     @property
     def grad(self) -> Gradient:
-        """What each number does to a difference of two logits. ValueError where `lm.trace` was not asked."""
+        """Return what each number does to a difference of two logits.
+
+        ValueError where `lm.trace` was not asked.
+        """
         if self._grad is None:
             raise ValueError('this trace has no gradient; trace with grad=(" mill", " barn"), or one token')
         return self._grad
@@ -275,7 +278,9 @@ class Trace:
         return self._with(**dict.fromkeys(in_model))
 
     def received(self, lm: "LanguageModel") -> "Trace":
-        """What another process has `sent`, as a trace of this model: of the same weights, as they are now."""
+        """Return what another process has `sent`, as a trace of this model: of the same weights,
+        as they are now.
+        """
         return Trace(
             name=lm.name,
             config=self.config,
@@ -431,7 +436,7 @@ class Trace:
 
 
 def of_model(lm: "Loaded", weights: Fingerprint) -> dict[str, Any]:
-    """What a Trace has of the model that made it."""
+    """Return what a Trace has of the model that made it."""
     head = AsItWas(lm.model.out_head.weight, "output head")
     norms = norms_of(lm.model)
     return {"tokenizer": lm.tokenizer, "head": head, "norms": norms, "weights": weights, "model": lm.model}

@@ -107,7 +107,9 @@ def _version(x: torch.Tensor) -> int | None:
 
 
 def _is_watched(dropout: nn.Module) -> bool:
-    """Whether anybody but the next line sees what is passed through it, or it is more than a passage."""
+    """Return whether anybody but the next line sees what is passed through it,
+    or it is more than a passage.
+    """
     return (
         type(dropout) is not nn.Dropout
         or dropout.training
@@ -117,7 +119,9 @@ def _is_watched(dropout: nn.Module) -> bool:
 
 
 def is_causal(mask: torch.Tensor) -> bool:
-    """Whether a model's mask is the book's: later keys hidden, all others not. Looked at once a mask."""
+    """Return whether a model's mask is the book's: later keys hidden,
+    all others not. Looked at once a mask.
+    """
     known = _causal.get(mask)
     if known is None or known[0] != _version(mask):
         book = torch.ones_like(mask).triu(1)

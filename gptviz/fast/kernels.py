@@ -244,7 +244,7 @@ def _feed_forward_twin() -> Any:
 
 
 def _is_unseen(layers: nn.Module, up: nn.Module, activation: nn.Module) -> bool:
-    """Whether these are the book's own modules, and nobody looks at what goes from one to the next."""
+    """Return whether these are the book's own modules, and nobody looks at what goes from one to the next."""
     for one in (layers, up, activation):
         own = one.__dict__.get("forward")
         if one._forward_hooks or one._forward_pre_hooks or not (own is None or is_ours(own)):

@@ -74,7 +74,7 @@ def serves(model: GPTModel, in_idx: torch.Tensor) -> bool:
 
 
 def visits_at(model: GPTModel, places: Iterable[tuple[str, str, Visit]]) -> Visits | None:
-    """Who looks where, of those who look at a module (its path, "input" or "output"), in their order.
+    """Return who looks where, of those who look at a module (its path, "input" or "output"), in their order.
 
     None if one of the places is none that is passed here: that one has to be hung on the module.
     """

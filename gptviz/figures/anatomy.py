@@ -209,7 +209,7 @@ BLOCK_WIDTH = RIGHT + 4 * SIDE
 
 
 def enlargement(found: Anatomy) -> float:
-    """How many times longer than in `model_map` the sides are here."""
+    """Return how many times longer than in `model_map` the sides are here."""
     return SIDE / found.config.emb_dim / lay_out(found).scale
 
 

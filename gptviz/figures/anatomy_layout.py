@@ -89,7 +89,9 @@ _BANDS = ("tok_emb", "pos_emb", "final_norm", "out_head")
 
 
 def _best_columns(found: Anatomy) -> tuple[int, float]:
-    """How many blocks go in a row, and the scale: nearly the largest, with as few rows as that allows."""
+    """Return how many blocks go in a row, and the scale: nearly the largest,
+    with as few rows as that allows.
+    """
     config = found.config
     size = config.emb_dim
     tables = [sorted(t.shape) for t in found.tensors if t.local_name in ("tok_emb.weight", "pos_emb.weight")]

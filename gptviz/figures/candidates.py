@@ -19,7 +19,9 @@ Row = dict[str, Any]
 
 
 def column_heads(sampling: Sampling, compared: bool = False) -> dict[str, str]:
-    """What stands above each column, with the values that the sliders have; `compared`: and the unchanged."""
+    """Return what stands above each column, with the values that the sliders have; `compared`:
+    and the unchanged.
+    """
     scaled = f"÷ {0 if sampling.temperature == 0 else sampling.temperature:g}"
     heads = {"rank": "rank", "token": "token", "logit": "logit", "scaled": scaled, "filter": "filters"}
     return heads | ({"before": UNCHANGED, "p": CHANGED} if compared else {"p": "probability"})
@@ -167,7 +169,7 @@ def draw_rows(
 
 
 def _gap(found: Candidates, start: float, stop: float) -> list[Row]:
-    """What lies between two rows' stretches, if anything does."""
+    """Return what lies between two rows' stretches, if anything does."""
     words = f"{found.rest:,} others" if found.rest > 1 else "1 other"
     gap = {"index": None, "start": start, "stop": stop, "shown": words, "kind": "rest"}
     return [gap] if stop - start > 1e-9 else []

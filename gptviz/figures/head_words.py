@@ -17,7 +17,9 @@ class Words(TypedDict):
 
 
 def words_of(role: HeadRole, write: float, longest: float) -> Words:
-    """What is said of a head with this role that writes so much; the most that one writes is `longest`."""
+    """Return what is said of a head with this role that writes so much;
+    the most that one writes is `longest`.
+    """
     label = ROLES[role.kind].label
     share = f"over {fixed(role.spread, 1)} tokens" if role.share is None else percent(role.share)
     says = f"{label}, {share}. It writes {fixed(write, 1)} (the bar; the longest is {fixed(longest, 1)})."

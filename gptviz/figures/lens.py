@@ -37,7 +37,7 @@ def scale_of(measure: str, mode: Mode) -> Scale:
 
 
 def ends_of(measure: str, vocabulary: int) -> tuple[str, str]:
-    """What stands at the two ends of the scale."""
+    """Return what stands at the two ends of the scale."""
     blind = f"{fixed(math.log2(max(vocabulary, 2)), 1)} bits"
     return {
         "probability": ("0", "1"),

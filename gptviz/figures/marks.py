@@ -99,7 +99,7 @@ def note(text: str, x: float, y: float, color: str, size: float, **more: Any) ->
 
 
 def words(said: Mapping[str, str]) -> str:
-    """What colours mean, in a line: a mark and its name -> the colour."""
+    """Return what colours mean, in a line: a mark and its name -> the colour."""
     return "   ".join(f"<span style='color:{color}'>{name}</span>" for name, color in said.items())
 
 
@@ -170,7 +170,9 @@ def in_cells(
 
 
 def axis_names(number: int) -> tuple[Axes, tuple[str, str]]:
-    """How traces and the layout call a panel's axes: ("x3", "y3"), ("xaxis3", "yaxis3"); 1 has no number."""
+    """Return how traces and the layout call a panel's axes: ("x3", "y3"), ("xaxis3", "yaxis3");
+    1 has no number.
+    """
     n = "" if number == 1 else str(number)
     return (f"x{n}", f"y{n}"), (f"xaxis{n}", f"yaxis{n}")
 

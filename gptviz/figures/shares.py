@@ -162,7 +162,9 @@ def off_the_line(
 
 
 def falling(falls: Waterfall, mode: Mode) -> dict[str, Any]:
-    """What `bars` takes to draw a waterfall: lying, each part where the one before it ends, the sum last."""
+    """Return what `bars` takes to draw a waterfall: lying, each part where the one before it ends,
+    the sum last.
+    """
     colors = palette(mode)
     tints = [colors.positive if x >= 0 else colors.negative for x in falls.values.now[:-1]]
     return {

@@ -108,7 +108,7 @@ def ladder(streams: Both[Stream], position: int, label: str, block: int, mode: M
 
 
 def _says(found: Stream, position: int, label: str) -> tuple[list[str], list[str]]:
-    """What stands over the stream's bars, S + 1, and over the writes' and cosines', S."""
+    """Return what stands over the stream's bars, S + 1, and over the writes' and cosines', S."""
     sizes, writes = found.sizes[:, position], found.writes[:, position]
     count = len(writes)
     places = [f"before the {PARTS[s % 2]} of block {s // 2}" for s in range(count)] + ["at the end"]

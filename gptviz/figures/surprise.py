@@ -69,7 +69,7 @@ def _ghost(row: pd.Series, most: float, mode: Mode, unit: Unit) -> dict[str, Any
 
 
 def surprise_sentence(row: pd.Series, unit: Unit = "bits") -> str:
-    """What stands after `·sat`: "came with 3.1 bits of surprise: the model gave it 0.117, rank 3." """
+    """Return what stands after `·sat`: "came with 3.1 bits of surprise: the model gave it 0.117, rank 3." """
     amount = fixed(row[unit], 1) if row[unit] >= 0.05 else fixed(row[unit], 3)
     return (
         f"came with {amount} {unit} of surprise: "

@@ -120,7 +120,9 @@ def color_at(scale: Scale, share: float) -> str:
 
 
 def contrast(one: str, other: str) -> float:
-    """How far two colours are apart for the eye, from 1 to 21 (WCAG 2): text can be read from 4.5 on."""
+    """Return how far two colours are apart for the eye, from 1 to 21 (WCAG 2):
+    text can be read from 4.5 on.
+    """
     darker, lighter = sorted(map(_luminance, (one, other)))
     return (lighter + 0.05) / (darker + 0.05)
 
@@ -144,7 +146,7 @@ MARGIN = {"l": 8, "r": 8, "t": 28, "b": 8}
 
 @cache
 def _constant(mode: Mode) -> dict[str, Any]:
-    """What all figures of a mode share. Read only: it is in every one of them.
+    """Return what all figures of a mode share. Read only: it is in every one of them.
 
     Paper and font stand in the layout itself, since Streamlit puts its own where a layout has none.
     """
@@ -165,7 +167,10 @@ def _constant(mode: Mode) -> dict[str, Any]:
 
 @cache
 def _axis(mode: Mode) -> dict[str, Any]:
-    """What every axis has. It is no template: Plotly takes that for another whenever it comes, and draws."""
+    """Return what every axis has.
+
+    It is no template: Plotly takes that for another whenever it comes, and draws.
+    """
     grid = PALETTES[mode].grid
     look = {"automargin": True, "zeroline": False, "gridcolor": grid, "linecolor": grid, "showline": False}
     return look | {"title": {"font": {"size": LABEL}}}
@@ -210,7 +215,7 @@ class Figure(go.Figure):
 
     @property
     def cells(self) -> tuple[int, int]:
-        """How many rows and columns its first heatmap has."""
+        """Return how many rows and columns its first heatmap has."""
         traces = (self.__dict__["_written"] or super().to_dict())["data"]
         rows, columns = np.shape(next(trace["z"] for trace in traces if trace["type"] == "heatmap"))
         return rows, columns
@@ -227,7 +232,7 @@ class Figure(go.Figure):
         return Figure({"data": _larger(self._now["data"], factor), "layout": layout})
 
     def to_dict(self) -> dict[str, Any]:
-        """What the browser gets: fresh dictionaries, long arrays of numbers as typed arrays."""
+        """Return what the browser gets: fresh dictionaries, long arrays of numbers as typed arrays."""
         written = self.__dict__["_written"]
         if written is None:
             return super().to_dict()

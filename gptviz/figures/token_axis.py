@@ -42,6 +42,6 @@ def token_categories(
 
 
 def window(position: int, n_tokens: int, size: int) -> slice:
-    """Which tokens of a long text a picture holds: all, or `size` of them around a position."""
+    """Return which tokens of a long text a picture holds: all, or `size` of them around a position."""
     start = max(0, min(position - size // 2, n_tokens - size))
     return slice(start, min(n_tokens, start + size))

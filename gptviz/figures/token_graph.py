@@ -113,7 +113,7 @@ def token_graph(
 
 
 def _places(nodes: Sequence[Node]) -> tuple[dict[Key, float], dict[int, float], float]:
-    """Where each node stands across, where each position's middle is, and how wide all is."""
+    """Return where each node stands across, where each position's middle is, and how wide all is."""
     slots: dict[tuple[int, int], list[Node]] = {}
     for node in nodes:
         slots.setdefault((node.position, node.depth), []).append(node)

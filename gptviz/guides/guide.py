@@ -171,7 +171,7 @@ def _top(tokens: list[Token]) -> list[Token]:
 
 
 def _unsafe(token: Token) -> list[str]:
-    """What a guide may not hold: it is read as data, in rooms without a network."""
+    """Return what a guide may not hold: it is read as data, in rooms without a network."""
     kinds = {one.type for one in (token, *(token.children or []))}
     refused = {"html_block": "HTML", "html_inline": "HTML", "image": "a picture"}
     return [

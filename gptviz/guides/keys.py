@@ -81,7 +81,10 @@ def _key(kind: str, *sites: str | Callable[..., Sites]) -> Callable[[Key], Key]:
 
 
 def arguments(name: str, kind: str, given: tuple[tuple[str, Any], ...]) -> tuple[Any, ...]:
-    """What follows (lm, t, position, given) in a call of this key. Raises ValueError where that is wrong."""
+    """Return what follows (lm, t, position, given) in a call of this key.
+
+    Raises ValueError where that is wrong.
+    """
     if name not in KEYS:
         raise ValueError(f"there is no key {name[:60]!r}; there are {', '.join(KEYS)}")
     asks, function = KEYS[name]
@@ -169,7 +172,7 @@ def at_temperature(q: Asked, temperature: float) -> Answer:
 
 @_key("number")
 def nucleus(q: Asked, share: float) -> Answer:
-    """How many of the most probable tokens have this share of the probability together."""
+    """Ask how many of the most probable tokens have this share of the probability together."""
     p = q.chances.sort(descending=True).values  # (V,)
     count = int((p.cumsum(0) < share).sum()) + 1
     right = None if q.given is None else count / 2 <= q.given <= 2 * count
@@ -188,14 +191,14 @@ def settled(q: Asked) -> Answer:
 
 @_key("number")
 def token_count(q: Asked) -> Answer:
-    """Of how many tokens the text is made."""
+    """Ask of how many tokens the text is made."""
     words = len(q.lm.decode(q.ids).split())
     return q.count(len(q.t), pieces=written(q.t.tokens), words=str(words))
 
 
 @_key("choice")
 def same_id(q: Asked, one: str, other: str) -> Answer:
-    """Whether two pieces of text are the same token; a space in front counts."""
+    """Ask whether two pieces of text are the same token; a space in front counts."""
     ids = [", ".join(map(str, q.lm.encode(text))) for text in (one, other)]
     options = ("They have the same id", "They have different ids")
     return q.choice(options, int(ids[0] != ids[1]), one_ids=ids[0], other_ids=ids[1])
@@ -203,7 +206,7 @@ def same_id(q: Asked, one: str, other: str) -> Answer:
 
 @_key("choice", "tok_emb", "embed")
 def row_again(q: Asked) -> Answer:
-    """What the selected token shares with an earlier copy of it: its row, and what goes into block 0."""
+    """Ask what the selected token shares with an earlier copy of it: its row, and what goes into block 0."""
     at, copy = q.position, q.ids.index(q.ids[q.position])
     if copy == at:
         raise CannotAsk("the selected token does not stand in the text before")
@@ -229,7 +232,7 @@ def _windows(q: Asked, length: int, stride: int) -> Windows:
 
 @_key("number")
 def window_count(q: Asked, length: int, stride: int) -> Answer:
-    """How many windows of this length the text has, each so many tokens further on."""
+    """Ask how many windows of this length the text has, each so many tokens further on."""
     return q.count(len(_windows(q, length, stride)), tokens=str(len(q.t)))
 
 
@@ -247,7 +250,9 @@ def last_target(q: Asked, length: int, window: int) -> Answer:
 
 @_key("choice")
 def temperature_changes(q: Asked, temperature: float) -> Answer:
-    """What another temperature changes: the model's logits, the order of the tokens, or the chances alone."""
+    """Ask what another temperature changes: the model's logits, the order of the tokens,
+    or the chances alone.
+    """
     by = float(temperature)
     one, other = (next(iter(q.lm.generate(q.read, 1, t, seed=0))).logits for t in (1.0, by))
     plain, scaled = distribution(one), distribution(other, Sampling(by))
@@ -279,7 +284,7 @@ def with_top_k(q: Asked, k: int) -> Answer:
 
 @_key("choice")
 def drawn_twice(q: Asked, temperature: float, one: int, other: int, tokens: int) -> Answer:
-    """Whether two texts drawn with these two seeds are the same."""
+    """Ask whether two texts drawn with these two seeds are the same."""
     first, second = (
         [step.id for step in q.lm.generate(q.read, tokens, float(temperature), seed=seed)]
         for seed in (one, other)
@@ -293,7 +298,7 @@ _AGAIN = ("The same list", "Another list")
 
 @_key("choice")
 def after_another(q: Asked, before: str) -> Answer:
-    """Whether the list of next tokens is another one when the model has just read something else."""
+    """Ask whether the list of next tokens is another one when the model has just read something else."""
     q.lm.trace(before, keep=())
     again = q.lm.trace(q.ids, keep=()).logits(q.position)
     largest = float((again - q.t.logits(q.position)).abs().max())
@@ -302,7 +307,9 @@ def after_another(q: Asked, before: str) -> Answer:
 
 @_key("choice")
 def written_or_read(q: Asked, tokens: int) -> Answer:
-    """Whether a text that the model wrote gives it the same next tokens as when it is handed that text."""
+    """Ask whether a text that the model wrote gives it the same next tokens as when it
+    is handed that text.
+    """
     wrote = list(q.lm.generate(q.read, tokens, 0.0))
     if len(q.read) + len(wrote) > q.lm.config.context_length:
         raise CannotAsk(f"this text leaves no room for {tokens} tokens more")
@@ -340,7 +347,7 @@ def looked_at(q: Asked, block: int, head: int) -> Answer:
 
 @_key("number", _in_block)
 def to_later(q: Asked, block: int, head: int) -> Answer:
-    """How much attention this head gives to tokens that come later, in percent: the most of any token."""
+    """Ask how much attention this head gives to tokens that come later, in percent: the most of any token."""
     most = 100 * float(q.t["attn", block][head].triu(1).sum(-1).max())
     return q.number(most, f"{most:g} %", 0.5, " %")
 
@@ -363,7 +370,7 @@ def head_with(q: Asked, role: str) -> Answer:
 
 @_key("number", "attn", "z")
 def heads_with(q: Asked, role: str) -> Answer:
-    """How many heads have this role on this text; right within a tenth of all heads."""
+    """Ask how many heads have this role on this text; right within a tenth of all heads."""
     _check_role(role)
     every = [one.kind for row in roles(q.t) for one in row]
     count, of = every.count(role), len(every)
@@ -372,7 +379,7 @@ def heads_with(q: Asked, role: str) -> Answer:
 
 @_key("choice", "attn", "z")
 def role_here(q: Asked, block: int, head: int) -> Answer:
-    """What this head does on this text, by the words of the page "Heads on trial"."""
+    """Ask what this head does on this text, by the words of the page "Heads on trial"."""
     kind = roles(q.t)[block][head].kind
     offered = [*dict.fromkeys(("induction", "previous", "even", "favourite", "mixed", kind))]
     options = [f"It {ROLES[role].does}" for role in offered]
@@ -392,7 +399,7 @@ def _both(q: Asked, edits: list[str], keep: Sites = ()) -> tuple[Trace, Trace]:
 
 
 def _moved(q: Asked, edits: list[str]) -> Prediction:
-    """What these changes of the model make of its prediction."""
+    """Return what these changes of the model make of its prediction."""
     return prediction(*(run.logits(q.position) for run in _both(q, edits)))
 
 
@@ -411,7 +418,7 @@ def without(q: Asked, edit: str) -> Answer:
 
 @_key("choice")
 def needed_more(q: Asked, one: str, other: str) -> Answer:
-    """Which of two heads ("4.3") costs the prediction more when it is switched off."""
+    """Ask which of two heads ("4.3") costs the prediction more when it is switched off."""
     places = [_read_head(q.lm, text) for text in (one, other)]
     first, second = (_moved(q, [f"z.{block}.{head}=zero"]) for block, head in places)
     options = (*(head_name(place).capitalize() for place in places), "Neither: the prediction stays as it is")
@@ -473,7 +480,7 @@ def hands_over(q: Asked, other: str) -> Answer:
 
 
 def _losses(t: Trace) -> torch.Tensor:
-    """What each token but the first cost, (T - 1,)."""
+    """Return what each token but the first cost, (T - 1,)."""
     if len(t) < 3:
         raise CannotAsk("this takes a text of three tokens or more")
     logits = torch.stack([t.logits(at) for at in range(len(t) - 1)])  # (T - 1, V)
@@ -493,7 +500,7 @@ def dearest(q: Asked) -> Answer:
 
 @_key("number")
 def loss_of(q: Asked, probability: float) -> Answer:
-    """What a token costs, in nats, that had this probability, in percent."""
+    """Ask what a token costs, in nats, that had this probability, in percent."""
     if not 0 < probability <= 100:
         raise CannotAsk("a probability is above 0 % and at most 100 %")
     loss = -math.log(probability / 100)
@@ -502,7 +509,9 @@ def loss_of(q: Asked, probability: float) -> Answer:
 
 @_key("number")
 def blind_loss(q: Asked) -> Answer:
-    """What each token costs, in nats, with a guess that gives the whole vocabulary the same probability."""
+    """Ask what each token costs, in nats, with a guess that gives the whole vocabulary
+    the same probability.
+    """
     loss = uniform_loss(q.lm.config.vocab_size)
     return q.number(loss, fixed(loss, 2), 1.0, vocabulary=f"{q.lm.config.vocab_size:,}")
 
@@ -518,7 +527,7 @@ def mean_loss(q: Asked) -> Answer:
 
 @_key("choice", "final")
 def second_part(q: Asked, start: int) -> Answer:
-    """Whether the tokens from this position on cost less, on average, than those before."""
+    """Ask whether the tokens from this position on cost less, on average, than those before."""
     losses = _losses(q.t)
     if not 2 <= start < len(q.t):
         raise CannotAsk(f"the text has no second part from position {start} on")
@@ -530,7 +539,7 @@ def second_part(q: Asked, start: int) -> Answer:
 
 @_key("choice")
 def loss_without(q: Asked, edit: str) -> Answer:
-    """Whether the loss of the text rises with this change in the model."""
+    """Ask whether the loss of the text rises with this change in the model."""
     before, after = map(_losses, _both(q, edit.split(","), keep=("final",)))
     rise, token = float(after.mean() - before.mean()), int((after - before).argmax())
     facts = {"before": fixed(float(before.mean()), 2), "after": fixed(float(after.mean()), 2)}
@@ -563,7 +572,7 @@ def normalised(q: Asked, norm: str) -> Answer:
 
 @_key("choice", _norm)
 def doubled(q: Asked, norm: str) -> Answer:
-    """What becomes of the output of this LayerNorm when all numbers that go in are doubled."""
+    """Ask what becomes of the output of this LayerNorm when all numbers that go in are doubled."""
     found = find_norm(q.lm.model, norm)
     x = norm_input(q.t, found)[q.position]
     one, two = (norm_steps(found, by * x).after for by in (1, 2))
@@ -575,7 +584,7 @@ def doubled(q: Asked, norm: str) -> Answer:
 
 @_key("choice", *STREAM)
 def longer(q: Asked) -> Answer:
-    """Whether the selected token's row grows longer from the embedding to the end."""
+    """Ask whether the selected token's row grows longer from the embedding to the end."""
     first, *_, last = stream(q.lm, q.t).sizes[:, q.position].tolist()
     truth = 0 if last > 1.25 * first else 2 if last < 0.8 * first else 1
     facts = {"first": significant(first), "last": significant(last)}
@@ -584,7 +593,7 @@ def longer(q: Asked) -> Answer:
 
 @_key("choice", *STREAM)
 def adds_up(q: Asked) -> Answer:
-    """Whether embedding and all writes of all blocks sum to the stream at the end."""
+    """Ask whether embedding and all writes of all blocks sum to the stream at the end."""
     found = stream(q.lm, q.t)
     options = ("Yes, exactly, but for rounding", "No, something is left over")
     largest = float(abs(q.t["resid_post", q.lm.config.n_layers - 1].double()).max())
@@ -594,7 +603,9 @@ def adds_up(q: Asked) -> Answer:
 
 @_key("word", *KEEP)
 def lens_word(q: Asked, blocks: int) -> Answer:
-    """What the lens reads after so many blocks; after 0 of the embedding. Right is the token's own text."""
+    """Ask what the lens reads after so many blocks;
+    after 0 of the embedding. Right is the token's own text.
+    """
     if not 0 <= blocks <= q.lm.config.n_layers:
         raise CannotAsk(f"this model has {q.lm.config.n_layers} blocks")
     rows = logit_lens(q.t, q.lm.model, q.position).double().softmax(-1)  # (2L + 1, V)
@@ -607,7 +618,7 @@ def lens_word(q: Asked, blocks: int) -> Answer:
 
 @_key("choice", *KEEP)
 def lens_rises(q: Asked, block: int) -> Answer:
-    """Whether the lens gives the final prediction a larger logit after this block than before it."""
+    """Ask whether the lens gives the final prediction a larger logit after this block than before it."""
     rows = logit_lens(q.t, q.lm.model, q.position).double()  # (2L + 1, V)
     end = int(rows[-1].argmax())
     before, middle, after = rows[2 * block : 2 * block + 3, end].tolist()
@@ -663,7 +674,7 @@ def hand_sum(q: Asked, way: str, word: str) -> Answer:
 
 @_key("number")
 def hand_seen(q: Asked, way: str, word: str) -> Answer:
-    """How many words this word of the book's sentence gives any weight to."""
+    """Ask how many words this word of the book's sentence gives any weight to."""
     words, row = _row(way, word)
     seen = [one for one, weight in zip(words, row, strict=True) if weight > 0]
     return q.count(len(seen), words=", ".join(seen))
@@ -671,7 +682,7 @@ def hand_seen(q: Asked, way: str, word: str) -> Answer:
 
 @_key("choice")
 def hand_mirror(q: Asked, way: str, one: str, other: str) -> Answer:
-    """Whether the score of one word with another is that of the other with it."""
+    """Ask whether the score of one word with another is that of the other with it."""
     words, found = _by_hand(way)
     if one not in words or other not in words:
         raise CannotAsk(f"the words are {', '.join(words)}")
@@ -684,7 +695,7 @@ def hand_mirror(q: Asked, way: str, one: str, other: str) -> Answer:
 
 @_key("number")
 def hand_width(q: Asked, way: str) -> Answer:
-    """How many numbers each word's context has."""
+    """Ask how many numbers each word's context has."""
     _, found = _by_hand(way)
     return q.count(found.context.shape[1], heads=str(len(found.heads)))
 
@@ -703,7 +714,7 @@ def undivided(q: Asked, size: int) -> Answer:
 
 @_key("choice")
 def after_character(q: Asked, character: str) -> Answer:
-    """What follows this character most often in the chapter that the page "Baselines" counts."""
+    """Ask what follows this character most often in the chapter that the page "Baselines" counts."""
     counts = bigram.count(chapter())
     if character not in counts.characters:
         raise CannotAsk(f"the chapter has no {character!r}")
@@ -718,7 +729,7 @@ def after_character(q: Asked, character: str) -> Answer:
 
 @_key("number")
 def one_step(q: Asked, rate: float) -> Answer:
-    """How many of the model's numbers, in percent, one step of training on this text changes.
+    """Ask how many of the model's numbers, in percent, one step of training on this text changes.
 
     The step is Adam's, on a copy of the model.
     """

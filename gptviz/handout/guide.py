@@ -22,13 +22,14 @@ _markdown = MarkdownIt("commonmark", {"html": False})
 
 
 def known(lm: LanguageModel) -> bool:
-    """Whether a hand-out can make all edits of this model."""
+    """Return whether a hand-out can make all edits of this model."""
     values = [named(edit.value) for edit in lm.edits]
     return all(value is not None and value.name in EDITS for value in values)
 
 
 def led(guide: Guide, lm: LanguageModel, text: str) -> dict[str, Any]:
-    """What page.js needs of a guide: its steps, each with a whole place; `text` where none has named one.
+    """Return what page.js needs of a guide: its steps, each with a whole place; `text` where none has named
+    one.
 
     Left out, and counted as `missing`: other pages, choices and models, what is found by hunting for it, and
     what this model cannot be asked.

@@ -39,12 +39,15 @@ D_IN, D_OUT = 3, 2  # numbers a token, and of a query, a key and a value
 
 
 def rand_weights(seed: int, heads: int = 1) -> tuple[HeadWeights, ...]:
-    """What `torch.rand(3, 2)` gives after this seed for query, key and value: the book's SelfAttention_v1."""
+    """Return what `torch.rand(3, 2)` gives after this seed for query, key and value:
+    the book's SelfAttention_v1.
+    """
     return _heads(seed, heads, lambda drawing: torch.rand(D_IN, D_OUT, generator=drawing))
 
 
 def linear_weights(seed: int, heads: int = 1) -> tuple[HeadWeights, ...]:
-    """What `nn.Linear(3, 2, bias=False)` starts with after this seed: SelfAttention_v2, CausalAttention.
+    """Return what `nn.Linear(3, 2, bias=False)` starts with after this seed: SelfAttention_v2,
+    CausalAttention.
 
     A generator of its own draws what nn.Linear draws, so that no other random number of the process changes.
     """

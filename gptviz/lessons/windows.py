@@ -116,7 +116,9 @@ class Windows:
         return np.cumsum(steps)[:-1]
 
     def never_target(self) -> int:
-        """How many tokens after the first are never to be predicted; the first has nothing before it."""
+        """Return how many tokens after the first are never to be predicted;
+        the first has nothing before it.
+        """
         return int((self.times_target()[1:] == 0).sum())
 
     def table(self) -> pd.DataFrame:

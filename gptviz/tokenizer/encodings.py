@@ -184,7 +184,9 @@ def nameless(id: int) -> str:
 
 
 def has_token(encoding: tiktoken.Encoding, id: int) -> bool:
-    """Whether the tokenizer has a token of its own for this id, and not nothing or a `nameless` filler."""
+    """Return whether the tokenizer has a token of its own for this id,
+    and not nothing or a `nameless` filler.
+    """
     try:
         raw = token_bytes(encoding, id)
     except ValueError:

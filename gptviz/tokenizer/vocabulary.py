@@ -112,7 +112,10 @@ def save_vocabulary(vocabulary: Vocabulary, path: Path) -> None:
 
 
 def read_vocabulary(path: Path) -> Vocabulary:
-    """What `save_vocabulary` wrote. Raises ValueError for anything else, at a cost of the file's size."""
+    """Return what `save_vocabulary` wrote.
+
+    Raises ValueError for anything else, at a cost of the file's size.
+    """
     try:
         saved = json.loads(path.read_text(encoding="utf-8"))
         ranks = {b64decode(token, validate=True): id for token, id in saved["ranks"].items()}

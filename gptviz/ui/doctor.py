@@ -35,14 +35,16 @@ FREE = 2 * 2**30  # bytes of disk below which uploads and trainings soon find no
 
 
 def cores() -> float:
-    """How many cores this process may use, by its affinity and its control group."""
+    """Return how many cores this process may use, by its affinity and its control group."""
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     quota, _, period = _read("/sys/fs/cgroup/cpu.max").partition(" ")
     return min(usable, int(quota) / int(period)) if quota.isdigit() else usable
 
 
 def memory() -> int | None:
-    """How many bytes are free for this process, by the system and its control group; None if nobody says."""
+    """Return how many bytes are free for this process, by the system and its control group;
+    None if nobody says.
+    """
     said = [line.split() for line in _read("/proc/meminfo").splitlines() if line.startswith("MemAvailable:")]
     most, used = (_read(f"/sys/fs/cgroup/memory.{name}").strip() for name in ("max", "current"))
     found = [1024 * int(words[1]) for words in said]
@@ -51,7 +53,7 @@ def memory() -> int | None:
 
 
 def disk() -> int:
-    """How many bytes are free where uploads and trainings lie."""
+    """Return how many bytes are free where uploads and trainings lie."""
     return shutil.disk_usage(tempfile.gettempdir()).free
 
 
@@ -80,7 +82,7 @@ def measured() -> tuple[float, float]:
 
 
 def faults() -> Iterator[str]:
-    """What is wrong with the settings and the machine, a sentence each."""
+    """Return what is wrong with the settings and the machine, a sentence each."""
     yield from wrong()
     try:
         default_device()
@@ -111,7 +113,7 @@ def faults() -> Iterator[str]:
 
 
 def doctor() -> tuple[list[str], list[str]]:
-    """What this machine is and can serve, a line each, and what is wrong, a sentence each."""
+    """Return what this machine is and can serve, a line each, and what is wrong, a sentence each."""
     wrongs = [*faults()]
     if wrongs:
         return [], wrongs

@@ -49,7 +49,7 @@ def check(file: Path, model: str = "mini") -> Iterator[tuple[Step, str]]:
 
 
 def _named(step: Step) -> Iterator[tuple[int, str]]:
-    """What a step names and there is not."""
+    """Return what a step names and there is not."""
     if step.page not in PAGES:
         yield step.line, f"there is no page {step.page[:60]!r}; there are {', '.join(PAGES)}"
     if step.ask is None:
@@ -61,7 +61,9 @@ def _named(step: Step) -> Iterator[tuple[int, str]]:
 
 
 def _opened(file: Path, guide: Guide, model: str) -> list[tuple[int, str]]:
-    """What a visitor would see go wrong: a page that breaks, a choice or an element that it has not."""
+    """Return what a visitor would see go wrong: a page that breaks,
+    a choice or an element that it has not.
+    """
     faults: list[tuple[int, str]] = []
     with mock.patch.dict(os.environ, {SETTING: str(file.resolve().parent)}):
         for number, step in enumerate(guide.steps, 1):

@@ -97,7 +97,7 @@ def rows_to_compare(config: GPTConfig, n_tokens: int) -> Reduction:
 
 @per_run
 def moved(run: Run) -> torch.Tensor:
-    """How far each head's pattern is from the unchanged model's, (n_layers, H).
+    """Return how far each head's pattern is from the unchanged model's, (n_layers, H).
 
     It is the mean total variation of the rows that are compared.
     """
@@ -119,7 +119,7 @@ class Mark(TypedDict):
 
 @per_run
 def marks(run: Run) -> list[list[Mark]]:
-    """Of every head of a run with edits, a row a block."""
+    """Return the marks of every head of a run with edits, a row a block."""
     return [
         [{"moved": by, "changed": bool(changed_in(run, b, h))} for h, by in enumerate(row)]
         for b, row in enumerate(moved(run).tolist())
@@ -134,7 +134,7 @@ def marks_table(run: Run) -> pd.DataFrame:
 
 @per_run
 def marks_say(run: Run) -> str:
-    """What the marks mean, and which pattern moved the most."""
+    """Return what the marks mean, and which pattern moved the most."""
     by = moved(run)
     block, head = divmod(int(by.argmax()), by.shape[1])
     changed = sum(mark["changed"] for row in marks(run) for mark in row)

@@ -65,7 +65,7 @@ def _without_text(said: object) -> object:
 
 
 def _where(error: BaseException) -> str:
-    """What an exception is, where it was raised, the innermost first, and what it came from."""
+    """Return what an exception is, where it was raised, the innermost first, and what it came from."""
     frames = reversed(traceback.extract_tb(error.__traceback__))
     said = " < ".join([type(error).__name__, *(f"{f.filename}:{f.lineno} {f.name}" for f in frames)])
     before = error.__cause__ or (None if error.__suppress_context__ else error.__context__)

@@ -16,12 +16,15 @@ from gptviz.work import Work
 
 
 def general_work(run: Run) -> Work[General]:
-    """What all heads of this run's model do in general; its text does not matter, its edits do."""
+    """Return what all heads of this run's model do in general; its text does not matter, its edits do."""
     return works.ask(run, general, known=_at_once(run)[0])
 
 
 def trial_work(run: Run, block: int, head: int, label: str) -> Work[Trial]:
-    """Whether a label of a head holds. What all heads do in general is worked out first, if not known."""
+    """Return whether a label of a head holds.
+
+    What all heads do in general is worked out first, if not known.
+    """
     return works.ask(run, trial, block, head, label, known=_at_once(run)[1].get((block, head, label)))
 
 
@@ -41,7 +44,7 @@ _known: WeakKeyDictionary[GPTModel, Known] = WeakKeyDictionary()
 
 
 def _at_once(run: Run) -> Known:
-    """What is known of the bundled model as it is: looked up once, by its weights' hash."""
+    """Return what is known of the bundled model as it is: looked up once, by its weights' hash."""
     lm = runs.model(run)
     if lm.name != DEFAULT_MODEL or lm.edits:
         return None, {}

@@ -97,7 +97,7 @@ class Runs:
         return found
 
     def _known(self, run: Run) -> Trace | None:
-        """What there is of a run: stored, or still worked with by a script."""
+        """Return what there is of a run: stored, or still worked with by a script."""
         with self._lock:
             stored = self._cache.get(("trace", run))
             return self._alive.get(run) if stored is None else cast(Trace, stored[0])
@@ -120,7 +120,8 @@ class Runs:
         return found
 
     def _earlier(self, run: Run) -> tuple[Trace | None, int]:
-        """Of other texts' traces the one that begins as this one for the longest, and for how many tokens.
+        """Return, of other texts' traces, the one that begins as this one for the longest, and for how many
+        tokens.
 
         With the same edits.
         """
@@ -235,7 +236,9 @@ def per_run(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def known(function: Callable[..., R], value: Callable[[], R], run: Run, *args: Any) -> R:
-    """What a function under `per_run` gives for a run and these arguments, all of them; else this value."""
+    """Return what a function under `per_run` gives for a run and these arguments, all of them;
+    else this value.
+    """
     return runs().derived((f"{function.__module__}.{function.__qualname__}", args), run, value)
 
 

@@ -33,7 +33,7 @@ SETTINGS = {
 
 
 def wrong() -> Iterator[str]:
-    """What is wrong with the environment, a sentence each."""
+    """Return what is wrong with the environment, a sentence each."""
     for name in sorted(name for name in os.environ if name.startswith("GPTVIZ_")):
         kind = SETTINGS.get(name)
         try:

@@ -73,7 +73,7 @@ def of(
 
 @per_run
 def reduced(run: Run, reduction: Reduction) -> Any:
-    """What a pass makes of a site on the way, without keeping the site: once a run."""
+    """Return what a pass makes of a site on the way, without keeping the site: once a run."""
     return runs.get(run, (), (reduction,)).reduced(reduction)
 
 
@@ -116,7 +116,7 @@ def say(
 def why_same(
     scene: Scene, what: str, places: Iterable[Key], position: int | None = None, head: int | None = None
 ) -> str:
-    """Of numbers that are the same in the scene's two runs: why. `what` names them, "the embeddings".
+    """Say why numbers are the same in the scene's two runs. `what` names them, "the embeddings".
 
     They are made of what stands at these sites, at this position and in this head, or at all. Changes that
     could have mattered there did not, and of the others it is said why they cannot.
@@ -155,7 +155,9 @@ def shown(scene: Scene, *numbers: Both[Any], label: str = "Shown") -> str:
 
 
 def scene_of(scene: Scene, shown: str) -> Scene:
-    """What a picture is of, for `Scene.chart` and `Scene.saved`: its file says the changes, or has none."""
+    """Return what a picture is of, for `Scene.chart` and `Scene.saved`: its file says the changes,
+    or has none.
+    """
     return scene.unchanged if shown == UNCHANGED else scene
 
 

@@ -36,14 +36,14 @@ def as_code(label: str) -> str:
 
 
 def does(role: HeadRole, shown: Sequence[str]) -> str:
-    """What a head does on a text, as a sentence goes on: "looks at the token just before"."""
+    """Return what a head does on a text, as a sentence goes on: "looks at the token just before"."""
     if role.favourite is None or role.kind != "favourite":
         return ROLES[role.kind].does
     return f"keeps looking at {Place(shown[role.favourite], role.favourite)}"
 
 
 def compared_with(against: str | None) -> str:
-    """What a token's logit is compared with, in a sentence: another token's, or the mean of all."""
+    """Return what a token's logit is compared with, in a sentence: another token's, or the mean of all."""
     return "the mean over the vocabulary" if against is None else f"that of {as_code(against)}"
 
 
@@ -78,7 +78,9 @@ def nameless(token: str) -> str:
 
 
 def no_single_token(typed: str, pieces: Sequence[str], spaced: str | None) -> str:
-    """What is said of a typed text that is not exactly one token; `spaced` is one with a space before it."""
+    """Return what is said of a typed text that is not exactly one token;
+    `spaced` is one with a space before it.
+    """
     if not pieces:
         return "Nothing was typed. Choose a token, or type one; what was chosen before still holds."
     among = ", ".join(as_code(piece) for piece in pieces[:MOST_PIECES])
@@ -98,13 +100,13 @@ MOST_PIECES = 12
 
 
 def not_in_vocabulary(raws: Sequence[bytes], name: str) -> str:
-    """What becomes of chosen tokens when another model does not have them."""
+    """Return what becomes of chosen tokens when another model does not have them."""
     shown = " and ".join(as_code(show_token(raw)) for raw in raws)
     return f"{name} has no such token as {shown}: the choice is taken back."
 
 
 def unlike_printed(printed: Iterable[float], ours: Iterable[float]) -> list[str]:
-    """Where a text prints another last digit of four: "0.3389 where this is 0.3388", one for each."""
+    """Return where a text prints another last digit of four: "0.3389 where this is 0.3388", one for each."""
     pairs = ((fixed(a, 4), fixed(round(b, 12), 4)) for a, b in zip(printed, ours, strict=True))
     return [f"{theirs} where this is {own}" for theirs, own in pairs if theirs != own]
 

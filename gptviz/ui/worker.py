@@ -33,7 +33,7 @@ class Worker:
 
     @property
     def ended_by(self) -> signal.Signals | None:
-        """What ended it, if it was a signal."""
+        """Return what ended it, if it was a signal."""
         code = self._process.returncode
         return None if code is None or code >= 0 else signal.Signals(-code)
 

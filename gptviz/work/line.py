@@ -46,7 +46,7 @@ class Work(Generic[R]):
 
     @property
     def active(self) -> bool:
-        """Whether it will change by itself."""
+        """Return whether it will change by itself."""
         return self.state in ("waiting", "working")
 
     @property
@@ -187,7 +187,7 @@ class Line:
     # ---- whose turn it is ----
 
     def _order(self, work: Work[Any]) -> tuple[float, ...]:
-        """Who has nobody at work first, then who came first, then what he asked for first."""
+        """Return who has nobody at work first, then who came first, then what he asked for first."""
         own = sum(other.who == work.who for other in self._working)
         return own, self._turns[work.who][0], work.asked
 
@@ -311,7 +311,7 @@ class Line:
             return self._changed.wait_for(lambda: not work.active, seconds)
 
     def snapshot(self) -> dict[str, int]:
-        """How busy it is: for whoever watches the server."""
+        """Return how busy it is: for whoever watches the server."""
         with self._changed:
             oldest = max((self.now() - work.asked for work in self._waiting), default=0.0)
             return {

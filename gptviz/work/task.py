@@ -53,7 +53,9 @@ class Backend(Protocol):
     def gone(self) -> tuple[type[BaseException], ...]: ...
 
     def ready(self, model: str, lm: LanguageModel) -> Any:
-        """What `start` needs of a model; it may take a while the first time. Raises OSError, ValueError."""
+        """Return what `start` needs of a model; it may take a while the first time. Raises OSError,
+        ValueError.
+        """
 
     def start(self, task: Task, model: Any, alone: bool) -> Running:
         """Begin at once. `alone`: nobody else waits or works, so that it may have all cores."""
@@ -62,7 +64,7 @@ class Backend(Protocol):
         """A model is gone."""
 
     def stands(self) -> bool:
-        """Whether tasks can be done."""
+        """Return whether tasks can be done."""
 
     def close(self) -> None:
         """End everything."""

@@ -37,7 +37,7 @@ def served(file: str) -> str | None:
 
 
 def kernel() -> str:
-    """What all components stand on, as a module: palettes, kernel.js and saving.js in one scope."""
+    """Return what all components stand on, as a module: palettes, kernel.js and saving.js in one scope."""
     preact, rest = scope()
     return f"import * as preact from './{_serve('preact', preact)}';\n{rest}\nexport {{ gv }};"
 

@@ -132,7 +132,7 @@ def elsewhere(draw: Elsewhere) -> Iterator[None]:
 
 
 def checked(check: Check, value: Any) -> Any:
-    """What came with an event, or None where it is nothing that the drawing offered."""
+    """Return what came with an event, or None where it is nothing that the drawing offered."""
     try:
         return None if value is None else check(value)
     except Refused:

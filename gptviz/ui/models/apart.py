@@ -141,7 +141,7 @@ def converted(
 
 
 def limits_for(nbytes: int) -> Limits:
-    """What reading files of so many bytes may take: the server's settings, more for large files.
+    """Return what reading files of so many bytes may take: the server's settings, more for large files.
 
     Files that torch wrote before 1.6 are in memory whole, others are mapped up to twice.
     """
@@ -210,7 +210,9 @@ def _check_size(path: Path, most: int) -> None:
 
 
 def _check(folder: Path, limits: Limits) -> None:
-    """What is loaded now is as small as it should be, even if a file has got the other process to cheat."""
+    """Check that what is loaded now is as small as it should be,
+    even if a file has got the other process to cheat.
+    """
     _check_said(_read(folder / SAID, LARGEST[SAID]))
     _check_size(folder / CONFIG, LARGEST[CONFIG])
     if (folder / VOCABULARY).exists():

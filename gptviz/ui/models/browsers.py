@@ -87,7 +87,7 @@ def browser_of(cookie: str) -> str | None:
 
 
 def uploads() -> tuple[Upload, ...]:
-    """What this browser brought, in the order in which it came."""
+    """Return what this browser brought, in the order in which it came."""
     found = browsers().find(_this_browser())
     if found is None:
         return ()

@@ -108,7 +108,7 @@ def label_of(choice: Choice) -> str:
 
 
 def key_of(choice: Choice) -> str:
-    """What tells this model from every other; a file that was written anew is another model."""
+    """Return what tells this model from every other; a file that was written anew is another model."""
     stamp = _stamp(Path(choice.name.removeprefix(PATH))) if choice.name.startswith(PATH) else ""
     device = choice.device or default_device()
     return "|".join(map(str, (choice.name, choice.n_heads, choice.tokenizer, choice.dtype, device, stamp)))
@@ -124,7 +124,7 @@ def _stamp(path: Path) -> str:
 
 
 def check_right(choice: Choice) -> None:
-    """Whether this session may look into that model. Raises CheckpointError."""
+    """Check whether this session may look into that model. Raises CheckpointError."""
     if choice.name.startswith(UPLOAD):
         upload_of(choice)
     if paths_allowed():
@@ -153,12 +153,12 @@ def upload_of(choice: Choice) -> Upload:
 
 
 def is_known(choice: Choice) -> bool:
-    """Whether its files are those of a model that we name ourselves, and not somebody's."""
+    """Return whether its files are those of a model that we name ourselves, and not somebody's."""
     return choice.name in KNOWN_MODELS or choice.name in HUB_MODELS
 
 
 def plan_of(choice: Choice) -> Plan:
-    """Where the weights of a choice that `is_known` are. Raises ValueError, a sentence."""
+    """Return where the weights of a choice that `is_known` are. Raises ValueError, a sentence."""
     if not is_known(choice):  # it went from the cache between two looks; its files are never read here
         raise NotRead("it has just made room for another model; try again")
     made = partial(plan, n_heads=choice.n_heads, dtype=choice.dtype, device=choice.device or default_device())
@@ -184,7 +184,9 @@ def _read_apart(key: str, choice: Choice) -> LanguageModel:
 
 
 def _files_of(choice: Choice) -> tuple[Path, str, str | Path | None]:
-    """Where a choice's files are, what its model is called, and the tokenizer that is given beside them."""
+    """Return where a choice's files are, what its model is called,
+    and the tokenizer that is given beside them.
+    """
     if choice.name.startswith(UPLOAD):
         upload = upload_of(choice)
         return upload.path, upload.label, choice.tokenizer or upload.tokenizer
@@ -200,7 +202,7 @@ def _path_of(choice: Choice) -> Path:
 
 
 def is_from_hub(name: str) -> bool:
-    """Whether a choice's name is of the hub; here, unlike in `load`, owner/name is never a path."""
+    """Return whether a choice's name is of the hub; here, unlike in `load`, owner/name is never a path."""
     return name in HUB_MODELS or ("/" in name and not name.startswith((UPLOAD, PATH)))
 
 
@@ -226,7 +228,9 @@ def default_device() -> str:
 
 
 def paths_allowed() -> bool:
-    """Whether people may type a path of the server's machine: the environment variable GPTVIZ_ALLOW_PATHS."""
+    """Return whether people may type a path of the server's machine:
+    the environment variable GPTVIZ_ALLOW_PATHS.
+    """
     return os.environ.get(ALLOW_PATHS) == "1"
 
 

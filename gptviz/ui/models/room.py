@@ -37,7 +37,7 @@ class Room:
 
     @property
     def nbytes(self) -> int:
-        """What is held now."""
+        """Return what is held now."""
         with self._lock:
             return sum(self._taken.values()) + sum(self._sent().values())
 

@@ -42,7 +42,9 @@ def follow(
 
 
 def sentence(before: Pieces, now: Pieces) -> str | None:
-    """Where two models cut the same text differently; nothing of one that only computes differently."""
+    """Return where two models cut the same text differently;
+    nothing of one that only computes differently.
+    """
     try:
         found = differences(before.raws, now.raws)
     except ValueError:  # a tokenizer that cannot say every character

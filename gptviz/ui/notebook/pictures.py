@@ -143,7 +143,7 @@ def embeddings(s: Sheet) -> None:
 
 
 def layernorm(s: Sheet, norm: str = "block 0 · norm1", quantity: str = "variance") -> None:
-    """What one norm does to a token; and the variance, or the mean, before and after every norm."""
+    """Draw what one norm does to a token; and the variance, or the mean, before and after every norm."""
     of_page(s, "layernorm", ln_norm=norm, ln_quantity=quantity)
 
 
@@ -174,7 +174,7 @@ def feed_forward(s: Sheet, block: int = -1, unit: int | None = None) -> None:
 def next_token(
     s: Sheet, k: int = 10, temperature: float = 1.0, top_k: int | None = None, top_p: float | None = None
 ) -> None:
-    """What comes next, from logit to probability."""
+    """Draw what comes next, from logit to probability."""
     sampling = Sampling(temperature, top_k, top_p)
     at = s.position
     came = s.t.tokens[at + 1].id if at + 1 < len(s.t) else None
@@ -217,7 +217,7 @@ def generate(s: Sheet, n: int = 20, **options: Any) -> None:
 
 
 def loss(s: Sheet) -> None:
-    """What each token of the text cost."""
+    """Draw what each token of the text cost."""
     of_page(s, "loss")
 
 
@@ -231,7 +231,9 @@ def residual_stream(s: Sheet, block: int | None = None) -> None:
 
 
 def logit_lens(s: Sheet, measure: str = "probability") -> None:
-    """What each depth would say comes next, for every token: "probability", "entropy" or "kl" as colour."""
+    """Draw what each depth would say comes next, for every token: "probability",
+    "entropy" or "kl" as colour.
+    """
     if measure not in (measures := ("probability", "entropy", "kl")):
         raise ValueError(f"measure is {measure!r}; it must be one of {', '.join(measures)}")
     found, names = s.of(cells, 0, len(s.t)), row_names(s.t.config)
@@ -290,7 +292,9 @@ def heads(s: Sheet) -> None:
 def knock_out(
     s: Sheet, token: OneToken | None = None, against: Against = MEAN, baseline: str = "zero"
 ) -> None:
-    """What muting each part takes away from a token's probability; without a token, of the most probable."""
+    """Draw what muting each part takes away from a token's probability; without a token,
+    of the most probable.
+    """
     target, other, _ = _target(s, token, against)
     ids = [one.id for one in s.t.tokens]
     tables = s.traces.map(lambda t: mute(t.lm, ids, (target, other), baseline, s.position))
@@ -318,7 +322,7 @@ def circuit(s: Sheet, token: OneToken | None = None, against: Against = MEAN, **
 
 
 def patching(s: Sheet, other: str | Sequence[int], site: str = "resid_pre", **options: Any) -> None:
-    """Which place of this text brings its answer into the `other`: see `gptviz.analysis.patching`."""
+    """Draw which place of this text brings its answer into the `other`: see `gptviz.analysis.patching`."""
     ids = [one.id for one in s.t.tokens]
     theirs = s.lm.encode(other) if isinstance(other, str) else list(other)
     table = s.traces.map(lambda t: patch(t.lm, ids, theirs, sites=[site], position=s.position, **options))
@@ -336,7 +340,7 @@ def patching(s: Sheet, other: str | Sequence[int], site: str = "resid_pre", **op
 
 
 def compare(s: Sheet, other: Trace) -> None:
-    """What this trace and another expect next, and by how much each head looks elsewhere."""
+    """Draw what this trace and another expect next, and by how much each head looks elsewhere."""
     if not isinstance(other, Trace):
         raise ValueError(f"{other!r} is no trace: show('compare', lm.trace(another_text))")
     same_text = b"".join(one.raw for one in s.t.tokens) == b"".join(one.raw for one in other.tokens)

@@ -24,7 +24,7 @@ SHOWN = (DIFFERENCE, CHANGED, UNCHANGED)
 
 
 def ignored(*_: Any) -> None:
-    """What Python does about a click: the picture has answered it already."""
+    """Do nothing about a click: the picture has answered it already."""
 
 
 @dataclass
@@ -60,7 +60,7 @@ class Sheet:
         return self.traces.map(lambda t: numbers(t.lm, t, *args, **named))
 
     def shown_of(self, *numbers: Both[Any]) -> str:
-        """What maps of these show: as on the pages, CHANGED where the change did nothing to them."""
+        """Return what maps of these show: as on the pages, CHANGED where the change did nothing to them."""
         return self.shown if any(one.moved for one in numbers) else CHANGED
 
     def saved(self, name: str) -> Saved:
@@ -72,7 +72,7 @@ class Sheet:
 
     @cached_property
     def lines(self) -> tuple[str, ...]:
-        """What stands below the title: the text, the model, its changes."""
+        """Return what stands below the title: the text, the model, its changes."""
         text = show_token(b"".join(token.raw for token in self.t.tokens)).replace("·", " ")
         edits = ", ".join(map(str, self.t.edits))
         return (f"“{text}” · {self.t.name}{f', changed: {edits}' if edits else ''}",)

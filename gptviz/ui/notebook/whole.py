@@ -81,7 +81,7 @@ def _leaves(block: Any) -> Iterator[Any]:
 
 
 def _take(s: Sheet, section: list[dict[str, Any]], element: Any) -> None:
-    """What a page's element is in a picture: a figure, a component, a heading or a sentence; or nothing."""
+    """Take a page's element into a picture: a figure, a component, a heading or a sentence; or nothing."""
     if element.type in ("subheader", "markdown", "caption"):
         text = _plain(element.value)
         if text and text != "Try:" and not s.title.endswith(text):

@@ -83,7 +83,7 @@ lead()
 
 @st.fragment
 def both_tables() -> None:
-    """What was counted, and what the network has learnt by the step under the slider."""
+    """Draw what was counted, and what the network has learnt by the step under the slider."""
     sentence = st.container()
     step = STEP.choose("Steps of training, right", KEPT_STEPS, st.select_slider)
     h = counts.characters.index("h")

@@ -88,7 +88,7 @@ def number(value: float) -> str:
 
 
 def known(name: str, function: Callable[..., T], *args: Any, stop: Callable[[], Any] | None = None) -> T:
-    """What `function(passes, *args)` gives for this question; with a button where it can stop."""
+    """Return what `function(passes, *args)` gives for this question; with a button where it can stop."""
     question = (scene.run.ids, pair, others, forwards, scene.position)
     says, key = "{} passes, at most {}".format, f"circuit_stop_{name}" if stop else None
     return worked(scene.run, of_passes, question, function, *args, says=says, key=key, stop=stop)

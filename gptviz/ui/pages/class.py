@@ -116,7 +116,7 @@ def nobody() -> None:
 
 
 def titles() -> dict[str, str]:
-    """What the guides are called, the tour first; one that cannot be read by its file's name."""
+    """Return what the guides are called, the tour first; one that cannot be read by its file's name."""
     found = {}
     for name in sorted(files(), key=lambda name: (name != "tour", name)):
         found[name] = f"{name}.md"
@@ -127,7 +127,7 @@ def titles() -> dict[str, str]:
 
 
 def pupil(member: Member) -> None:
-    """Who this browser is, and the way out."""
+    """Draw who this browser is, and the way out."""
     st.markdown(f"You are **{member.name}** in the class {written_code(member.room.code)}.")
     if member.room.step == LOBBY:
         st.markdown("Your teacher begins in a moment, and this page turns by itself. Till then, look around.")
@@ -135,7 +135,9 @@ def pupil(member: Member) -> None:
 
 
 def teacher(member: Member) -> None:
-    """What stands on the projector: the code and its picture, who is there; the steps, and the way on."""
+    """Draw what stands on the projector: the code and its picture, who is there; the steps,
+    and the way on.
+    """
     room, guide = member.room, read(classroom.guide())
     votes = classroom.attempt(lambda: classroom.classes().votes(room)) or []
     link = f"{origin()}/class?code={room.code}"
@@ -169,7 +171,7 @@ def start() -> None:
 
 
 def gathered(room: Room) -> None:
-    """Who has joined; it looks again by itself."""
+    """Draw who has joined; it looks again by itself."""
     names = classroom.attempt(lambda: classroom.classes().names(room))
     classroom.say_wrong()
     if names is not None:

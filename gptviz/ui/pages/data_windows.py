@@ -82,7 +82,7 @@ with above:
 
 
 def overlap() -> str:
-    """What neighbours share, and how the windows fill the batches."""
+    """Return what neighbours share, and how the windows fill the batches."""
     shared, last, never = windows.shared, count % batch_size, windows.never_target()
     neighbours = (
         f"Neighbours share {shared} of their {tokens}: a token is in up to {-(-length // stride)} windows."
@@ -116,7 +116,7 @@ def reading(window: int) -> Scene | None:
 
 
 def found(window: int) -> Both[pd.DataFrame] | None:
-    """What the model loses at each target of a window."""
+    """Return what the model loses at each target of a window."""
     read, last = reading(window), int(windows.dataset[window][1][-1])
     told = None if read is None else sheet.of(read, losses, last)
     return told and told.map(lambda one: one.iloc[1:].reset_index(drop=True))

@@ -51,7 +51,9 @@ BESIDE = 8
 
 
 def needs(lm: LanguageModel, tokens: Sequence[Token]) -> tuple[Keep, tuple[Reduction, ...]]:
-    """What the page reads of a pass: the chosen block's feed-forward (or the last one's), the last stream."""
+    """Return what the page reads of a pass: the chosen block's feed-forward (or the last one's),
+    the last stream.
+    """
     chosen, last = BLOCK.within(lm.config.n_layers), lm.config.n_layers - 1
     return [*sites(last if chosen is None else chosen), ("resid_post", last)], ()
 
@@ -223,7 +225,7 @@ with right:
 
 @st.fragment
 def in_the_sample() -> None:
-    """What excites the unit elsewhere: only when it is asked for, since that takes passes of its own."""
+    """Draw what excites the unit elsewhere: only when it is asked for, since that takes passes of its own."""
     about = (
         "The beginnings of five books that the bundled model was never trained on, 13 kB. Switch off to stop."
     )

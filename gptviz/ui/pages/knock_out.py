@@ -86,12 +86,12 @@ def chance(p: float) -> str:
 
 
 def number(logit: float, probability: float) -> str:
-    """What is measured, of the two."""
+    """Return what is measured, of the two."""
     return chance(probability) if measure == "probability" else fixed(logit, 2)
 
 
 def without(row: int) -> Both[str]:
-    """What is measured, without this part."""
+    """Return what is measured, without this part."""
     return tables.map(lambda t: number(*t[["logit", "probability"]].iloc[row]))
 
 

@@ -62,7 +62,7 @@ def bar_says(one: pd.DataFrame) -> list[str]:
 
 
 def picture() -> None:
-    """What the text costs, in a sentence, as bars, and on the text itself."""
+    """Draw what the text costs, in a sentence, as bars, and on the text itself."""
     even, cost = f"all {vocabulary:,} tokens the same", f"ln {vocabulary:,} = {short(guess)}"
     against = f"That is no better than to give {even}, which costs {cost}."
     if mean.now < guess:

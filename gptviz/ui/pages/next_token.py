@@ -55,12 +55,12 @@ def found_for(sampling: Sampling, count: int) -> Both[Candidates]:
 
 
 def chance(run: Run, token: int) -> float:
-    """What the model by itself gives a token."""
+    """Return what the model by itself gives a token."""
     return float(torch.softmax(logits_at(run, scene.position).double(), dim=0)[token])
 
 
 def sentence() -> str:
-    """What the model by itself expects, and what became of it; the settings change nothing in it."""
+    """Return what the model by itself expects, and what became of it; the settings change nothing in it."""
     lm, found = scene.lm, found_for(AS_IT_IS, ROWS[0])
     best = first(found.now)
     given, unsure = runs_of.map(lambda run: chance(run, best)), found.map(lambda one: one.entropy.perplexity)

@@ -27,7 +27,7 @@ from gptviz.ui.words import counted, prose
 
 
 def reads(lm: LanguageModel, tokens: Sequence[Token]) -> tuple[Sites, tuple[Reduction, ...]]:
-    """What the page reads of a pass: at the place in hand, and to know where *Play* leads.
+    """Return what the page reads of a pass: at the place in hand, and to know where *Play* leads.
 
     Of the stream as a whole the lengths are enough, made on the way.
     """

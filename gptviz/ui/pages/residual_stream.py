@@ -88,7 +88,7 @@ scene.chart(
 
 
 def says(write: int) -> str:
-    """What a write of the block does to the stream."""
+    """Return what a write of the block does to the stream."""
     size = streams.map(lambda s: float(s.writes[write, at]))
     cosine = streams.map(lambda s: float(s.cosines[write, at]))
     if size.now == 0:

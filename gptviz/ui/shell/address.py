@@ -11,14 +11,16 @@ _PAGE = "address_page"  # in the session, until the page has run: it was asked f
 
 
 def is_history_navigation() -> bool:
-    """Whether this run is because of the browser's back and forward buttons; then the address wins."""
+    """Return whether this run is because of the browser's back and forward buttons; then the address wins."""
     # Streamlit has no public name for it
     context = get_script_run_ctx()
     return context is not None and context.is_history_navigation
 
 
 def is_fragment_run() -> bool:
-    """Whether only a part of the page runs: what page() writes into the address is then not written."""
+    """Return whether only a part of the page runs:
+    what page() writes into the address is then not written.
+    """
     context = get_script_run_ctx()
     return context is not None and bool(context.fragment_ids_this_run)
 
@@ -30,7 +32,9 @@ def page() -> str:
 
 
 def as_the_app() -> AbstractContextManager[None]:
-    """What is drawn in this stays while another page is turned to: the sidebar, and where it scrolled to."""
+    """Return what is drawn in this stays while another page is turned to: the sidebar,
+    and where it scrolled to.
+    """
     context = get_script_run_ctx()
     return (
         nullcontext()
@@ -40,7 +44,7 @@ def as_the_app() -> AbstractContextManager[None]:
 
 
 def as_the_page() -> AbstractContextManager[None]:
-    """What is drawn in this goes with the page, though `app.py` draws it."""
+    """Return what is drawn in this goes with the page, though `app.py` draws it."""
     context = get_script_run_ctx()
     return nullcontext() if context is None else context.run_with_active_hash(context.page_script_hash)
 

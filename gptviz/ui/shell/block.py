@@ -61,7 +61,9 @@ def block_and_head_inputs(
 
 
 def head_needs(lm: LanguageModel, tokens: Sequence[Token]) -> tuple[Keep, tuple[Reduction, ...]]:
-    """What a page of heads reads of a pass: the chosen block, and of all what is said and drawn of heads."""
+    """Return what a page of heads reads of a pass: the chosen block,
+    and of all what is said and drawn of heads.
+    """
     block = BLOCK.within(lm.config.n_layers)
     reduce: tuple[Reduction, ...] = (heads.SMALL, heads.scores_of(tokens))
     if changes.made(changes.found(lm, len(tokens))):

@@ -94,7 +94,7 @@ OUTPUTS = {"head": ("z", "z"), "attention": ("attn_out", "x"), "feed-forward": (
 
 
 def actions(part: Part) -> list[Action]:
-    """What can be done to it, the plainest first."""
+    """Return what can be done to it, the plainest first."""
     if part.kind == "token":
         return _hidden(part)
     heads = None if part.head is None else [part.head]

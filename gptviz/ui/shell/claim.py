@@ -36,7 +36,7 @@ def _written(run: Run, position: int, opened: tuple[int, int] | None) -> str:
 
 
 def notice(scene: Scene) -> None:
-    """Of a link that claims something: whether it holds. Nothing where it claims nothing."""
+    """Say whether a link that claims something holds. Nothing where it claims nothing."""
     packed = state.CLAIM.value
     if packed is None:
         return

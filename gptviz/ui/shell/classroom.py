@@ -65,7 +65,9 @@ def secret() -> str:
 
 
 def kept() -> str | None:
-    """What the browser's cookie is to be: the secret; "" after one that was given up; None for no matter."""
+    """Return what the browser's cookie is to be: the secret; "" after one that was given up;
+    None for no matter.
+    """
     return secret() or ("" if _LEFT in st.session_state else None)
 
 
@@ -81,7 +83,7 @@ def become(secret: str) -> None:
 
 
 def attempt(act: Callable[[], T]) -> T | None:
-    """What this gives; None where it cannot be done, which `say_wrong` then says."""
+    """Return what this gives; None where it cannot be done, which `say_wrong` then says."""
     try:
         return act()
     except ClassError as error:
@@ -101,13 +103,13 @@ def say_wrong() -> None:
 
 
 def member() -> Member | None:
-    """Who this browser was when `look` was called last."""
+    """Return who this browser was when `look` was called last."""
     found: Member | None = st.session_state.get(_MEMBER)
     return found
 
 
 def look() -> Member | None:
-    """Who this browser is in which class; as it was where the database does not answer."""
+    """Return who this browser is in which class; as it was where the database does not answer."""
     if not secret():
         return None
     try:
@@ -179,7 +181,7 @@ def _guide_of(room: int) -> str:
 
 
 def standing(number: int) -> Standing:
-    """How it stands with the question of this step, for who is in a class."""
+    """Return how it stands with the question of this step, for who is in a class."""
     found = member()
     assert found is not None
     room = found.room
@@ -194,7 +196,7 @@ def standing(number: int) -> Standing:
 
 
 def holds(number: int, ask: Question | None) -> bool:
-    """Whether everybody follows to this step and its truth is not told: then all have the same run.
+    """Return whether everybody follows to this step and its truth is not told: then all have the same run.
 
     What is hunted for is found elsewhere.
     """
@@ -211,7 +213,7 @@ def vote(number: int, given: Any, hints: int) -> None:
 
 
 def controls(number: int, asks: bool) -> None:
-    """What the teacher steers: all acts where the step asks something."""
+    """Draw what the teacher steers: all acts where the step asks something."""
     found = member()
     assert found is not None and found.teaches
     room = found.room

@@ -129,7 +129,7 @@ def shapes_words(shapes: Shapes) -> str:
 
 
 def source(function: Callable[..., Any]) -> tuple[str, str]:
-    """Where a function stands, "GPTModel.forward: gptviz/model.py, lines 12 to 20", and its lines."""
+    """Return where a function stands, "GPTModel.forward: gptviz/model.py, lines 12 to 20", and its lines."""
     function = inspect.unwrap(function)  # of what keeps its results
     file = Path(inspect.getsourcefile(function) or "")
     lines, first = inspect.getsourcelines(function)

@@ -178,7 +178,7 @@ def go() -> None:
 
 
 def _is_brought(member: Member | None) -> bool:
-    """Whether who opens the page of the class is led on at once: a pupil whose class has begun."""
+    """Return whether who opens the page of the class is led on at once: a pupil whose class has begun."""
     return member is not None and not member.teaches and _AT not in st.session_state
 
 
@@ -275,7 +275,9 @@ def _way(guide: Guide, number: int, step: Step, page: str, answered: bool) -> No
 
 
 def _is_done(step: Step) -> bool:
-    """Whether what the step asks to do is done: its `until` holds; "other" is anything but the step's own."""
+    """Return whether what the step asks to do is done: its `until` holds;
+    "other" is anything but the step's own.
+    """
     place = dict(step.place)
     for name, wanted in step.until:
         held = st.session_state.get(name)

@@ -39,7 +39,7 @@ def notice(model: InUse) -> None:
 
 
 def _buttons(model: InUse, label: str, key: str, do: Callable[..., Any], *args: object, **how: Any) -> None:
-    """What can be done about it, and the way back to the model that is seen."""
+    """Draw what can be done about it, and the way back to the model that is seen."""
     st.button(label, key=key, on_click=do, args=args, **how)
     st.button(
         f"Stay with {label_of(model.choice)}",
@@ -111,7 +111,7 @@ def _running(download: Download, seen: str) -> None:
 
 
 def in_words(progress: Progress) -> str:
-    """How far a download is: bytes, speed and the time left."""
+    """Return how far a download is: bytes, speed and the time left."""
     arrived = f"{gigabytes(progress.done)} of {gigabytes(progress.total)}"
     if progress.seconds_left is None:
         return arrived
@@ -137,7 +137,7 @@ def _heads(model: InUse, trouble: HeadsMissing) -> None:
 
 
 def _proposal(emb_dim: int) -> str:
-    """How many heads there would be if it were made like GPT-2."""
+    """Return how many heads there would be if it were made like GPT-2."""
     usual, rest = divmod(emb_dim, GPT2_HEAD_DIM)
     like = f"GPT-2 has {GPT2_HEAD_DIM} dimensions a head"
     if rest:

@@ -15,7 +15,7 @@ SWIPE = '<div class="gv-swipe">Swipe sideways: the picture is wider than the scr
 
 @contextmanager
 def panel(title: str, icon: str, key: str) -> Iterator[bool]:
-    """What is drawn inside stands in an expander; whether that is open, which it is not at first."""
+    """Return what is drawn inside stands in an expander; whether that is open, which it is not at first."""
     box = st.expander(title, icon=icon, on_change="rerun", key=key)
     with box:
         yield bool(box.open)

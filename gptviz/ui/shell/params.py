@@ -68,7 +68,7 @@ class Param(Generic[T]):
 
     @property
     def value(self) -> T:
-        """What was chosen in this session, or the default."""
+        """Return what was chosen in this session, or the default."""
         found = st.session_state.get(self.name)
         return self.default if found is None else cast(T, found)
 
@@ -84,7 +84,7 @@ class Param(Generic[T]):
         return self.value
 
     def said(self, there: Mapping[str, str]) -> str | None:
-        """What an address says of it, None for nothing."""
+        """Return what an address says of it, None for nothing."""
         return there.get(self.name, there.get(self.once or self.name))
 
     def parse(self, text: str) -> T:

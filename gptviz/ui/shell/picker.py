@@ -159,7 +159,7 @@ def _kept(upload: Upload, asked: Choice) -> None:
 
 
 def since(seconds: float) -> str:
-    """How long ago something came."""
+    """Return how long ago something came."""
     minutes = int(seconds // 60)
     return "just now" if minutes == 0 else f"{duration(60 * minutes)} ago"
 

@@ -86,7 +86,7 @@ def special_switch() -> None:
 
 
 def special_hint(lm: LanguageModel) -> None:
-    """Where the special token's name is typed and read as plain text: a sentence, and the switch."""
+    """Draw a sentence and the switch where the special token's name is typed and read as plain text."""
     if state.SPECIAL.value or END_OF_TEXT not in state.TEXT.value or not _has_special(lm):
         return
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
@@ -98,7 +98,7 @@ def special_hint(lm: LanguageModel) -> None:
 
 
 def _has_special(lm: LanguageModel) -> bool:
-    """Whether the model has a special token for the end of a text."""
+    """Return whether the model has a special token for the end of a text."""
     ids = lm.encode(END_OF_TEXT, special_tokens=True)
     return len(ids) == 1 and ids[0] < lm.config.vocab_size
 

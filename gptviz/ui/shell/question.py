@@ -30,7 +30,7 @@ At = tuple[str | None, int]  # the guide's name, and the step from 0
 
 
 def standing(at: At) -> Standing:
-    """How it stands with the question of this step."""
+    """Return how it stands with the question of this step."""
     if at[0] == classroom.GUIDE:
         return classroom.standing(at[1])
     answers = st.session_state.setdefault(ANSWERS, {})
@@ -38,7 +38,7 @@ def standing(at: At) -> Standing:
 
 
 def counted(name: str, steps: Sequence[Step]) -> str:
-    """How many of a guide's questions were answered, and how many skipped, so far in this session."""
+    """Return how many of a guide's questions were answered, and how many skipped, so far in this session."""
     answers = st.session_state.get(ANSWERS, {})
     asks = [(name, number) for number, step in enumerate(steps) if step.ask is not None]
     given = [answers[at] for at in asks if at in answers]
@@ -87,7 +87,7 @@ def ask(
 
 
 def _told(given: Any, answer: Answer, after: str, at: At) -> None:
-    """What was said beside what is true, and the step's own sentences with this run's numbers."""
+    """Draw what was said beside what is true, and the step's own sentences with this run's numbers."""
     if isinstance(answer.truth, tuple) and st.session_state.get(_OPENED) != at:
         state.open_head(*answer.truth)  # the head that is the truth is the one on the screen
         st.session_state[_OPENED] = at
@@ -144,7 +144,7 @@ def _box(at: At) -> str:
 
 
 def _form(ask: Question, options: tuple[str, ...], at: At) -> None:
-    """What is typed or chosen, and a button to say it."""
+    """Draw what is typed or chosen, and a button to say it."""
     name, kept = f"guide_{at[0]}_{at[1]}", _box(at)
 
     def sent() -> None:
@@ -167,7 +167,9 @@ def _form(ask: Question, options: tuple[str, ...], at: At) -> None:
 
 
 def _hand_in(ask: Question, say: Callable[[Any], None]) -> None:
-    """What is on the screen, as it is when the button is pressed: the text, and its circuit or open head."""
+    """Hand in what is on the screen, as it is when the button is pressed: the text,
+    and its circuit or open head.
+    """
 
     def found() -> tuple[str, str] | None:
         block, head = state.BLOCK.value, state.HEAD.value
@@ -196,7 +198,7 @@ def _heads(run: Run, chosen: Head | None, say: Callable[[Any], None], mode: Mode
 
 
 def _is_filled_in(ask: Question, at: At) -> bool:
-    """Whether the last hint is out, which puts the answer where it is given; a class votes without."""
+    """Return whether the last hint is out, which puts the answer where it is given; a class votes without."""
     return at[0] != classroom.GUIDE and 0 < len(ask.hints) <= st.session_state[HINTS].get(at, 0)
 
 

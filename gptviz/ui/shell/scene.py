@@ -54,7 +54,9 @@ class Frame:
         return self.plain_load
 
     def saved(self, name: str, title: str, *which: object) -> Saved:
-        """What a picture's file is called and says; `which` tells it from its like ("block5", "head0")."""
+        """Return what a picture's file is called and says;
+        `which` tells it from its like ("block5", "head0").
+        """
         return Saved(stem(*name.split("_"), *which), title, (f"Model: {self.lm.name}",))
 
     def chart(

@@ -27,13 +27,14 @@ UNASKED = 4 * 10**10  # tokens times parameters of the blocks: about two seconds
 
 
 def is_asked_for(lm: LanguageModel, n_tokens: int, passes: int) -> bool:
-    """Whether so many passes take so long that they wait for a click."""
+    """Return whether so many passes take so long that they wait for a click."""
     blocks = sum(p.numel() for p in lm.model.trf_blocks.parameters())
     return n_tokens * passes * blocks > UNASKED
 
 
 def is_wanted(param: Param[str | None], lm: LanguageModel, n_tokens: int, passes: int) -> bool:
-    """Whether so many passes are to be made: by themselves where they are quick, else where `param` is "on".
+    """Return whether so many passes are to be made: by themselves where they are quick, else where `param` is
+    "on".
 
     Where it is "off" somebody has stopped them.
     """
@@ -50,7 +51,8 @@ def worked(
     stop: Callable[[], Any] | None = None,
     **options: Any,
 ) -> T:
-    """What `function(lm, *args, **options, progress=...)` gives for a run's model: by the server's line.
+    """Return what `function(lm, *args, **options, progress=...)` gives for a run's model: by the server's
+    line.
 
     A bar while it waits or works: `says` is what stands on it. A click interrupts the script where the bar
     moves; with `stop`, the callback of a button `key`, there is one for it: the page must then not ask again.
@@ -94,7 +96,7 @@ def several(
 
 
 def said_of(work: Work[Any], said: str) -> str:
-    """What stands on the bar of a work, and how long it still takes where that is worth saying."""
+    """Return what stands on the bar of a work, and how long it still takes where that is worth saying."""
     left = work.seconds_left
     about = "" if left is None or left < LONG else f", about {duration(left)}"
     if work.state == "working":

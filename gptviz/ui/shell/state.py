@@ -100,7 +100,7 @@ def open_head(block: int, head: int) -> None:
 
 
 def lost_characters() -> int | None:
-    """How long the text of this link was, where the server no longer has more of it than the link."""
+    """Return how long the text of this link was, where the server no longer has more of it than the link."""
     said, _, name = (KEPT.value or "").partition(".")
     length = params.whole(said, 10**9)
     return length if name and length is not None and len(TEXT.value) < length else None

@@ -88,7 +88,9 @@ def draw(
 
 
 def _passes(run: Run, able: int, lm: LanguageModel) -> int:
-    """How many passes are to be asked for before each edit is known to do something, of so many that can."""
+    """Return how many passes are to be asked for before each edit is known to do something,
+    of so many that can.
+    """
     alone = len(run.edits) == 1  # without it, it is the unchanged model, which is known
     quick = lm.config.parameters * len(run) * able <= PASSES_OF
     return 0 if alone or quick or st.session_state.get(_TRY) else able
@@ -97,7 +99,9 @@ def _passes(run: Run, able: int, lm: LanguageModel) -> int:
 def _silent(
     run: Run, position: int, labels: Sequence[str], why: Sequence[Unseen | None], tried: bool
 ) -> Iterator[str]:
-    """Of each edit of the run, why it cannot matter for the prediction, or that it did not; "" else."""
+    """Return, for each edit of the run, why it cannot matter for the prediction, or that it did not;
+    "" else.
+    """
     what = f"the prediction after “{labels[position]}” (position {position})"
     beside = ", beside the other changes" if len(run.edits) > 1 else ""
     for number, reason in enumerate(why):

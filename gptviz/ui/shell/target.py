@@ -72,7 +72,7 @@ def candidates_at(
 
 
 def whole(run: Run, position: int, token: int, against: int | None) -> tuple[float, float]:
-    """Of a run: the token's logit minus the mean of all, or minus another's, and its probability."""
+    """Return, for a run, the token's logit minus the mean of all, or minus another's, and its probability."""
     logits = logits_at(run, position)
     return float(difference(logits, token, against)), float(logits.double().softmax(0)[token])
 

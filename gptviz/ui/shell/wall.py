@@ -76,7 +76,7 @@ def _draw(step: int, ask: Question, tokens: Sequence[Token], answer: Callable[[A
 
 
 def _is_right(answer: Callable[[Any], Answer], given: Any) -> bool:
-    """Whether this is what the model says of the text here; an answer about another text is not."""
+    """Return whether this is what the model says of the text here; an answer about another text is not."""
     try:
         return bool(answer(given).right)
     except ValueError:
@@ -84,7 +84,9 @@ def _is_right(answer: Callable[[Any], Answer], given: Any) -> bool:
 
 
 def _ways_there(ask: Question, rows: Sequence[tuple[str, Any, int]]) -> None:
-    """What the votes speak of, on the page below: its head or token, or the change that was asked about."""
+    """Draw what the votes speak of, on the page below: its head or token,
+    or the change that was asked about.
+    """
     there: list[tuple[str, Any]] = []
     if ask.kind in ("head", "token"):
         there = [(f"Open {label}", one) for label, one, _ in rows[:3]]
@@ -123,7 +125,7 @@ def _table(rows: Sequence[tuple[str, Any, int]], right: dict[str, bool]) -> str:
 
 
 def _ranking(votes: Sequence[Vote], answer: Callable[[Any], Answer]) -> str:
-    """Who found what, the best first; each is worked out here, whatever a browser says of it."""
+    """Return who found what, the best first; each is worked out here, whatever a browser says of it."""
     rows: list[tuple[float, str, str]] = []
     for vote in votes:
         try:

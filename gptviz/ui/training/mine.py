@@ -18,7 +18,7 @@ MOST_WAITING = 8  # for each that trains: the last of them waits about as long a
 
 
 def at_once() -> int:
-    """How many runs train at a time: GPTVIZ_TRAININGS_AT_ONCE, else one per core, behind all pages."""
+    """Return how many runs train at a time: GPTVIZ_TRAININGS_AT_ONCE, else one per core, behind all pages."""
     return count(AT_ONCE, os.cpu_count() or 1)
 
 

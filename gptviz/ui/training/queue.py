@@ -78,7 +78,7 @@ class Training:
 
     @property
     def shared(self) -> int:
-        """How many other runs are this same one."""
+        """Return how many other runs are this same one."""
         return self._queue.sharing(self.job) - 1
 
     @property
@@ -100,7 +100,7 @@ class Training:
 
     @property
     def active(self) -> bool:
-        """Whether it will change by itself."""
+        """Return whether it will change by itself."""
         return self.state in ACTIVE
 
     @property
@@ -243,13 +243,13 @@ class Queue:
             self.remove(training)
 
     def states(self) -> Counter[str]:
-        """How many runs of all visitors are in which state."""
+        """Return how many runs of all visitors are in which state."""
         return Counter(training.state for training in list(self._all.values()))
 
     # ---- whose turn it is ----
 
     def sharing(self, job: Job) -> int:
-        """How many runs of visitors this job is."""
+        """Return how many runs of visitors this job is."""
         return sum(training.job is job for training in list(self._all.values()))
 
     def place_of(self, job: Job) -> int | None:
@@ -323,7 +323,7 @@ class Queue:
 
 @contextmanager
 def _on_disk() -> Iterator[None]:
-    """What the system refuses becomes a ValueError, a sentence."""
+    """Return what the system refuses becomes a ValueError, a sentence."""
     try:
         yield
     except OSError as problem:

@@ -37,7 +37,7 @@ def merges(
 
 
 def merges_data(encoding: tiktoken.Encoding, piece: Piece, part: int, position: int) -> dict[str, Any]:
-    """What the component draws: stages with their sentences, and the tokens at the end."""
+    """Return what the component draws: stages with their sentences, and the tokens at the end."""
     if len(piece.raw) > WIDEST:
         piece, part, first = own_piece(piece, part), 0, position
     else:

@@ -54,12 +54,12 @@ _PRESET = "anatomy_preset"
 
 
 def parts_of(config: GPTConfig) -> dict[str, Any]:
-    """What the form has of a config: all that the sum depends on, and n_heads."""
+    """Return what the form has of a config: all that the sum depends on, and n_heads."""
     return {name: getattr(config, name) for name in (*SIZES, *SWITCHES)}
 
 
 def preset_name(config: GPTConfig) -> str | None:
-    """What this config is called in the row of presets."""
+    """Return what this config is called in the row of presets."""
     return next((name for name, one in PRESETS.items() if parts_of(one) == parts_of(config)), None)
 
 

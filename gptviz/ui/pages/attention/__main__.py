@@ -97,7 +97,7 @@ changed = heads.changed_in(scene.run, block, head)
 
 
 def habit() -> str:
-    """What the head does on this text, and over which rows that was measured."""
+    """Return what the head does on this text, and over which rows that was measured."""
     rows = role.rows[role.kind]
     over = f"rows {spans(rows)}" if len(rows) > 1 else f"row {rows[0]}"
     over = over if over.count(",") < 3 else f"the {len(rows)} rows listed below"
@@ -109,7 +109,7 @@ def habit() -> str:
 
 
 def gives(key: int) -> str:
-    """What the selected row gives a key: drawn, and where that is rescaled the model's own."""
+    """Return what the selected row gives a key: drawn, and where that is rescaled the model's own."""
     weight = f"{drawn.map(lambda w: float(w[at, key])):2} to {places[key]}"
     return weight + (f" (the model: {significant(float(own.now[at, key]), 2)})" if hide else "")
 
@@ -147,7 +147,7 @@ with doing:
 
 
 def thumbnail(b: int, h: int) -> Thumbnail:
-    """What the grid says of a head while it is pointed at."""
+    """Return what the grid says of a head while it is pointed at."""
     of, write, gone = measured.roles[b][h], measured.writes[b, h].item(), (b, h) in withdrawn
     found: Thumbnail = {**words_of(of, write, measured.writes.max().item())}
     if gone:
@@ -168,7 +168,7 @@ def saved(name: str, title: str, *parts: str, of: str = side) -> Saved:
 
 
 def where(seen: slice) -> None:
-    """Which tokens of a long text a picture holds."""
+    """Say which tokens of a long text a picture holds."""
     if seen.stop - seen.start < len(labels):
         st.caption(
             f"Of {len(labels):,} tokens, positions {seen.start} to {seen.stop - 1} are here: select another "

@@ -24,7 +24,7 @@ def key_input(scene: Scene, weights: torch.Tensor) -> int:
 
 
 def picker(scene: Scene) -> Callable[[int | None, int | None], None]:
-    """What a click in a picture does: select the query for the whole app, and the key here.
+    """Return what a click in a picture does: select the query for the whole app, and the key here.
 
     It stands in a module, since what a session keeps of a script is all that the script has in hand.
     """

@@ -92,7 +92,7 @@ def steps_of(way: str) -> list[str]:
 
 
 def start_of(way: str) -> Given:
-    """What the calculation starts from, with all that was changed."""
+    """Return what the calculation starts from, with all that was changed."""
     source = DRAWN.value or FIRST.get(way)
     heads = () if way == "simple" or source is None else MATRICES[source][1](2 if way == "heads" else 1)
     return given.apply(given.read(CHANGED.value), EXAMPLES[EXAMPLE.value], heads)
@@ -159,7 +159,7 @@ def button(label: str, key: str, call: Any, to: int, disabled: bool, help: str |
 
 
 def mixed(way: str, start: Given, found: Sequence[Attention], query: int) -> str:
-    """What the row of this word comes to, and what is printed of it."""
+    """Return what the row of this word comes to, and what is printed of it."""
     one, name = found[0], as_code(start.words[query])
     kind, context = "vector" if way == "simple" else "value", vector(one.context[query].tolist())
     seen = [j for j in range(len(start.words)) if one.masked[query, j] > -torch.inf]

@@ -108,6 +108,6 @@ def apply(changes: Changes, sentence: Sentence, heads: Sequence[HeadWeights]) ->
 
 
 def is_there(matrices: dict[str, list[list[float]]], place: str) -> bool:
-    """Whether there is such a number."""
+    """Return whether there is such a number."""
     name, row, column = place[:-2], *map(int, place[-2:])
     return name in matrices and row < len(matrices[name]) and column < len(matrices[name][0])

@@ -111,7 +111,7 @@ def stage() -> None:  # it may outlive the visit: it holds the scene, and looks 
 
 
 def say(written: Written, step: WrittenStep) -> None:
-    """What became of the chosen step."""
+    """Say what became of the chosen step."""
     lm, sampling, number, count = scene.lm, written.sampling, written.chosen, len(written.steps)
     plain, same = written.run.plain, Both(step)  # the same token, as each model gives it
     if scene.other is not None:

@@ -48,7 +48,7 @@ def attention(run: Run, to: int | None = None) -> NDArray[np.float32]:
 
 
 def draw(scene: Scene, written: Written) -> None:
-    """Where a head looked for the chosen step, and which heads looked at one token."""
+    """Draw where a head looked for the chosen step, and which heads looked at one token."""
     lm, run, slid = scene.lm, written.run, written.slid(written.chosen)
     tokens, config = lm.tokens(run.ids), lm.config
     places = [Place(show_token(token.raw), token.position) for token in tokens]

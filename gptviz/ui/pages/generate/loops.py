@@ -121,7 +121,7 @@ def draw(scene: Scene, written: Written) -> None:
         say_heads(scene, run, found, goes_round=loop is not None)
 
         def given(table: pd.DataFrame) -> Floats:
-            """What the head gave to what had followed before, from where each token was written."""
+            """Return what the head gave to what had followed before, from where each token was written."""
             text = replace(base, ids=(base.ids + tuple(table["id"]))[-written.context :])
             along = sheet.once(text, given_to_followed, block, head)[:-1][-len(table) :]
             return np.append(gap[: len(table) - len(along)], along)
@@ -143,7 +143,7 @@ def draw(scene: Scene, written: Written) -> None:
 
 
 def say_heads(scene: Scene, run: Run, found: Sequence[HeadRole], goes_round: bool) -> None:
-    """Which head looks most at what followed before, in the greedy text as the model reads its end."""
+    """Say which head looks most at what followed before, in the greedy text as the model reads its end."""
     best, clear = found[0], sum(role.kind == "induction" for role in found)
     who, share = f"block {best.block}, head {best.head}", weight(best.shares["induction"] or 0.0)
     does = f"it gives {share} of its attention, on average, to what followed then"

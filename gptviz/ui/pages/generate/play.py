@@ -80,7 +80,9 @@ class Writer:
         return tree_of(self.scene)
 
     def written(self, tree: Tree | None = None, plain: bool = False) -> Written:
-        """What is written on the screen's branch; with `plain` what the unchanged model writes there."""
+        """Return what is written on the screen's branch;
+        with `plain` what the unchanged model writes there.
+        """
         base = self.base.plain if plain else self.base
         return written_on(base, self.sampling, tree or self.tree, STOP.value)
 
@@ -154,7 +156,7 @@ class Writer:
 
     @property
     def said(self) -> str:
-        """What was said of the last click, as long as the tree is the same."""
+        """Return what was said of the last click, as long as the tree is the same."""
         sentence, about = st.session_state.get(_SAID, ("", ""))
         return sentence if about == str(self.tree) else ""
 
@@ -239,12 +241,12 @@ def writer(scene: Scene) -> Writer:
 
 
 def played(tree: Tree) -> bool:
-    """Whether the browser's address has to follow this tree in place."""
+    """Return whether the browser's address has to follow this tree in place."""
     return st.session_state.get(_PLAYED) == str(tree)
 
 
 def plays(tree: Tree) -> bool:
-    """Whether this is the tree that writes itself."""
+    """Return whether this is the tree that writes itself."""
     return played(tree) and _PLAYS in st.session_state
 
 
@@ -267,7 +269,7 @@ def delay() -> int:
 
 
 def pause() -> None:
-    """What was written stays."""
+    """Pause: what was written stays."""
     st.session_state.pop(_PLAYS, None)
 
 

@@ -95,7 +95,7 @@ def draw(scene: Scene, written: Written) -> None:
 
 
 def draw_costs(scene: Scene, written: Written, ways: np.ndarray, unit: str, key: str) -> None:
-    """What each step cost in this unit, (S, 2): with the cache and without it."""
+    """Draw what each step cost in this unit, (S, 2): with the cache and without it."""
     tokens = [show_id(scene.lm, i) for i in written.new[: len(ways)]]
     lines = {"with the cache": Both(ways[:, 0]), "without the cache": Both(ways[:, 1])}
     if not scene.lm.is_causal:

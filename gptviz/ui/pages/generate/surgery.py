@@ -109,7 +109,9 @@ def draw(scene: Scene, written: Written) -> None:
 
 
 def choose(scene: Scene, run: Run, received: np.ndarray) -> Operation:
-    """What is done, to which token, and with which other one: in controls, and by a click on the text."""
+    """Return what is done, to which token, and with which other one: in controls,
+    and by a click on the text.
+    """
     lm, cached = scene.lm, len(received) - 1
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         kind = KINDS[KIND.choose("Operation", tuple(KINDS))]

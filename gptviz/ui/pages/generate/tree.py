@@ -48,7 +48,7 @@ class Tree:
 
     @property
     def length(self) -> int:
-        """How many tokens the branch on the screen has."""
+        """Return how many tokens the branch on the screen has."""
         return self.branches[self.branch].length
 
     def chosen(self, written: int) -> int:

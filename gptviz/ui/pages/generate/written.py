@@ -62,15 +62,18 @@ class Written:
 
     @property
     def goes_on(self) -> bool:
-        """Whether another token can follow the chosen one: one that is written, or a new one."""
+        """Return whether another token can follow the chosen one: one that is written, or a new one."""
         return self.chosen + 1 < len(self.steps) or not (self.ended or len(self.steps) >= LONGEST)
 
     def slid(self, step: int) -> int:
-        """How many of the first tokens the model no longer saw when it wrote this: the context was full."""
+        """Return how many of the first tokens the model no longer saw when it wrote this:
+        the context was full.
+        """
         return max(0, len(self.base) + step - self.context)
 
     def read(self, step: int) -> Run:
-        """What the model read when it wrote this step: its last position is where the token was expected.
+        """Return what the model read when it wrote this step: its last position is where the token was
+        expected.
 
         As the book does it: of a text longer than the context only the end, whose positions begin at 0 again.
         """
@@ -78,7 +81,7 @@ class Written:
 
     @property
     def run(self) -> Run:
-        """What the model reads for the chosen step."""
+        """Return what the model reads for the chosen step."""
         return self.read(self.chosen)
 
 

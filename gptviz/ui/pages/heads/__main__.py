@@ -70,7 +70,7 @@ hidden = [role for role in SHARES if not askable[role]]  # what this text cannot
 
 
 def verdict_on(block: int, head: int, role: str) -> str:
-    """How the trial of this label of a head ended; "" where it was not tried."""
+    """Return how the trial of this label of a head ended; "" where it was not tried."""
     held = tried.get((block, head))
     return held.verdict if held is not None and held.label == role else ""
 

@@ -49,7 +49,7 @@ ENDED = {
 
 
 def claims(labels: Labels) -> list[Claim]:
-    """Of every head's label in general those that can be put to a test."""
+    """Return, of every head's label in general, those that can be put to a test."""
     return [(*head, role) for head, role in labels.items() if role in TESTABLE]
 
 
@@ -92,7 +92,7 @@ def draw(
 
 
 def verdict(trial: Trial) -> str:
-    """What came of it, in a sentence."""
+    """Return what came of it, in a sentence."""
     start = f"On trial as *{ROLES[trial.label].label}*:"
     zero, sample = (REASONS[trial.reasons[baseline]] for baseline in BASELINES)
     if trial.verdict == "not decided":
@@ -165,7 +165,7 @@ def _explained(trial: Trial) -> None:
 
 
 def _table(trial: Trial) -> str:
-    """What each change costs, the numbers that the verdict is by: a row a change."""
+    """Return what each change costs, the numbers that the verdict is by: a row a change."""
     repeats = trial.label in ON_REPEATS
     rows = []
     for change, own in trial.own.iterrows():
@@ -191,7 +191,9 @@ def _plus_minus(row: pd.Series, column: str) -> str:
 
 
 def _costs(trial: Trial) -> list[Cost]:
-    """What is drawn: without the head, on both kinds of passages; then looking alike, and as it is called."""
+    """Return what is drawn: without the head, on both kinds of passages; then looking alike,
+    and as it is called.
+    """
     kinds = {
         "repeated_rise": ("repeated passages", trial.repeated),
         "unrepeated_rise": ("unrepeated passages", trial.unrepeated),
@@ -212,7 +214,7 @@ def _costs(trial: Trial) -> list[Cost]:
 
 
 def _all(run: Run, labels: Labels, tried: Mapping[tuple[int, int], Trial]) -> None:
-    """How the trials of all labels ended, and a button that holds those that were not held yet."""
+    """Draw how the trials of all labels ended, and a button that holds those that were not held yet."""
     every = claims(labels)
     if not every:
         return

@@ -54,7 +54,7 @@ def wait_for(key: str, find: Callable[[], Work[R]], what: str, stopped: str) -> 
 
 
 def waited_for(work: Work[R]) -> bool:
-    """Whether a work goes on and this session waits for it: then this is a look at it."""
+    """Return whether a work goes on and this session waits for it: then this is a look at it."""
     if not work.active or work.task in _left():
         return False
     work.look(visitor())

@@ -84,7 +84,7 @@ def short(row: int) -> str:
 
 
 def says(found: Depths, row: int) -> str:
-    """What a row has on top, and how probable."""
+    """Return what a row has on top, and how probable."""
     return f"{as_code(show(int(found.top[row])))}, {percent(float(found.reading.probabilities[row, 0]))}"
 
 

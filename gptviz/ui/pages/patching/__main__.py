@@ -103,7 +103,7 @@ def both_texts() -> None:
 
 
 def guide(other: Other) -> None:
-    """How to read the map, and pairs to try."""
+    """Draw how to read the map, and pairs to try."""
     prose(
         f"{WATCH[SITE.value]} A click puts that cell's value into your prompt, on every page, until it is "
         "undone; tinted is all that it can reach.",
@@ -244,7 +244,7 @@ def cells_of(site: str) -> list[tuple[int, int]]:
 
 
 def in_short(effect: float) -> str:
-    """Of a place that is named after another: "93 %"."""
+    """Say the effect of a place that is named after another: "93 %"."""
     if abs(effect) < 0.005:
         return "nothing"
     if in_logits:

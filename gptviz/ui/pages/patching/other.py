@@ -140,7 +140,7 @@ def choose(scene: Scene) -> Other | None:
 
 
 def lengths_differ(scene: Scene, other: Other) -> bool:
-    """Whether they do: then it says which token to add, and offers to."""
+    """Return whether they do: then it says which token to add, and offers to."""
     ids = scene.run.ids
     if len(ids) == len(other.ids):
         return False

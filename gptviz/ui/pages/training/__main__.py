@@ -116,7 +116,9 @@ def told(training: Training, seen: Seen, beside: Seen | None) -> None:
 
 
 def tests(training: Training, seen: Seen) -> None:
-    """What came of the forks with a head off before the birth; a button for the head that the story names."""
+    """Draw what came of the forks with a head off before the birth;
+    a button for the head that the story names.
+    """
     tried = []
     for fork in my_trainings():
         on, origin = find_training(fork.parent) if fork.parent else None, fork.run.origin
@@ -178,7 +180,7 @@ def slider(seen: Seen, step: int) -> None:
 
 
 def nothing_yet() -> None:
-    """What can be trained, and what it is about."""
+    """Draw what can be trained, and what it is about."""
     if RUN.value is not None:
         st.info(
             "The run that this address names is not here: it is another browser's, or has gone with its "

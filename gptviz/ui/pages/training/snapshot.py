@@ -112,7 +112,7 @@ def repeated(probe: Probe) -> str:
 
 
 def sample(run: LiveRun, seen: Seen, step: int) -> None:
-    """What the model writes after the task's prompt at this step, and how much of it is right."""
+    """Draw what the model writes after the task's prompt at this step, and how much of it is right."""
     written, task = seen.at(step).sample, run.task
     st.caption(f"{seen.name}, step {step:,}")
     st.html(

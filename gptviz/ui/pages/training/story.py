@@ -16,7 +16,7 @@ WORDS = {
 
 
 def progress(status: Status, state: str, place: int | None, at_once: int) -> str:
-    """Where the run stands, in a line."""
+    """Return where the run stands, in a line."""
     where = f"step {status.step:,} of {status.steps:,}"
     if state == "waiting":
         one = "one run trains" if at_once == 1 else f"{at_once} runs train"
@@ -91,7 +91,7 @@ def beside(seen: Seen) -> str:
 
 
 def forked(step: int, heads: tuple[tuple[int, int], ...]) -> str:
-    """What a fork is, above its story."""
+    """Return what a fork is, above its story."""
     if not heads:
         return f"A fork: it goes on from step {step:,} of another run with nothing changed."
     off = ", ".join(f"head {head} of block {block}" for block, head in heads)
@@ -99,7 +99,7 @@ def forked(step: int, heads: tuple[tuple[int, int], ...]) -> str:
 
 
 def tested(head: tuple[int, int], step: int, off: Seen, on: Seen, birth: Birth, over: bool) -> str:
-    """What came of a fork `off` that had a head off from a step before the `birth` in `on`."""
+    """Return what came of a fork `off` that had a head off from a step before the `birth` in `on`."""
     before, there, born = on.measures[birth.before].step, on.measures[birth.there].step, off.birth
     text = f"**Tested: head {head[0]}.{head[1]} off from step {step:,} on** ({off.name}), all else the same. "
     if born is None:

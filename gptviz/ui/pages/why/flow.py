@@ -38,7 +38,7 @@ PARAMS = (WAY, THRESHOLD, RENORMALIZE)
 
 @st.fragment
 def draw(scene: Scene) -> None:
-    """What stands in the panel, for the page's selected token."""
+    """Draw what stands in the panel, for the page's selected token."""
     labels, at, layers = scene.labels, scene.position, scene.lm.config.n_layers
     sentence = st.container()
     with st.container(horizontal=True, vertical_alignment="top"):

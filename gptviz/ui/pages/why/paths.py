@@ -26,7 +26,7 @@ PARAMS = (THRESHOLD,)
 
 @st.fragment
 def draw(scene: Scene, target: Target) -> None:
-    """What stands in the panel, for the page's word."""
+    """Draw what stands in the panel, for the page's word."""
     labels, word = scene.labels, (target.token, target.against, scene.position)
     found: Paths = sheet.once(scene.run, paths, *word)
     prose(" ".join(_ways(found.edges, labels, target)), "logit", "head", "block")
