@@ -31,10 +31,9 @@ SETTING = "GPTVIZ_KERNELS"
 MOST_ROWS = 64
 MOST_OUTPUTS = 4096
 
-# A small layer is asked for many rows only: a text of the bundled model has the same bits whether it is read
-# at once, after what stands before it, or with an edit further up.
+# A smaller layer is asked about more rows than those only, as maps of many texts have: a short text's pass
+# has the same bits in every process.
 SMALL_WEIGHT = 2**19
-MANY_ROWS = 256
 
 
 class _Thread(threading.local):
@@ -124,7 +123,7 @@ def _linear(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None) ->
     One answer a process, so that the same text gives the same bits every time.
     """
     rows = x.shape[:-1].numel()
-    if not x.numel() or (rows <= MANY_ROWS and weight.numel() < SMALL_WEIGHT):
+    if not x.numel() or (rows <= MOST_ROWS and weight.numel() < SMALL_WEIGHT):
         return F.linear(x, weight, bias)
     key = (min(rows, MOST_ROWS).bit_length(), *weight.shape)
     onednn = _onednn_is_faster.get(key)
