@@ -67,12 +67,6 @@ class Loaded:
         """Return whether what stands before stays as it was when a text goes on: see `Edit.is_causal`."""
         return all(edit.is_causal for edit in self.edits)
 
-    def check_plain(self, what: str) -> None:
-        """Raise a ValueError if it has edits, where `what` can be done with the model as it is only."""
-        if self.edits:
-            count = "an edit" if len(self.edits) == 1 else f"{len(self.edits)} edits"
-            raise ValueError(f"{what} is for a model as it is, and this one has {count}: give lm.plain")
-
     @property
     def nbytes(self) -> int:
         """Return what the weights and buffers take in memory; tied ones count once."""

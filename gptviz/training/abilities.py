@@ -55,9 +55,11 @@ def copying_losses(
     """Return nats per token on repeated random tokens, a row per period, means over the seeds.
 
     Columns: period, first_half, second_half, ratio (of the second to the first). The second half's first
-    token cannot be foreseen and is counted; the first half's is not predicted.
+    token cannot be foreseen and is counted; the first half's is not predicted. Raises ValueError for a model
+    with edits.
     """
-    lm.check_plain("the loss on repeated tokens")
+    if lm.edits:
+        raise ValueError("copying_losses is of a model as it is, and this one has edits: give lm.plain")
     rows, context = [], lm.config.context_length
     for period in periods:
         texts = [np.array(repeated_tokens(lm, period, seed)) for seed in seeds]
