@@ -41,7 +41,7 @@ def test_copying_loss_of_each_half(lm):
     assert loss.first_half == pytest.approx(np.mean(nats[:5]), rel=1e-4)  # tokens 1 to 5
     assert loss.second_half == pytest.approx(np.mean(nats[5:]), rel=1e-4)  # tokens 6 to 11
     assert loss["ratio"] == loss.second_half / loss.first_half
-    with pytest.raises(ValueError, match="give lm.plain"):
+    with pytest.raises(ValueError, match=r"give lm\.plain"):
         copying_losses(lm.edited("z.0.0=zero"))
 
 
