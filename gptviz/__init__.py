@@ -16,7 +16,8 @@ from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.reduction import Reduction
 from gptviz.engine.run import Run
 from gptviz.engine.sites import SITES
-from gptviz.engine.trace import Token, Trace
+from gptviz.engine.tokens import Token
+from gptviz.engine.trace import Trace
 from gptviz.loading import KNOWN_MODELS, load
 from gptviz.model import GPT_CONFIG_124M, GPTModel
 from gptviz.wrapping import wrap

@@ -64,7 +64,7 @@ COMPONENTS_KNOW = (
     "gptviz.figures",
     "gptviz.both",
     "gptviz.tokenizer",
-    "gptviz.engine.trace",
+    "gptviz.engine.tokens",
     "gptviz.digits",
     "gptviz.ui.components",
 )
@@ -79,11 +79,6 @@ def module_of(path: Path) -> str:
 MODULES = {module_of(path): path for path in SOURCES}
 
 
-# what a person holds in Python: its methods ask rooms above it, by an import of their own, of which no module
-# depends when it is imported
-DOORS = {PACKAGE / "engine" / "trace.py", PACKAGE / "engine" / "language_model.py"}
-
-
 @cache
 def nodes(path: Path) -> list[ast.AST]:
     return [*ast.walk(ast.parse(path.read_text(encoding="utf-8")))]
@@ -93,7 +88,7 @@ def nodes(path: Path) -> list[ast.AST]:
 def imports(path: Path) -> set[str]:
     """The modules that a file imports, those for types too; of what is no module of ours, the dotted name."""
     found = set()
-    for node in ast.parse(path.read_text(encoding="utf-8")).body if path in DOORS else nodes(path):
+    for node in nodes(path):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:

@@ -22,7 +22,8 @@ import torch.nn.functional as F
 from gptviz.analysis.moved import kl_bits, total_variation
 from gptviz.analysis.reads import reads
 from gptviz.engine.language_model import LanguageModel
-from gptviz.engine.trace import Token, Trace
+from gptviz.engine.tokens import Token
+from gptviz.engine.trace import Trace
 from gptviz.tokenizer import named_bytes
 
 ROUNDING = 1e-5  # of a share of attention: a pass worked out in another order gives as much

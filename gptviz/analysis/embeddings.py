@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from gptviz.analysis.reads import reads
 from gptviz.digits import fixed
 from gptviz.engine.language_model import LanguageModel
-from gptviz.engine.trace import Token, Trace
+from gptviz.engine.tokens import Token
+from gptviz.engine.trace import Trace
 
 Rows = NDArray[np.float32]
 Measure = Literal["cosine", "dot"]

@@ -15,7 +15,7 @@ import torch
 from gptviz.analysis.head_formulas import ROWS, SHARES, rests, role_keys, shares, side_of
 
 if TYPE_CHECKING:
-    from gptviz.engine.trace import Token
+    from gptviz.engine.tokens import Token
 
 # The columns of `block_scores`: seven shares, the favourite key with its share, the entropy, and for each of
 # the shares, and the favourite's, what the same queries leave on token 0.

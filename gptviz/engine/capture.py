@@ -20,7 +20,8 @@ from gptviz.engine.reduction import Reduction
 from gptviz.engine.rows import Rows
 from gptviz.engine.run import alike
 from gptviz.engine.sites import INTO_BLOCK, SITES, Key, all_keys, between_blocks, expand, held_keys
-from gptviz.engine.trace import Trace, of_model, tokens_of
+from gptviz.engine.tokens import tokens_of
+from gptviz.engine.trace import Trace
 from gptviz.engine.weights import fingerprint
 from gptviz.model import GPTModel
 
@@ -88,8 +89,8 @@ def capture(
         whole = [pair for pair in between_blocks(config) if pair[1] not in pass_.edited]
         values |= {out: values[into] for out, into in whole}
     return Trace(
-        name=lm.name,
-        config=config,
+        lm,
+        weights,
         tokens=[*tokens, *tokens_of(lm.tokenizer, ids[known:], known)],
         values=values,
         final=pass_.rows(("final", None), past),
@@ -98,7 +99,6 @@ def capture(
         past=past,
         grad=found,
         lean=lean,
-        **of_model(lm, weights),
     )
 
 
@@ -133,17 +133,8 @@ def together(lm: Loaded, texts: Sequence[Sequence[int]], at_once: Iterable[str |
         values, lean = {key: own[places[key]] for key in keys}, len(keys) < len(all_keys(config))
         if lean:
             values |= {out: values[into] for out, into in between_blocks(config)}
-        made.append(
-            Trace(
-                name=lm.name,
-                config=config,
-                tokens=tokens_of(lm.tokenizer, ids),
-                values=values,
-                final=own[places["final", None]],
-                lean=lean,
-                **of_model(lm, weights),
-            )
-        )
+        tokens, final = tokens_of(lm.tokenizer, ids), own[places["final", None]]
+        made.append(Trace(lm, weights, tokens, values, final, lean=lean))
     return made
 
 

@@ -1,15 +1,13 @@
 """LanguageModel: a model, its tokenizer, its name. `gptviz.load` makes one, `gptviz.wrap` one of yours."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from pkgutil import resolve_name
+from typing import Any
 
 import pandas as pd
 
 from gptviz.engine.generate import generate as write_on
 from gptviz.engine.reader import Reader
-
-if TYPE_CHECKING:
-    from gptviz.analysis.circuit_search import Circuit
 
 
 class LanguageModel(Reader):
@@ -23,28 +21,20 @@ class LanguageModel(Reader):
 
     generate = write_on
 
-    # what is asked of it stands on higher floors: these are its doors
+    # what stands on higher floors is found by its name
 
     def attribution(self, text: Any, target: Any = None, **options: Any) -> pd.DataFrame:
         """Each part's share of a logit, the mean over a list of texts: see `gptviz.analysis.attributions`."""
-        from gptviz.analysis import attributions
-
-        return attributions(self, text, target, **options)
+        return resolve_name("gptviz.analysis:attributions")(self, text, target, **options)
 
     def knock_out(self, text: Any, target: Any = None, **options: Any) -> pd.DataFrame:
         """Mute every part in turn, of a text or of each of a list: see `gptviz.analysis.knock_out`."""
-        from gptviz.analysis import knock_out
-
-        return knock_out(self, text, target, **options)
+        return resolve_name("gptviz.analysis:knock_out")(self, text, target, **options)
 
     def patching(self, clean: Any, corrupt: Any, target: Any = None, **options: Any) -> pd.DataFrame:
         """Put each place of one text's pass into the other's, or of lists: see `gptviz.analysis.patching`."""
-        from gptviz.analysis import patching
+        return resolve_name("gptviz.analysis:patching")(self, clean, corrupt, target, **options)
 
-        return patching(self, clean, corrupt, target, **options)
-
-    def circuit(self, text: str | Sequence[int], target: Any, **options: Any) -> "Circuit":
+    def circuit(self, text: str | Sequence[int], target: Any, **options: Any) -> Any:
         """The few heads that keep a prediction: see `gptviz.analysis.circuit`."""
-        from gptviz.analysis import circuit
-
-        return circuit(self, text, target, **options)
+        return resolve_name("gptviz.analysis:circuit")(self, text, target, **options)

@@ -10,7 +10,7 @@ import torch
 from gptviz.as_html import table
 from gptviz.engine.config import GPTConfig
 from gptviz.engine.edits import Edit, Given, edits_of
-from gptviz.engine.trace import Token, tokens_of
+from gptviz.engine.tokens import Token, tokens_of
 from gptviz.model import GELU, GPTModel, LayerNorm, MultiHeadAttention
 from gptviz.tokenizer import check_well_formed, encode, named_bytes
 

@@ -3,24 +3,23 @@
 import weakref
 from collections.abc import Container, Iterable
 from copy import copy
-from dataclasses import dataclass
 from functools import cached_property
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from pkgutil import resolve_name
+from typing import Any
 
 import numpy as np
 import pandas as pd
-import tiktoken
 import torch
 
 from gptviz.engine.candidates import next_tokens_of
-from gptviz.engine.config import GPTConfig
 from gptviz.engine.edits import Edit
 from gptviz.engine.forward import checked
 from gptviz.engine.gradient import Gradient
 from gptviz.engine.index import index_of
-from gptviz.engine.layer_norms import Norm, NormStatistics, norm_statistics, norms_of
+from gptviz.engine.layer_norms import NormStatistics, norm_statistics, norms_of
+from gptviz.engine.loaded import Loaded
 from gptviz.engine.opened import Opened, Part, opened
 from gptviz.engine.past import Past
 from gptviz.engine.reduction import Reduction
@@ -28,26 +27,11 @@ from gptviz.engine.rows import Rows
 from gptviz.engine.sampling import Sampling
 from gptviz.engine.sites import SITES, Key, all_keys, check_key, expand
 from gptviz.engine.sizes import nbytes_of
+from gptviz.engine.tokens import Token
 from gptviz.engine.weights import AModel, AsItWas, Fingerprint, fingerprint, model_of, same
 from gptviz.fast import kernels
 from gptviz.model import GPTModel
-from gptviz.tokenizer import named_bytes
 from gptviz.tokenizer.one import OneToken, one_token
-
-if TYPE_CHECKING:
-    from gptviz.engine.language_model import LanguageModel
-    from gptviz.engine.loaded import Loaded
-    from gptviz.ui.notebook import Picture
-
-
-@dataclass(frozen=True)
-class Token:
-    """A token of the prompt. `raw` is its bytes; `text` is them decoded, with U+FFFD where that fails."""
-
-    position: int
-    id: int
-    text: str
-    raw: bytes
 
 
 class Trace:
@@ -73,31 +57,25 @@ class Trace:
 
     def __init__(
         self,
-        name: str,
-        config: GPTConfig,
+        lm: Loaded,
+        weights: Fingerprint,
         tokens: list[Token],
-        tokenizer: tiktoken.Encoding,
         values: dict[Key, Rows],
         final: Rows,
-        head: AsItWas,
-        norms: list[Norm],
         edits: tuple[Edit, ...] = (),
         reduced: dict[Reduction, list[Any]] | None = None,
         past: Past | None = None,
-        *,
-        weights: Fingerprint,
-        model: GPTModel,
         grad: Gradient | None = None,
         lean: bool = False,
     ):
-        self.name = name
-        self.config = config
+        self.name = lm.name
+        self.config = lm.config
         self.tokens = tokens
-        self.tokenizer = tokenizer
+        self.tokenizer = lm.tokenizer
         self._values = values
         self._final = final
-        self._head = head
-        self._norms = norms
+        self._head = AsItWas(lm.model.out_head.weight, "output head")
+        self._norms = norms_of(lm.model)
         self.edits = edits
         self._reduced = {} if reduced is None else reduced
         self._past = past  # of all its tokens, if they were read in pieces
@@ -105,8 +83,8 @@ class Trace:
         self._lean = lean  # what is not held is worked out
         self._opened: Opened = {}
         self._weights = weights  # that made it: the model may be trained on
-        self._held: GPTModel | None = model
-        self._model = weakref.ref(model)
+        self._held: GPTModel | None = lm.model
+        self._model = weakref.ref(lm.model)
 
     def __len__(self) -> int:
         return len(self.tokens)
@@ -277,21 +255,12 @@ class Trace:
         in_model = ("tokenizer", "_head", "_norms", "_weights", "_held", "_model", "_past")
         return self._with(**dict.fromkeys(in_model))
 
-    def received(self, lm: "LanguageModel") -> "Trace":
+    def received(self, lm: Loaded) -> "Trace":
         """Return what another process has `sent`, as a trace of this model: of the same weights,
         as they are now.
         """
-        return Trace(
-            name=lm.name,
-            config=self.config,
-            tokens=self.tokens,
-            values=self._values,
-            final=self._final,
-            edits=self.edits,
-            reduced=self._reduced,
-            lean=self._lean,
-            **of_model(lm, fingerprint(lm.model)),
-        )
+        weights, parts = fingerprint(lm.model), (self.tokens, self._values, self._final)
+        return Trace(lm, weights, *parts, self.edits, self._reduced, lean=self._lean)
 
     def past(self, model: AModel) -> Past:
         """The keys and values of all blocks, to read on from: needs `k` and `v`, and the model of this trace.
@@ -367,30 +336,29 @@ class Trace:
         """The numbers of `norms()` as arrays, a row a norm and a column a token."""
         return norm_statistics(self._norms, self._values_of)
 
-    # ---- what is asked of its model as well ----
+    # ---- what is asked of its model as well: what stands on higher floors is found by its name ----
 
     @property
-    def lm(self) -> "LanguageModel":
-        """The model that made it, with the edits of the pass. ValueError where nobody holds it any longer."""
-        from gptviz.engine.language_model import LanguageModel
-
+    def lm(self) -> Any:
+        """The LanguageModel that made it, with the edits of the pass. ValueError where nobody holds it any
+        longer.
+        """
         model = self._model()
         if model is None:
             raise ValueError(
                 f"the model of this trace of {self.name} was released, and nobody holds it any longer: "
                 "trace the text again"
             )
-        return LanguageModel(self.of(model), self.tokenizer, self.config, self.name, self.edits)
+        made_by = resolve_name("gptviz.engine.language_model:LanguageModel")
+        return made_by(self.of(model), self.tokenizer, self.config, self.name, self.edits)
 
-    def show(self, page: str | None = None, *args: Any, **options: Any) -> "Picture":
+    def show(self, page: str | None = None, *args: Any, **options: Any) -> Any:
         """The picture of one of the app's pages: see `gptviz.ui.notebook.show`, which takes the rest.
 
         `t.show()` is the tokens and all heads, `t.show("attention", 3, 1)` a head, `t.show("layernorm")`. A
         notebook shows it; `t.show(...).to_html("picture.html")` writes it as a file.
         """
-        from gptviz.ui.notebook import show
-
-        return show(self, page, *args, **options)
+        return resolve_name("gptviz.ui.notebook:show")(self, page, *args, **options)
 
     def to_html(self, path: str | Path) -> Path:
         """Write `show()` as one file, which any browser opens offline; gives back where it is."""
@@ -408,23 +376,17 @@ class Trace:
         self, token: OneToken, against: OneToken | None = None, position: int = -1
     ) -> pd.DataFrame:
         """Each part's share of the token's logit: see `gptviz.analysis.attribution`."""
-        from gptviz.analysis import attribution
-
-        return attribution(self, self.lm, token, against, position)
+        return resolve_name("gptviz.analysis:attribution")(self, self.lm, token, against, position)
 
     def source_tokens(
         self, token: OneToken, against: OneToken | None = None, position: int = -1
     ) -> torch.Tensor:
         """(L, H, T): what each earlier token gave through each head: see `gptviz.analysis.source_tokens`."""
-        from gptviz.analysis import source_tokens
-
-        return source_tokens(self, self.lm, token, against, position)
+        return resolve_name("gptviz.analysis:source_tokens")(self, self.lm, token, against, position)
 
     def logit_lens(self, position: int = -1) -> torch.Tensor:
         """(rows, vocab_size): the logits at every depth: see `gptviz.analysis.logit_lens`."""
-        from gptviz.analysis import logit_lens
-
-        return logit_lens(self, self.lm, position)
+        return resolve_name("gptviz.analysis:logit_lens")(self, self.lm, position)
 
     def token_id(self, token: OneToken, what: str = "token") -> int:
         """The id of a token of the vocabulary, given by it or by its text; see `tokenizer.one.one_token`."""
@@ -433,19 +395,3 @@ class Trace:
     def place_of(self, position: int) -> int:
         """The same counted from 0. ValueError if the text does not have it."""
         return index_of("position", position, len(self))
-
-
-def of_model(lm: "Loaded", weights: Fingerprint) -> dict[str, Any]:
-    """Return what a Trace has of the model that made it."""
-    head = AsItWas(lm.model.out_head.weight, "output head")
-    norms = norms_of(lm.model)
-    return {"tokenizer": lm.tokenizer, "head": head, "norms": norms, "weights": weights, "model": lm.model}
-
-
-def tokens_of(tokenizer: tiktoken.Encoding, ids: Iterable[int], first: int = 0) -> list[Token]:
-    """The tokens with their positions, from `first` on, text and bytes; `<id N>` if an id has none."""
-    raws = [named_bytes(tokenizer, i) for i in ids]
-    return [
-        Token(p, i, raw.decode("utf-8", "replace"), raw)
-        for p, (i, raw) in enumerate(zip(ids, raws, strict=True), first)
-    ]

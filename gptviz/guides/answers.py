@@ -8,7 +8,8 @@ import torch
 
 from gptviz.digits import percent
 from gptviz.engine.language_model import LanguageModel
-from gptviz.engine.trace import Token, Trace
+from gptviz.engine.tokens import Token
+from gptviz.engine.trace import Trace
 from gptviz.tokenizer import show_token
 
 Head = tuple[int, int]

@@ -23,7 +23,7 @@ from gptviz.analysis.moved import Rows, compared_rows, total_variation
 from gptviz.digits import fixed
 from gptviz.engine.config import GPTConfig
 from gptviz.engine.reduction import Reduction
-from gptviz.engine.trace import Token
+from gptviz.engine.tokens import Token
 from gptviz.figures import head_grid
 from gptviz.figures.theme import Mode
 from gptviz.ui import runs

@@ -35,7 +35,7 @@ SETTING = "GPTVIZ_TRACE_CACHE_MB"
 
 # About as long as a rerun takes: thirty at once are done one after the other instead of all at the end.
 SWITCH_SECONDS = 0.03
-# Multiply-adds of a pass that is made whole, 57 tokens of the bundled model: no number of a short text
+# Multiply-adds of a pass that is made whole, 56 tokens of the bundled model: no number of a short text
 # depends on which texts were read before, not even by its rounding.
 SHORT_PASS = 2**28
 WAIT_SECONDS = 60.0  # for others' long texts, before a visitor is told to try again

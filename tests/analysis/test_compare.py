@@ -13,7 +13,7 @@ import gptviz
 from gptviz.analysis import compare
 from gptviz.analysis.compare import Alignment, align, grouped, heads_apart, streams_apart
 from gptviz.engine.edits import Edit
-from gptviz.engine.trace import Token
+from gptviz.engine.tokens import Token
 
 TEXT = "The little birds sang beside the red mill. The little birds sang beside the red"
 

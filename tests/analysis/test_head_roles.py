@@ -11,7 +11,7 @@ from gptviz.analysis.head_formulas import SHARES, induction_score, previous_toke
 from gptviz.analysis.head_roles import REST, lifts_of, role_table, roles, roles_of
 from gptviz.analysis.head_scores import RESTS, HeadScores, Targets, block_scores, is_mark, spans
 from gptviz.engine.reduction import Reduction
-from gptviz.engine.trace import Token
+from gptviz.engine.tokens import Token
 
 
 def looking_at(keys):

@@ -10,7 +10,7 @@ import streamlit as st
 from PIL import Image, ImageColor
 
 from gptviz.both import Both
-from gptviz.engine.trace import Token
+from gptviz.engine.tokens import Token
 from gptviz.figures.theme import Mode, figure, palette
 from gptviz.tokenizer import get_encoding, show_token
 from gptviz.tokenizer.cut import Cut

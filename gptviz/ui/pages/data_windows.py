@@ -12,7 +12,7 @@ from gptviz.analysis.losses import losses
 from gptviz.analysis.tokens import chapter
 from gptviz.both import Both
 from gptviz.digits import fixed
-from gptviz.engine.trace import tokens_of
+from gptviz.engine.tokens import tokens_of
 from gptviz.figures.next_token import loss_text, probability_text
 from gptviz.lessons.windows import VERDICT, Windows, examples
 from gptviz.tokenizer import get_encoding, show_token

@@ -23,7 +23,7 @@ from gptviz.both import Both, alike
 from gptviz.digits import percent, significant
 from gptviz.engine.reduction import Reduction
 from gptviz.engine.sample import passages, windows
-from gptviz.engine.trace import Token
+from gptviz.engine.tokens import Token
 from gptviz.figures.expansion import expansion
 from gptviz.figures.feed_forward import gelu_dots
 from gptviz.figures.theme import palette

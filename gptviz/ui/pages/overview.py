@@ -13,7 +13,7 @@ from gptviz.analysis.places import parse, resolve
 from gptviz.analysis.reads import Sites, sites_of
 from gptviz.both import Both
 from gptviz.engine.reduction import Reduction
-from gptviz.engine.trace import Token
+from gptviz.engine.tokens import Token
 from gptviz.guides import FOLDER, read
 from gptviz.model import GPTModel
 from gptviz.ui import heads, runs, sheet, tables

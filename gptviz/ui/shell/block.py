@@ -8,7 +8,7 @@ from gptviz import LanguageModel
 from gptviz.analysis.head_roles import most_telling
 from gptviz.engine.config import GPTConfig
 from gptviz.engine.reduction import Reduction
-from gptviz.engine.trace import Token
+from gptviz.engine.tokens import Token
 from gptviz.ui import heads
 from gptviz.ui.runs import Keep
 from gptviz.ui.shell import changes

@@ -12,7 +12,7 @@ import streamlit as st
 
 from gptviz import LanguageModel, Run, Trace
 from gptviz.engine.reduction import Reduction
-from gptviz.engine.trace import Token
+from gptviz.engine.tokens import Token
 from gptviz.figures.theme import Mode, palette
 from gptviz.ui import runs, words
 from gptviz.ui.components.theme_watch import follow_theme, mode_shown

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import streamlit as st
 
 from gptviz import LanguageModel
-from gptviz.engine.trace import Token
+from gptviz.engine.tokens import Token
 from gptviz.tokenizer import END_OF_TEXT, well_formed
 from gptviz.ui.components.prompt import prompt
 from gptviz.ui.components.theme_watch import mode_shown

@@ -13,7 +13,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from gptviz import CaptureError, LanguageModel, Run, Trace
 from gptviz.engine.reduction import Reduction
-from gptviz.engine.trace import Token
+from gptviz.engine.tokens import Token
 from gptviz.figures import Figure
 from gptviz.figures.theme import Mode
 from gptviz.tokenizer import show_token

@@ -10,7 +10,7 @@ import streamlit as st
 
 from gptviz.classroom import ClassError, Vote
 from gptviz.digits import number
-from gptviz.engine.trace import Token
+from gptviz.engine.tokens import Token
 from gptviz.guides import Question
 from gptviz.guides.answers import Answer
 from gptviz.tokenizer import show_token

@@ -12,7 +12,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from gptviz.engine.trace import Token
+from gptviz.engine.tokens import Token
 from gptviz.figures.theme import Mode
 from gptviz.tokenizer import show_token
 from gptviz.ui.components.groups import shared_characters

@@ -6,7 +6,7 @@ A card has its position's colour: the merges below name their tokens by the same
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from gptviz.engine.trace import Token
+from gptviz.engine.tokens import Token
 from gptviz.figures.theme import Mode, palette
 from gptviz.tokenizer import show_token
 from gptviz.tokenizer.steps import Piece
