@@ -7,24 +7,8 @@ import numpy as np
 
 from gptviz.both import Both
 from gptviz.digits import significant
-from gptviz.figures.marks import (
-    CHANGED,
-    GHOSTED,
-    KEPT,
-    SHARES,
-    UNCHANGED,
-    Floats,
-    across,
-    ghost_bars,
-    level_note,
-    line,
-    names_down,
-    safe,
-    upright,
-)
-from gptviz.figures.marks import (
-    says as hover,
-)
+from gptviz.figures import marks
+from gptviz.figures.marks import Floats
 from gptviz.figures.theme import Figure, Mode, figure, palette
 
 THIN = 100  # bars; where there are more, a line goes through the chosen one
@@ -45,7 +29,7 @@ def bars(
     signed: bool = False,
     text: Both[Sequence[str]] | None = None,
     clicks: bool = False,
-    called: tuple[str, str] = (CHANGED, UNCHANGED),
+    called: tuple[str, str] = (marks.CHANGED, marks.UNCHANGED),
     base: Floats | None = None,
     part: tuple[str, Floats, str] | None = None,
     errors: Floats | None = None,
@@ -87,9 +71,9 @@ def bars(
         y: np.asarray(values.now),
         "marker": {"color": fills, "line": edge},
     }
-    main |= hover(map(safe, said.now)) | KEPT | lies
+    main |= marks.says(map(marks.safe, said.now)) | marks.KEPT | lies
     if text is not None:
-        main |= {"text": [*map(safe, text.now)], "textposition": "outside", "cliponaxis": False}
+        main |= {"text": [*map(marks.safe, text.now)], "textposition": "outside", "cliponaxis": False}
     if errors is not None:
         whiskers = {"type": "data", "array": np.nan_to_num(errors), "color": theme.ink}
         main[f"error_{y}"] = whiskers | {"thickness": 1.2, "width": 4}
@@ -98,35 +82,35 @@ def bars(
         assert said.was is not None
         old, was = np.asarray(values.was), [f"{one} ({called[1]})" for one in said.was]
         across_to, up_to = (old, places) if lying else (places, old)
-        traces.append(ghost_bars(across_to, up_to, mode, was, **lies, name=called[1]))
+        traces.append(marks.ghost_bars(across_to, up_to, mode, was, **lies, name=called[1]))
     if part is not None:
         inside, inner, color = part
         drawn = {"type": "bar", "name": inside, x: places, y: inner, "marker": {"color": color}, "width": 0.4}
-        traces.append(drawn | hover(map(safe, sentences(inside, inner))) | lies)
-    ticks = {"tickvals": places, "ticktext": [*map(safe, names)]}
+        traces.append(drawn | marks.says(map(marks.safe, sentences(inside, inner))) | lies)
+    ticks = {"tickvals": places, "ticktext": [*map(marks.safe, names)]}
     layout: dict[str, Any] = {
         f"{x}axis": dict(axis) if axis is not None else ticks | {"showgrid": False},
         f"{y}axis": {"title": {"text": unit}}
-        | (SHARES if unit == "weight" or (lying and unit in ("probability", "share")) else {}),
-        "shapes": [across(level, line(theme.quiet, 1.5, "dash")) for level, _ in rests],
-        "annotations": [level_note(level, words, mode, "right") for level, words in rests if words],
+        | (marks.SHARES if unit == "weight" or (lying and unit in ("probability", "share")) else {}),
+        "shapes": [marks.across(level, marks.line(theme.quiet, 1.5, "dash")) for level, _ in rests],
+        "annotations": [marks.level_note(level, words, mode, "right") for level, words in rests if words],
         "bargap": 0.15,
         **({"clickmode": "event+select"} if clicks else {}),
     }
     if lying and text is not None and "range" not in layout["xaxis"]:
         layout["xaxis"]["range"] = _with_text(values, max(map(len, text.now)), base)
     if at is not None and n > THIN and not lying:
-        layout["shapes"].append(upright(at, line(theme.accent, 1, "dot")))
+        layout["shapes"].append(marks.upright(at, marks.line(theme.accent, 1, "dot")))
     if signed:
-        layout["shapes"].append((upright if lying else across)(0, line(theme.quiet, 1)))
+        layout["shapes"].append((marks.upright if lying else marks.across)(0, marks.line(theme.quiet, 1)))
     if base is not None:
-        ends, joint = base + np.asarray(values.now), line(theme.quiet, 1)
+        ends, joint = base + np.asarray(values.now), marks.line(theme.quiet, 1)
         for i in range(n - 1):
             corners = {f"{y}0": ends[i], f"{y}1": ends[i], f"{x}0": i + 0.3, f"{x}1": i + 0.7}
             layout["shapes"].append({"type": "line", "line": joint} | corners)
     if lying:
-        layout["yaxis"] |= {"range": names_down(n)["range"], "ticklabelstandoff": 7}
-    return figure(traces, layout | (GHOSTED if len(traces) > 1 else {}), mode, height)
+        layout["yaxis"] |= {"range": marks.names_down(n)["range"], "ticklabelstandoff": 7}
+    return figure(traces, layout | (marks.GHOSTED if len(traces) > 1 else {}), mode, height)
 
 
 def _with_text(values: Both[Floats], longest: int, base: Floats | None) -> list[float]:

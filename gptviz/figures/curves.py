@@ -7,23 +7,8 @@ import numpy as np
 
 from gptviz.both import Both
 from gptviz.digits import significant
-from gptviz.figures.marks import (
-    GHOSTED,
-    STILL,
-    UNCHANGED,
-    WHOLE,
-    Floats,
-    across,
-    band,
-    ghost_curve,
-    legend,
-    level_note,
-    line,
-    note,
-    safe,
-    says,
-    upright,
-)
+from gptviz.figures import marks
+from gptviz.figures.marks import Floats
 from gptviz.figures.theme import Figure, Mode, figure, palette
 
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
@@ -58,7 +43,7 @@ def curves(
     colors, x = palette(mode), np.arange(len(names))
     others = (colors.positive, colors.value, colors.negative, colors.key, colors.quiet)
     changed = any(values.was is not None for values in lines.values())
-    long, said = len(names) > 60, [*map(safe, names)]
+    long, said = len(names) > 60, [*map(marks.safe, names)]
     quick = long and written is None  # a sentence for each of thousands of numbers takes long
     written = written or (lambda y: significant(float(y), 4))
     traces: list[dict[str, Any]] = []
@@ -73,10 +58,10 @@ def curves(
             color = colors.accent if number == 1 else others[(number - 2) % len(others)]
             dash = DASHES[(number - 1) % len(DASHES)]
         if values.was is not None:
-            old = _says(names, values.was, name, unit, written, f" {UNCHANGED}")
+            old = _says(names, values.was, name, unit, written, f" {marks.UNCHANGED}")
             mark = {"size": 6, "symbol": f"{symbol}-open", "color": colors.ghost}
             marked = {"mode": "lines+markers", "marker": mark} if many else {}
-            ghost = ghost_curve(x, np.asarray(values.was), mode, old, showlegend=number == 1)
+            ghost = marks.ghost_curve(x, np.asarray(values.was), mode, old, showlegend=number == 1)
             traces.append(ghost | marked)
         now = np.asarray(values.now, dtype=np.float64)
         seen = np.isfinite(now)
@@ -85,46 +70,46 @@ def curves(
             what = f"{unit} %{{fullData.name}}" if name != unit else unit
             hover = {"text": said, "hovertemplate": f"%{{text}}: {what} %{{y:.4~r}}<extra></extra>"}
         else:
-            hover = says(map(safe, _says(names, values.now, name, unit, written)))
+            hover = marks.says(map(marks.safe, _says(names, values.now, name, unit, written)))
         traces.append(
             {
                 "type": "scatter",
                 "mode": "markers" if dots else "lines" if joined else "lines+markers",
                 "x": x,
                 "y": now,
-                "name": safe(name),
+                "name": marks.safe(name),
                 "showlegend": many,
-                "line": line(color, 3, dash),
+                "line": marks.line(color, 3, dash),
                 "zorder": len(lines) - number if many else 0,
                 "marker": {"size": 8 if seen.sum() > 1 else 14, "symbol": symbol if many else "circle"},
-                "unselected": WHOLE,
+                "unselected": marks.WHOLE,
                 **hover,
             }
         )
         end = float(np.log10(max(now[-1], 1e-12))) if log else float(now[-1])  # where a log axis puts a note
-        notes.append(note(f"<b>{safe(name)}</b>", len(names) - 1, end, color, 15, xshift=10))
-    shapes = [] if rest is None else [across(rest, line(colors.quiet, 1))]
+        notes.append(marks.note(f"<b>{marks.safe(name)}</b>", len(names) - 1, end, color, 15, xshift=10))
+    shapes = [] if rest is None else [marks.across(rest, marks.line(colors.quiet, 1))]
     if used:
-        shapes.append(band(-0.5, used - 0.5, colors.panel))
-    shapes += [across(level, line(colors.quiet, 1.5, "dash")) for level, _ in rests]
+        shapes.append(marks.band(-0.5, used - 0.5, colors.panel))
+    shapes += [marks.across(level, marks.line(colors.quiet, 1.5, "dash")) for level, _ in rests]
     if at is not None:
-        shapes.append(upright(at, line(colors.accent, 1, "dot")))
+        shapes.append(marks.upright(at, marks.line(colors.accent, 1, "dot")))
     ticks = {"tickvals": x, "ticktext": said, "tickangle": -40}
     layout: dict[str, Any] = {
         "xaxis": ({"range": [-0.4, len(names) - 0.2]} | ticks) if axis is None else dict(axis),
-        "yaxis": {"title": {"text": safe(unit)}}
+        "yaxis": {"title": {"text": marks.safe(unit)}}
         | ({"type": "log", "dtick": 1} if log else {})
         | dict(up or {}),
         "shapes": shapes,
         "annotations": [
             *(notes if len(lines) > 1 and not many else []),
-            *(level_note(level, words, mode, "left") for level, words in rests if words),
+            *(marks.level_note(level, words, mode, "left") for level, words in rests if words),
         ],
     }
     if many or changed:
-        layout |= GHOSTED
+        layout |= marks.GHOSTED
     if many:
-        layout["legend"] = legend(0, **STILL)
+        layout["legend"] = marks.legend(0, **marks.STILL)
     return figure(traces, layout, mode, height, r=60 if len(lines) > 1 and not many else 8)
 
 

@@ -10,19 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gptviz.figures.marks import (
-    BAR,
-    BARE,
-    Floats,
-    across,
-    frame,
-    in_cells,
-    line,
-    on,
-    safe,
-    signed_axis,
-    upright,
-)
+from gptviz.figures import marks
+from gptviz.figures.marks import Floats
 from gptviz.figures.theme import Figure, Mode, figure, palette
 
 SUM_NAMES = ("token", "+ position", "= sum")
@@ -45,9 +34,9 @@ def embedding_sum(
     """
     colors = palette(mode)
     size, column = parts.shape[1], dimension - window.start
-    names = BARE | {"tickvals": [0, 1, 2], "ticktext": SUM_NAMES, "autorange": "reversed"}
+    names = marks.BARE | {"tickvals": [0, 1, 2], "ticktext": SUM_NAMES, "autorange": "reversed"}
     plain = {"fixedrange": True, "showticklabels": False, "ticks": ""}
-    axis = signed_axis(limit, mode, 0.97)
+    axis = marks.signed_axis(limit, mode, 0.97)
     layout = {
         "coloraxis": axis,
         "xaxis": plain | {"range": [-0.5, size - 0.5], "anchor": "y"},
@@ -57,12 +46,14 @@ def embedding_sum(
         "yaxis2": {**names, "domain": [0.0, 0.44], "anchor": "x2"},
         "shapes": [
             *_lens(window, size, colors.quiet),
-            frame((column - 0.5, column + 0.5), (-0.5, 2.5), line(colors.accent, 2.5), ("x2", "y2")),
-            frame((dimension, dimension), (-0.5, 2.5), line(colors.accent, 2)),
+            marks.frame(
+                (column - 0.5, column + 0.5), (-0.5, 2.5), marks.line(colors.accent, 2.5), ("x2", "y2")
+            ),
+            marks.frame((dimension, dimension), (-0.5, 2.5), marks.line(colors.accent, 2)),
         ],
     }
     traces = [_sum_rows(parts, label, position), *_digits(parts, window, cells, axis)]
-    return figure(traces, layout, mode, height=240 + BAR, t=BAR)
+    return figure(traces, layout, mode, height=240 + marks.BAR, t=marks.BAR)
 
 
 def _sum_rows(parts: Floats, label: str, position: int) -> dict[str, Any]:
@@ -74,7 +65,7 @@ def _sum_rows(parts: Floats, label: str, position: int) -> dict[str, Any]:
         "customdata": additions,
         "ygap": 5,
         "coloraxis": "coloraxis",
-        "meta": f"`{safe(label)}` (position {position})",
+        "meta": f"`{marks.safe(label)}` (position {position})",
         "hovertemplate": "%{meta}, dimension %{x}:<br>"
         "token %{customdata[0]:.4f} + position %{customdata[1]:.4f} = %{customdata[2]:.4f}<extra></extra>",
     }
@@ -87,14 +78,14 @@ def _digits(
     columns = [str(d) for d in window]
     seen = parts[:, window.start : window.stop]  # (3, n)
     fills = {"type": "heatmap", "x": columns, "z": seen, "xgap": 4, "ygap": 4, "coloraxis": "coloraxis"}
-    written = in_cells([*zip(*cells, strict=True)], seen, axis, 15, x=columns)
-    below = on(2) | {"hoverinfo": "skip"}  # they say their numbers, and a click is the rows'
+    written = marks.in_cells([*zip(*cells, strict=True)], seen, axis, 15, x=columns)
+    below = marks.on(2) | {"hoverinfo": "skip"}  # they say their numbers, and a click is the rows'
     return [fills | below, written | below]
 
 
 def _lens(window: range, size: int, color: str) -> list[dict[str, Any]]:
     """Two lines from the dimensions of `window` in the rows down to the same dimensions with their digits."""
-    on_paper = {"type": "line", "xref": "paper", "yref": "paper", "line": line(color, 1, "dot")}
+    on_paper = {"type": "line", "xref": "paper", "yref": "paper", "line": marks.line(color, 1, "dot")}
     return [
         on_paper | {"x0": edge / size, "y0": 0.555, "x1": end, "y1": 0.445}
         for edge, end in ((window.start, 0.0), (window.stop, 1.0))
@@ -113,12 +104,12 @@ def similarity_matrix(
         "coloraxis": "coloraxis",
         "hovertemplate": "positions %{y} and %{x}: cosine %{z:.3f}<extra></extra>",
     }
-    title, stroke = {"text": "position"}, line(palette(mode).accent, 1.5, "dot")
+    title, stroke = {"text": "position"}, marks.line(palette(mode).accent, 1.5, "dot")
     square = {"autorange": "reversed", "scaleanchor": "x", "constrain": "domain"}
     layout = {
-        "coloraxis": signed_axis(1.0, mode, 0.97),
+        "coloraxis": marks.signed_axis(1.0, mode, 0.97),
         "xaxis": {"title": title, "constrain": "domain", "showgrid": False},
         "yaxis": {"title": title} | square,
-        "shapes": [across(position, stroke), upright(position, stroke)],
+        "shapes": [marks.across(position, stroke), marks.upright(position, stroke)],
     }
-    return figure([cosines], layout, mode, height=430, t=BAR)
+    return figure([cosines], layout, mode, height=430, t=marks.BAR)

@@ -11,19 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gptviz.digits import significant
-from gptviz.figures.marks import (
-    BARE,
-    CHANGED,
-    UNCHANGED,
-    Floats,
-    around,
-    axis_names,
-    frame,
-    ghost_stroke,
-    heading,
-    line,
-    on,
-)
+from gptviz.figures import marks
+from gptviz.figures.marks import Floats
 from gptviz.figures.theme import Figure, Mode, figure, palette
 
 ACROSS = 128  # units side by side
@@ -57,20 +46,20 @@ def expansion(
         limit = _limit(np.concatenate(together if part in UNITS else pair))
         down += ROOM
         words = f"<b>{head}</b>: {len(pair[0]):,} numbers, full colour at ±{significant(limit, 2)}"
-        layout["annotations"].append(heading(words, 0.5, 1 - down / height, xanchor="center"))
+        layout["annotations"].append(marks.heading(words, 0.5, 1 - down / height, xanchor="center"))
         for which, values in enumerate(pair):
             number = len(traces) + 1
-            axes, (xaxis, yaxis) = axis_names(number)
+            axes, (xaxis, yaxis) = marks.axis_names(number)
             grid = _grid(values, rows)
             across, half, top = grid.shape[1], grid.shape[1] / wide / 2, 1 - down / height
-            bare = BARE | {"showticklabels": False, "showline": not which, "mirror": True}
+            bare = marks.BARE | {"showticklabels": False, "showline": not which, "mirror": True}
             layout[xaxis] = bare | {"domain": [0.5 - half, 0.5 + half], "anchor": axes[1]}
             layout[yaxis] = bare | {"domain": [top - HIGH / height, top], "anchor": axes[0]}
             layout[yaxis]["autorange"] = "reversed"
             traces.append(
                 {
                     "type": "heatmap",
-                    "name": UNCHANGED if which else CHANGED,
+                    "name": marks.UNCHANGED if which else marks.CHANGED,
                     "z": grid,
                     "hoverongaps": False,
                     "zmin": -limit,
@@ -78,15 +67,15 @@ def expansion(
                     "colorscale": colors.signed,
                     "showscale": False,
                 }
-                | on(number)
+                | marks.on(number)
                 | _says(pair, rows, head, "unit" if part in UNITS else "dimension")
             )
             if which:
                 wholly = (-0.5, across - 0.5), (-0.5, rows - 0.5)
-                layout["shapes"].append(frame(*wholly, ghost_stroke(mode), axes))
+                layout["shapes"].append(marks.frame(*wholly, marks.ghost_stroke(mode), axes))
             if part in UNITS:
                 row, column = divmod(unit, across)
-                layout["shapes"].append(around(row, column, line(colors.accent, 2), axes))
+                layout["shapes"].append(marks.around(row, column, marks.line(colors.accent, 2), axes))
             down += HIGH + BETWEEN
     return figure(traces, layout, mode, height=height, t=0, b=0)
 
@@ -105,7 +94,7 @@ def _says(pair: Sequence[Floats], rows: int, head: str, what: str) -> dict[str, 
     which = np.arange(grids[0].size, dtype=np.float32).reshape(grids[0].shape)
     said = "is %{customdata[1]:.3r}"
     if len(pair) > 1:
-        said += f" {CHANGED}, %{{customdata[2]:.3r}} {UNCHANGED}"
+        said += f" {marks.CHANGED}, %{{customdata[2]:.3r}} {marks.UNCHANGED}"
     return {
         "customdata": np.stack([which, *grids], axis=2),  # (rows, n, 2 or 3)
         "hovertemplate": f"{head}: {what} %{{customdata[0]}} {said}<extra></extra>",

@@ -13,23 +13,8 @@ from numpy.typing import NDArray
 
 from gptviz.both import Both
 from gptviz.digits import fixed, significant
-from gptviz.figures.marks import (
-    BAR,
-    CHANGED,
-    DIFFERENCE,
-    UNCHANGED,
-    Axes,
-    Floats,
-    axis_names,
-    frame,
-    heading,
-    in_cells,
-    line,
-    on,
-    safe,
-    signed_axis,
-    upper_half,
-)
+from gptviz.figures import marks
+from gptviz.figures.marks import Axes, Floats
 from gptviz.figures.theme import Figure, Mode, figure, palette, rgb
 from gptviz.figures.token_axis import token_categories
 
@@ -71,14 +56,14 @@ class Map:
         if self.is_log:
             with np.errstate(divide="ignore"):
                 old, new = np.log10(old), np.log10(new)
-        if self.cells.was is not None and shown == DIFFERENCE:
+        if self.cells.was is not None and shown == marks.DIFFERENCE:
             with np.errstate(invalid="ignore"):
                 z = np.where(same, 0.0, new - old)
         else:
-            z = old if shown == UNCHANGED else new
+            z = old if shown == marks.UNCHANGED else new
         fine = z[np.isfinite(z)]
         low, high = (float(fine.min()), float(fine.max())) if fine.size else (0.0, 0.0)
-        if shown == DIFFERENCE or self.scale == "log":  # as deep a blue as any
+        if shown == marks.DIFFERENCE or self.scale == "log":  # as deep a blue as any
             low, high = -max(-low, high), max(-low, high)
         return np.where(gaps, np.nan, np.nan_to_num(z, nan=0.0, posinf=high, neginf=low))
 
@@ -89,7 +74,7 @@ def maps(
     labels: Sequence[str],
     at: tuple[int | None, int | None] | None,
     mode: Mode,
-    shown: str = CHANGED,
+    shown: str = marks.CHANGED,
     joint: bool = False,
     positions: Sequence[int] | None = None,
     place: str = "at `%{x}` (position %{customdata[0]})",
@@ -108,13 +93,13 @@ def maps(
                 f"({panel.title})"
             )
     n, columns = len(panels), [str(i) for i in range(len(labels))]
-    shown_tokens = [*map(safe, labels)]
+    shown_tokens = [*map(marks.safe, labels)]
     drawn = [panel.drawn(shown) for panel in panels]
     layout: dict[str, Any] = {"shapes": [], "annotations": []}
     traces, numbers = [], []
     width = (1 - GAP * (n - 1)) / n
     for number, (panel, z) in enumerate(zip(panels, drawn, strict=True), start=1):
-        axes, (xaxis, yaxis) = axis_names(number)
+        axes, (xaxis, yaxis) = marks.axis_names(number)
         start = (number - 1) * (width + GAP)
         coloraxis = f"coloraxis{'' if joint or number == 1 else number}"
         if not joint or number == 1:
@@ -135,11 +120,13 @@ def maps(
                 "xgap": 1 if len(labels) <= 80 / n else 0,
                 "ygap": 1 if len(rows) <= NAMED_ROWS else 0,
             }
-            | on(number)
+            | marks.on(number)
         )
         if panel.written:
             texts = [["" if value != value else fixed(value, 2) for value in row] for row in z.tolist()]
-            numbers.append(in_cells(texts, z, layout[coloraxis], 12, x=columns, y=rows, **on(number)))
+            numbers.append(
+                marks.in_cells(texts, z, layout[coloraxis], 12, x=columns, y=rows, **marks.on(number))
+            )
         edge = {"showgrid": False, "fixedrange": True, "ticks": "", "showline": True, "mirror": True}
         domain = {"domain": [start, start + width], "anchor": axes[1]}
         room = {"range": [-0.5, len(labels) - 0.5]}
@@ -153,7 +140,7 @@ def maps(
             **({"tickmode": "linear"} if len(rows) <= NAMED_ROWS else {}),
         }
         ink = {} if panel.color is None else {"font": {"color": panel.color}}
-        layout["annotations"].append(heading(f"<b>{panel.title}</b>", start, 1, **ink))
+        layout["annotations"].append(marks.heading(f"<b>{panel.title}</b>", start, 1, **ink))
         if panel.tint is not None:
             layout["shapes"] += _tinted(panel.tint, mode, axes)
         for row, column in (*panel.framed, *([] if at is None else [at])):
@@ -161,12 +148,12 @@ def maps(
                 (-0.5, count - 0.5) if i is None else (i - 0.5, i + 0.5)
                 for i, count in ((row, len(rows)), (column, len(labels)))
             )
-            layout["shapes"].append(frame(wide, high, line(palette(mode).accent, 2.5), axes))
+            layout["shapes"].append(marks.frame(wide, high, marks.line(palette(mode).accent, 2.5), axes))
     room_of = 20 if len(rows) <= 16 else 14 if len(rows) <= NAMED_ROWS else min(8, TALLEST / len(rows))
     height = max(140 + len(rows) * room_of, 280)
     heads = 22 + 20 * max(panel.title.count("<br>") for panel in panels)
     layout["plot_bgcolor"] = palette(mode).grid  # between the cells, so that one near 0 stands out
-    return figure(traces + numbers, layout, mode, height, t=BAR + heads)
+    return figure(traces + numbers, layout, mode, height, t=marks.BAR + heads)
 
 
 def _behind(panel: Map, positions: Sequence[int] | None) -> Floats:
@@ -177,7 +164,7 @@ def _behind(panel: Map, positions: Sequence[int] | None) -> Floats:
 
 
 def _says(panel: Map, place: str) -> str:
-    words = [""] if panel.cells.was is None else [f" {UNCHANGED}", f" {CHANGED}"]
+    words = [""] if panel.cells.was is None else [f" {marks.UNCHANGED}", f" {marks.CHANGED}"]
     numbers = ", ".join(f"%{{customdata[{i}]:.3r}}{word}" for i, word in enumerate(words, start=1))
     unit = panel.unit or panel.title
     return f"%{{y}} {place}:<br>{unit} {numbers}<extra></extra>"
@@ -196,7 +183,7 @@ def _tinted(cells: NDArray[np.bool_], mode: Mode, axes: Axes) -> list[dict[str, 
     color = palette(mode).accent
     ground = {"fillcolor": f"rgba({', '.join(map(str, rgb(color)))}, {TINT})"}
     return [
-        frame((c0 - 0.5, c1 - 0.5), (r0 - 0.5, r1 - 0.5), line(color, 1, "dot"), axes) | ground
+        marks.frame((c0 - 0.5, c1 - 0.5), (r0 - 0.5, r1 - 0.5), marks.line(color, 1, "dot"), axes) | ground
         for r0, r1, c0, c1 in runs
     ]
 
@@ -207,7 +194,7 @@ def _axis(
     """The colours of these numbers, and the bar that says which is which."""
     fine = np.concatenate([z[np.isfinite(z)].ravel() for z in drawn])
     low, high = (float(fine.min()), float(fine.max())) if fine.size else (0.0, 0.0)
-    differs = panel.cells.was is not None and shown == DIFFERENCE
+    differs = panel.cells.was is not None and shown == marks.DIFFERENCE
     under = over = ""
     if panel.ends is not None and not differs:
         first, last = np.log10(panel.ends) if panel.is_log else panel.ends
@@ -226,15 +213,15 @@ def _axis(
         if panel.scale == "log":
             low, high = -max(limit, 0.3), max(limit, 0.3)
         else:
-            high, colors = max(high, low + 0.1), upper_half(mode)
+            high, colors = max(high, low + 0.1), marks.upper_half(mode)
         values = [low, (low + high) / 2, high]
         texts = [significant(10.0**power, 2) for power in values]
     else:
         whole = panel.scale == "weight"
         top = max(1.0, high) if whole and panel.ends is None else high or 1.0
         values, texts, under = [0.0, top], ["0", significant(top, 2)], ""
-        colors = palette(mode).attention if whole else upper_half(mode)
+        colors = palette(mode).attention if whole else marks.upper_half(mode)
     texts[0], texts[-1] = under + texts[0], over + texts[-1]
-    axis = signed_axis(1.0, mode, right)
+    axis = marks.signed_axis(1.0, mode, right)
     bar = axis["colorbar"] | {"len": length, "tickvals": values, "ticktext": texts}
     return axis | {"cmin": values[0], "cmax": values[-1], "colorscale": colors, "colorbar": bar}

@@ -11,19 +11,8 @@ import numpy as np
 from gptviz.analysis.shares import Waterfall
 from gptviz.both import Both
 from gptviz.digits import fixed
-from gptviz.figures.marks import (
-    BAR,
-    BARE,
-    UNCHANGED,
-    Floats,
-    around,
-    in_cells,
-    line,
-    names_down,
-    says,
-    share_axis,
-    signed_axis,
-)
+from gptviz.figures import marks
+from gptviz.figures.marks import Floats
 from gptviz.figures.theme import Figure, Mode, figure, palette
 
 ROW = 25  # pixels of a row of a grid, or a bar of a waterfall
@@ -59,7 +48,7 @@ def share_grid(
         if known:
             said.append(f"{what} {fixed(float(values[block, column]), 3)}")
         if unchanged is not None:
-            said.append(f"{fixed(float(unchanged[block, column]), 3)} {UNCHANGED}")
+            said.append(f"{fixed(float(unchanged[block, column]), 3)} {marks.UNCHANGED}")
         return f"{said[0]}: {', '.join(said[1:])}"
 
     def writes(block: int, column: int) -> str:
@@ -77,19 +66,21 @@ def share_grid(
         "coloraxis": "coloraxis",
         **dict.fromkeys(("xgap", "ygap"), 1 if inside is None else 5),
     }
-    traces, axis = [cells], (signed_axis if signed else share_axis)(limit or 1.0, mode, 0.97)
+    traces, axis = [cells], (marks.signed_axis if signed else marks.share_axis)(limit or 1.0, mode, 0.97)
     largest = max(limit, 0.0 if unchanged is None else float(np.abs(unchanged).max()))
     if known and count <= WRITTEN_COLUMNS and (inside is None or largest >= VISIBLE):
-        traces.append(in_cells([[writes(b, i) for i in range(count)] for b in range(rows)], values, axis, 11))
-    thick, thin = line(colors.accent, 2.5), line(colors.masked, 1)
-    shapes = [] if opened is None else [around(*opened, thick)]
+        traces.append(
+            marks.in_cells([[writes(b, i) for i in range(count)] for b in range(rows)], values, axis, 11)
+        )
+    thick, thin = marks.line(colors.accent, 2.5), marks.line(colors.masked, 1)
+    shapes = [] if opened is None else [marks.around(*opened, thick)]
     if inside is not None:
         places = np.ndindex(rows, count)
-        shapes = [around(b, i, thick if (b, i) in inside else thin, room=0.45) for b, i in places]
-    plain = BARE | {"tickmode": "array"}
+        shapes = [marks.around(b, i, thick if (b, i) in inside else thin, room=0.45) for b, i in places]
+    plain = marks.BARE | {"tickmode": "array"}
     names = [SHORT.get(name, name.removeprefix("head ")) for name in columns]
     across = {"side": "top", "tickvals": np.arange(count), "ticktext": names, "range": [-0.5, count - 0.5]}
-    down = names_down(rows) | {"ticktext": [f"block {b} " for b in range(rows)]}
+    down = marks.names_down(rows) | {"ticktext": [f"block {b} " for b in range(rows)]}
     layout = {
         "coloraxis": axis | {"showscale": known},
         "xaxis": plain | across,
@@ -98,7 +89,7 @@ def share_grid(
         "plot_bgcolor": colors.grid if inside is None else colors.paper,  # as in `maps`
     }
     height = (30 if inside is None else 34) if rows <= HIGH_ROWS else ROW
-    return figure(traces, layout, mode, height=BAR + 34 + rows * height, t=BAR + 26, r=4)
+    return figure(traces, layout, mode, height=marks.BAR + 34 + rows * height, t=marks.BAR + 26, r=4)
 
 
 def direct_and_total(
@@ -146,14 +137,14 @@ def off_the_line(
         "cliponaxis": False,
         "marker": {"size": 10, "color": colors.output, "opacity": 0.75, "line": ring},
     }
-    points |= says(one % (a, b) for one, a, b in zip(hover, x, y, strict=True))
+    points |= marks.says(one % (a, b) for one, a, b in zip(hover, x, y, strict=True))
     low, high = float(min(x.min(), y.min(), 0)), float(max(x.max(), y.max(), 0))
     pad = 0.08 * ((high - low) or 1.0)
     ends = [low - pad, high + pad]
     wide = [float(min(x.min(), 0)) - pad / 2, float(max(x.max(), 0)) + pad]
     same = {"type": "line", "x0": ends[0], "y0": ends[0], "x1": ends[1], "y1": ends[1]}
     layout = {
-        "shapes": [same | {"line": line(colors.quiet, 1, "dot"), "layer": "below"}],
+        "shapes": [same | {"line": marks.line(colors.quiet, 1, "dot"), "layer": "below"}],
         "xaxis": {"title": {"text": titles[0]}, "range": wide, "fixedrange": True},
         "yaxis": {"title": {"text": titles[1]}, "range": ends, "fixedrange": True},
         "hovermode": "closest",

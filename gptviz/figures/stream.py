@@ -11,21 +11,7 @@ import numpy as np
 from gptviz.analysis.stream import PARTS, Stream
 from gptviz.both import Both
 from gptviz.digits import fixed, significant
-from gptviz.figures.marks import (
-    GHOSTED,
-    KEPT,
-    UNCHANGED,
-    across,
-    band,
-    ghost_bars,
-    heading,
-    line,
-    on,
-    safe,
-    says,
-    upright,
-    words,
-)
+from gptviz.figures import marks
 from gptviz.figures.theme import MARGIN, Figure, Mode, figure, palette
 
 LINE = 20  # pixels of a line above a picture
@@ -46,12 +32,14 @@ def ladder(streams: Both[Stream], position: int, label: str, block: int, mode: M
     colors, found = palette(mode), streams.now
     sizes, writes, cosines = (grid[:, position] for grid in (found.sizes, found.writes, found.cosines))
     count = len(writes)
-    steps, shown, below = np.arange(count + 1), f"`{safe(label)}`", on(2)
+    steps, shown, below = np.arange(count + 1), f"`{marks.safe(label)}`", marks.on(2)
     where, does = _says(found, position, shown)
 
     def bars(x: Any, y: Any, color: str, said: list[str], width: float, **more: Any) -> dict[str, Any]:
         drawn = {"type": "bar", "x": x, "y": y, "width": width, "showlegend": False}
-        return drawn | {"marker": {"color": color, "line": {"width": 0}}} | KEPT | says(said) | more
+        return (
+            drawn | {"marker": {"color": color, "line": {"width": 0}}} | marks.KEPT | marks.says(said) | more
+        )
 
     own = [np.arange(part, count, 2) for part in range(2)]
     traces = [bars(steps - 0.2, sizes, colors.masked, where, 0.36)]
@@ -62,11 +50,15 @@ def ladder(streams: Both[Stream], position: int, label: str, block: int, mode: M
             traces.append(bars(own[part] + shift, values[own[part]], color, said, width, **named))
     if streams.was is not None:
         old = streams.was
-        was, did = ([f"{UNCHANGED}: {one}" for one in said] for said in _says(old, position, shown))
+        was, did = ([f"{marks.UNCHANGED}: {one}" for one in said] for said in _says(old, position, shown))
         traces += [
-            ghost_bars(steps - 0.2, old.sizes[:, position], mode, was, width=0.36),
-            ghost_bars(steps[:-1] + 0.2, old.writes[:, position], mode, did, width=0.36, showlegend=False),
-            ghost_bars(steps[:-1], old.cosines[:, position], mode, did, width=0.5, showlegend=False, **below),
+            marks.ghost_bars(steps - 0.2, old.sizes[:, position], mode, was, width=0.36),
+            marks.ghost_bars(
+                steps[:-1] + 0.2, old.writes[:, position], mode, did, width=0.36, showlegend=False
+            ),
+            marks.ghost_bars(
+                steps[:-1], old.cosines[:, position], mode, did, width=0.5, showlegend=False, **below
+            ),
         ]
     layers = count // 2
     ticks = {
@@ -78,10 +70,12 @@ def ladder(streams: Both[Stream], position: int, label: str, block: int, mode: M
         "tickangle": 0,
         "fixedrange": True,
     }
-    shapes = [across(0, line(colors.quiet, 1), ("x2", "y2"))]
+    shapes = [marks.across(0, marks.line(colors.quiet, 1), ("x2", "y2"))]
     for axes2 in (("x", "y"), ("x2", "y2")):
-        shapes.append(band(2 * block - 0.5, 2 * block + 1.5, colors.panel, axes2))
-        shapes += [upright(x, line(colors.grid, 1), axes2) for x in np.arange(1.5, count, 2).tolist()]
+        shapes.append(marks.band(2 * block - 0.5, 2 * block + 1.5, colors.panel, axes2))
+        shapes += [
+            marks.upright(x, marks.line(colors.grid, 1), axes2) for x in np.arange(1.5, count, 2).tolist()
+        ]
     above = {"■ the stream": colors.quiet}
     above |= {f"■ {part}": color for part, color in zip(PARTS, part_colors(mode), strict=True)}
     ghosts = streams.was is not None
@@ -90,7 +84,7 @@ def ladder(streams: Both[Stream], position: int, label: str, block: int, mode: M
         "clickmode": "event+select",
         "shapes": shapes,
         # over the legend of the ghosts: a phone has no room for them side by side
-        "annotations": [heading(words(above), 0, 1, yshift=LINE * ghosts)],
+        "annotations": [marks.heading(marks.words(above), 0, 1, yshift=LINE * ghosts)],
         "xaxis": ticks | {"anchor": "y", "showticklabels": False},
         "yaxis": {"domain": [0.4, 1], "title": {"text": "size"}, "fixedrange": True},
         "xaxis2": ticks | {"anchor": "y2", "matches": "x", "title": {"text": "block"}},
@@ -103,7 +97,7 @@ def ladder(streams: Both[Stream], position: int, label: str, block: int, mode: M
             "ticktext": ["−1", "0", "1"],
             "fixedrange": True,
         },
-    } | (GHOSTED if ghosts else {})
+    } | (marks.GHOSTED if ghosts else {})
     return figure(traces, layout, mode, height=350 + LINE * ghosts, t=MARGIN["t"] + LINE * ghosts)
 
 

@@ -7,23 +7,7 @@ import numpy as np
 import streamlit as st
 
 from gptviz import GPTModel
-from gptviz.analysis.embeddings import (
-    SITES,
-    Measure,
-    addition,
-    best_by_chance,
-    embedding_rows,
-    largest_dimension,
-    lengths_table,
-    nearest_tokens,
-    position_similarity,
-    row_table,
-    rows_scale,
-    same_token_elsewhere,
-    similarity_apart,
-    thin,
-    window_around,
-)
+from gptviz.analysis import embeddings
 from gptviz.both import Both, alike
 from gptviz.digits import fixed, significant
 from gptviz.figures.embeddings import embedding_sum, similarity_matrix
@@ -57,9 +41,9 @@ class MeasureParam(Param[str]):
 
 MEASURE = MeasureParam("emb_measure", str, "cosine", if_there)
 
-scene = page("Embeddings", keep=SITES, params=(DIMENSION, MEASURE, SHOWN))
+scene = page("Embeddings", keep=embeddings.SITES, params=(DIMENSION, MEASURE, SHOWN))
 at, label, lm, tokens = scene.position, as_code(scene.label), scene.lm, scene.tokens
-rows, lengths = sheet.of(scene, embedding_rows), sheet.of(scene, lengths_table)
+rows, lengths = sheet.of(scene, embeddings.embedding_rows), sheet.of(scene, embeddings.lengths_table)
 parts = rows.now  # (3, T, D)
 moved = np.zeros(parts.shape[:2], bool) if rows.was is None else (parts != rows.was).any(axis=-1)  # (3, T)
 replaced = rows.was is not None and not alike(parts[0, at] + parts[1, at], parts[2, at])
@@ -71,12 +55,12 @@ text = (
     f"{label}; row {at} of `pos_emb` says *where* it stands. Added up, they are the embedding that goes into "
     "block 0. "
 )
-others = same_token_elsewhere(tokens, at)
+others = embeddings.same_token_elsewhere(tokens, at)
 if others:
     text += f"At position {others[0]} the same token has the same token row, and another position's row."
 prose(text, "token", "dimension", "embedding", "block")
 if rows.was is not None and not moved.any():
-    prose(why_same(scene, "the embeddings", [(site, None) for site in SITES]))
+    prose(why_same(scene, "the embeddings", [(site, None) for site in embeddings.SITES]))
 elif rows.was is not None:
     which = ", ".join(name for name, one in zip(ROWS, moved, strict=True) if one.any())
     prose(
@@ -97,11 +81,11 @@ def three_rows() -> None:
     size, picture = parts.shape[2], st.container()
     about = "A click on the rows chooses it, too. Left empty, it is where the sum is farthest from zero."
     picked = DIMENSION.index(f"Dimension, 0 to {size - 1}", size, "the sum's largest", 260, about)
-    dimension = largest_dimension(parts, at) if picked is None else picked
-    window = window_around(dimension, size)
-    cells = [addition(parts, at, d).written() for d in window]
-    first, second, total = addition(parts, at, dimension).written()
-    limit = sheet.once(scene.run, rows_scale).limit
+    dimension = embeddings.largest_dimension(parts, at) if picked is None else picked
+    window = embeddings.window_around(dimension, size)
+    cells = [embeddings.addition(parts, at, d).written() for d in window]
+    first, second, total = embeddings.addition(parts, at, dimension).written()
+    limit = sheet.once(scene.run, embeddings.rows_scale).limit
     with picture:
         scene.chart(
             embedding_sum(parts[:, at], scene.label, at, dimension, window, cells, limit, scene.mode),
@@ -128,10 +112,10 @@ def neighbors() -> None:
     st.subheader(f"The nearest neighbours of {label}", anchor=False)
     measure = MEASURE.choose("Measure", MEASURES, label_visibility="collapsed")
     table = lm.model.tok_emb.weight
-    near = nearest_tokens(table, tokens[at].id, k=10, measure=cast(Measure, measure))
+    near = embeddings.nearest_tokens(table, tokens[at].id, k=10, measure=cast(embeddings.Measure, measure))
     ids = near["id"].tolist()
     names, best = [show_id(lm, i) for i in ids], near.iloc[0]
-    chance = best_by_chance(*table.shape)
+    chance = embeddings.best_by_chance(*table.shape)
     prose(
         f"Of the {len(table):,} rows of `tok_emb`, the nearest to that of {label} by {MEASURES[measure]} is "
         f"{as_code(names[0])}'s, with a cosine of {fixed(best['cosine'], 3)} and a dot product of "
@@ -181,7 +165,7 @@ def pick(dimension: int, position: int) -> None:
 
 with panel("Every token of the prompt", ":material/grid_on:", "emb_rows") as is_open:
     if is_open:
-        few, scale = window(at, len(tokens), MOST), sheet.once(scene.run, rows_scale)
+        few, scale = window(at, len(tokens), MOST), sheet.once(scene.run, embeddings.rows_scale)
         sideways("embedding_rows", 760)
         sheet.maps(
             scene,
@@ -216,10 +200,10 @@ with panel("Every token of the prompt", ":material/grid_on:", "emb_rows") as is_
 
 with panel("Which positions are alike?", ":material/straighten:", "emb_positions") as is_open:
     if is_open:
-        similarity = position_similarity(lm.model.pos_emb.weight)  # (C, C)
-        square, places = thin(similarity)
+        similarity = embeddings.position_similarity(lm.model.pos_emb.weight)  # (C, C)
+        square, places = embeddings.thin(similarity)
         count = len(similarity)
-        beside, apart = (similarity_apart(similarity, d) for d in (min(1, count - 1), count // 2))
+        beside, apart = (embeddings.similarity_apart(similarity, d) for d in (min(1, count - 1), count // 2))
         st.markdown(
             f"`pos_emb` has a learned row for each of the {count:,} positions; this prompt uses the first "
             f"{len(tokens):,} (shaded). Neighbours have a cosine of {fixed(beside, 2)} on average, what "
@@ -256,7 +240,7 @@ with panel("Which positions are alike?", ":material/straighten:", "emb_positions
 
 sheet.numbers_of(
     "embedding",
-    lambda: rows.map(lambda r: row_table(r, at)),
+    lambda: rows.map(lambda r: embeddings.row_table(r, at)),
     f"The three rows of {label} (position {at}), a line per dimension.",
     what="the rows",
 )
@@ -266,4 +250,4 @@ sheet.numbers_of(
     "The length of each row; the cosine of token and position.",
     what="the lengths",
 )
-sheet.code_of(scene, [GPTModel.final_hidden], embedding_rows)
+sheet.code_of(scene, [GPTModel.final_hidden], embeddings.embedding_rows)

@@ -8,16 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from gptviz import LanguageModel, Run
-from gptviz.analysis.feed_forward import (
-    PEAKS,
-    Units,
-    activation_curve,
-    excites,
-    readings,
-    sites,
-    unit_table,
-    units,
-)
+from gptviz.analysis import feed_forward
 from gptviz.analysis.logit_attribution import BREAKING, spread
 from gptviz.both import Both, alike
 from gptviz.digits import percent, significant
@@ -55,7 +46,7 @@ def needs(lm: LanguageModel, tokens: Sequence[Token]) -> tuple[Keep, tuple[Reduc
     the last stream.
     """
     chosen, last = BLOCK.within(lm.config.n_layers), lm.config.n_layers - 1
-    return [*sites(last if chosen is None else chosen), ("resid_post", last)], ()
+    return [*feed_forward.sites(last if chosen is None else chosen), ("resid_post", last)], ()
 
 
 scene = page("Feed-forward", needs, params=(UNIT, SAMPLE))
@@ -67,14 +58,14 @@ last = lm.config.n_layers - 1
 above = st.container()
 with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
     block = block_input(last + 1, last, "the last", width=205)
-    both = sheet.of(scene, units, block, at)
+    both = sheet.of(scene, feed_forward.units, block, at)
     found = both.now
     count, most = len(found.before), found.largest(1)[0]
     chosen = UNIT.index(f"Unit, 0 to {count - 1:,}", count, f"{most}, which writes most", 320)
     unit = most if chosen is None else chosen
     menu(scene, Part("feed-forward", block), key="ff")
 with above:
-    fired, half = both.map(lambda u: int(u.fires.sum())), both.map(Units.half)
+    fired, half = both.map(lambda u: int(u.fires.sum())), both.map(feed_forward.Units.half)
     text = (
         f"In block {block} the feed-forward turns {label} into {count:,} numbers, one per unit. "
         f"**{fired.map(lambda n: f'{n:,}')} of them fire{'s' if fired.now == 1 else ''}**: their number is "
@@ -95,14 +86,14 @@ with above:
         *("block", "feed-forward"),
         about=both.map(lambda u: np.concatenate([u.before, u.written])),
         what=f"what the feed-forward of block {block} makes of {label}",
-        sites=sites(block),
+        sites=feed_forward.sites(block),
         position=at,
     )
 
 
 ghost = None if both.was is None else (float(both.was.before[unit]), float(both.was.after[unit]))
 reached = [-1.0, 1.0, *found.before.tolist(), *([ghost[0]] if ghost else [])]
-curve = activation_curve(lm.model, block, min(reached), max(reached))
+curve = feed_forward.activation_curve(lm.model, block, min(reached), max(reached))
 scene.chart(
     gelu_dots(found.before, found.after, found.writes, unit, (curve.x, curve.y), scene.mode, ghost),
     key="gelu_dots",
@@ -125,7 +116,7 @@ sheet.end_unless_near(scene, "units")
 order = found.largest(LARGEST)
 times = (*found.after[order].tolist(), 1.0)  # what each writes here; of the chosen unit, of 1 of activation
 # at once, since most of the work is to read the output head
-read = sheet.once(scene.run, readings, block, (*order, unit), times, READ, at)
+read = sheet.once(scene.run, feed_forward.readings, block, (*order, unit), times, READ, at)
 
 
 st.subheader("The units that write most", anchor=False)
@@ -196,7 +187,7 @@ def excerpts(places: Iterable[tuple[float, Sequence[str], int, str]]) -> None:
 
 
 with right:
-    activations = sheet.of(scene, excites, block, unit)
+    activations = sheet.of(scene, feed_forward.excites, block, unit)
     peak = int(activations.now.argmax())
     prose(
         f"In this text it fires at {int((activations.now > 0).sum()):,} of {len(scene.tokens):,} tokens. It "
@@ -239,7 +230,7 @@ def in_the_sample() -> None:
     bar, peaks = st.progress(0.0), []
     for i, window in enumerate(read_in):  # each is kept by itself: what was read before a stop stays
         bar.progress(i / len(read_in), f"window {i + 1} of {len(read_in)}")
-        peaks.append(sheet.reduced(Run(scene.run.model, window.ids, edits), PEAKS)[block])
+        peaks.append(sheet.reduced(Run(scene.run.model, window.ids, edits), feed_forward.PEAKS)[block])
     bar.empty()
     looked_at = sum(len(window.ids) - 1 for window in read_in)
     share = sum(int(of.fired[unit]) for of in peaks) / looked_at if looked_at else 0.0
@@ -296,13 +287,13 @@ prose(
 
 # ---- details ----
 
-ids = unit_table(found)["unit"]
+ids = feed_forward.unit_table(found)["unit"]
 sheet.numbers_of(
     f"feed-forward-block{block}",
-    lambda: both.map(lambda u: unit_table(u).set_index("unit").loc[ids].reset_index()),
+    lambda: both.map(lambda u: feed_forward.unit_table(u).set_index("unit").loc[ids].reset_index()),
     "A row per unit, the one that writes most first: its number before and after GELU, whether it fires, the "
     "size of its column and of what it writes, and its share of what the feed-forward writes, measured along "
     "that; with the bias's the shares add up to 1.",
     what=f"the units of block {block} at {label}",
 )
-sheet.code_of(scene, [FeedForward.forward, GELU.forward, GELU.formula], units, block, at)
+sheet.code_of(scene, [FeedForward.forward, GELU.forward, GELU.formula], feed_forward.units, block, at)

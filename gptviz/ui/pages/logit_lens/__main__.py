@@ -9,18 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from gptviz import Run
-from gptviz.analysis.lens import (
-    KEEP,
-    Depths,
-    Followed,
-    cells,
-    depths,
-    followed,
-    followed_cells,
-    leaders,
-    logit_lens,
-    row_names,
-)
+from gptviz.analysis import lens
 from gptviz.analysis.reads import of_text
 from gptviz.both import Both
 from gptviz.digits import fixed, percent, significant
@@ -65,11 +54,11 @@ COLOUR = Param("lens_colour", str, "probability", if_there)
 ROW: Param[int | None] = Param("lens_row", int, None, if_there)
 PINNED = Tokens("pinned", str, [], lambda ids, size: [i for i in ids if i < size])
 
-scene = page("Logit lens", keep=KEEP, params=(COLOUR, ROW, PINNED, TARGET))
+scene = page("Logit lens", keep=lens.KEEP, params=(COLOUR, ROW, PINNED, TARGET))
 lm, position, label, count = scene.lm, scene.position, as_code(scene.label), len(scene.tokens)
-vocabulary, names, show = lm.config.vocab_size, row_names(lm.config), partial(show_id, lm)
+vocabulary, names, show = lm.config.vocab_size, lens.row_names(lm.config), partial(show_id, lm)
 last = len(names) - 1
-both = sheet.of(scene, depths, position)
+both = sheet.of(scene, lens.depths, position)
 now = both.now
 
 
@@ -83,12 +72,12 @@ def short(row: int) -> str:
     return names[row].removeprefix("block ").replace(" ·", "")
 
 
-def says(found: Depths, row: int) -> str:
+def says(found: lens.Depths, row: int) -> str:
     """Return what a row has on top, and how probable."""
     return f"{as_code(show(int(found.top[row])))}, {percent(float(found.reading.probabilities[row, 0]))}"
 
 
-def since(found: Depths) -> str:
+def since(found: lens.Depths) -> str:
     if found.settled == last:
         return "only at the very last step"
     return f"from {place(found.settled)} on" if found.settled else "at every depth"
@@ -166,7 +155,7 @@ text = (
     "final norm and head were trained for the last depth alone: an odd token in an early row may say more "
     "about the reading than about the model."
 )
-top = columns(scene.run, parts, cells).ids[..., 0]
+top = columns(scene.run, parts, lens.cells).ids[..., 0]
 itself = int((top[0] == np.array(scene.run.ids[start:stop])).sum())
 if itself:
     text += f" In {itself} of {stop - start} columns the first row gives back the very token that was read"
@@ -187,8 +176,8 @@ st.subheader(f"{heading}, for {label} (position {position})", anchor=False)
 sheet.end_unless_near(scene, "lens_end")
 ends = both.map(lambda d: d.reading.ids[[row, last]])  # (2, 10)
 ids = list(dict.fromkeys([*ends.now.ravel().tolist(), *ends.all[0][:, 0].tolist()]))
-ids = [ids[n] for n in np.argsort(followed(now.logits[[row]], ids).ranks[0])]
-sides = both.map(lambda d: followed(d.logits[[row, last]], ids))  # (2, n)
+ids = [ids[n] for n in np.argsort(lens.followed(now.logits[[row]], ids).ranks[0])]
+sides = both.map(lambda d: lens.followed(d.logits[[row, last]], ids))  # (2, n)
 
 
 def chance(side: int, token: int) -> str:
@@ -232,7 +221,7 @@ def beside(key: str, side: int, where: str) -> None:
         others = [i for i in PINNED.value if i != ids[place]]
         PINNED.set(others if len(others) < len(PINNED.value) else [*others, ids[place]][-MOST:])
 
-    def hovers(found: Followed) -> list[str]:
+    def hovers(found: lens.Followed) -> list[str]:
         pairs = zip(named(ids), found.probabilities[side], found.ranks[side], strict=True)
         return [f"`{token}`: {probability_text(float(p))} {where}, rank {r:,}" for token, p, r in pairs]
 
@@ -275,8 +264,8 @@ pinned = PINNED.widget(
     help="In the order of the highest probability that they reach at any depth: those that peak early "
     "and lose stand here, too. A click on a bar above follows its token as well.",
 )
-lines = list(dict.fromkeys([target.token, *(pinned or leaders(now.top))]))
-trails = both.map(lambda d: followed(d.logits, lines))  # (R, n)
+lines = list(dict.fromkeys([target.token, *(pinned or lens.leaders(now.top))]))
+trails = both.map(lambda d: lens.followed(d.logits, lines))  # (R, n)
 
 
 def curves(key: str, name: str, values: Both[np.ndarray], up: dict[str, object], **more: Any) -> None:
@@ -327,7 +316,7 @@ st.markdown(text)
 
 def grid_table(run: Run) -> pd.DataFrame:
     """A row a cell, column after column: that of the selected token first."""
-    found, order = columns(run, parts, cells), sorted(range(start, stop), key=lambda p: p != position)
+    found, order = columns(run, parts, lens.cells), sorted(range(start, stop), key=lambda p: p != position)
 
     def flat(values: np.ndarray) -> np.ndarray:
         """(R, K) -> (K R,)."""
@@ -348,16 +337,16 @@ def grid_table(run: Run) -> pd.DataFrame:
         }
     )
     if ranked is not None:
-        own = columns(run, parts, followed_cells, (ranked,))
+        own = columns(run, parts, lens.followed_cells, (ranked,))
         table[f"probability of {target.shown}"] = flat(own.probabilities[..., 0])
         table[f"rank of {target.shown}"] = flat(own.ranks[..., 0])
     return table
 
 
-def followed_table(found: Depths) -> pd.DataFrame:
+def followed_table(found: lens.Depths) -> pd.DataFrame:
     """A row a token and depth: the followed tokens, and those of the bars."""
     tokens = list(dict.fromkeys([*lines, *ids]))
-    own, size = followed(found.logits, tokens), len(names)
+    own, size = lens.followed(found.logits, tokens), len(names)
     return pd.DataFrame(
         {
             "token": np.repeat(named(tokens), size),
@@ -385,19 +374,19 @@ sheet.numbers_of(
 )
 sheet.code_of(
     scene,
-    [logit_lens, LayerNorm.forward],
-    cells,
+    [lens.logit_lens, LayerNorm.forward],
+    lens.cells,
     start,
     stop,
-    run=lambda: logit_lens(scene.trace, lm.model, position),
+    run=lambda: lens.logit_lens(scene.trace, lm.model, position),
 )
 
 if wanted and parts != everything:  # at the end: the page stands, and a click interrupts
     stop_it = partial(st.session_state.pop, ASKED, None)
     asked: list[tuple[Run, Any, tuple[Any, ...]]] = [
-        (run, cells, ()) for run in Both(scene.run, scene.other).all
+        (run, lens.cells, ()) for run in Both(scene.run, scene.other).all
     ]
-    asked += [(scene.run, followed_cells, ((ranked,),))] if ranked is not None else []
+    asked += [(scene.run, lens.followed_cells, ((ranked,),))] if ranked is not None else []
     says = "Reading the columns: {} of {} parts".format
     with bar:
         for run, numbers, more in asked:
