@@ -47,13 +47,21 @@ def table(at: Any, name: str) -> list[list[str]]:
     return [[unescape(cell) for cell in re.findall(r"<td[^>]*>(.*?)</td>", row, re.DOTALL)] for row in rows]
 
 
+def floats(packed: str, kind: str = "<f4") -> Any:
+    """The numbers that the browser decodes from base64."""
+    return np.frombuffer(base64.b64decode(packed), kind)
+
+
+def put(at: Any, **values: object) -> Any:
+    """The page with these values in its session, as after a click in a picture."""
+    for key, value in values.items():
+        at.session_state[key] = value
+    return at.run()
+
+
 def opened(at: Any, *keys: str) -> Any:
     """The page with what these keys stand for open: its tables, its program, its panels."""
-    for key in keys:
-        at.session_state[key] = True
-    at.run()
-    assert not at.exception, [error.message for error in at.exception]
-    return at
+    return put(at, **dict.fromkeys(keys, True))
 
 
 def in_numbers(at: Any, name: str) -> pd.DataFrame:
@@ -69,3 +77,30 @@ def number(text: str) -> float:
 def prose(at: Any) -> str:
     """All sentences of the page, and what stands under its pictures."""
     return "\n".join(element.value for element in (*at.markdown, *at.caption))
+
+
+def words(at: Any) -> str:
+    """The same without the tags of its terms."""
+    return re.sub(r"<[^>]+>", "", prose(at))
+
+
+def paragraph(at: Any, part: str) -> str:
+    """The only one in which this stands."""
+    (found,) = [element.value for element in at.markdown if part in element.value]
+    return str(found)
+
+
+def attributes(at: Any, name: str) -> dict[str, str]:
+    """What the page's HTML of this name says of itself to a test: its data-attributes."""
+    (body,) = [e.proto.body for e in at.get("html") if f'data-testid="{name}"' in e.proto.body]
+    return dict(re.findall(r'data-(\w+)="([^"]*)"', body))
+
+
+def links(at: Any) -> dict[str, Any]:
+    """The page's links to other pages, by what stands on them."""
+    return {link.proto.label: link.proto for link in at.get("page_link")}
+
+
+def keys(at: Any, before: str = "") -> list[str]:
+    """The page's buttons whose key begins so."""
+    return [button.key for button in at.button if (button.key or "").startswith(before)]

@@ -1,10 +1,10 @@
 """Pages through Streamlit's AppTest: no browser, no server, the page file alone."""
 
-import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
-from types import SimpleNamespace
+from types import MappingProxyType, SimpleNamespace
+from typing import Any
 
 import pytest
 from streamlit.components.v2 import manifest_scanner
@@ -18,8 +18,9 @@ from gptviz.ui.models import apart
 from gptviz.ui.models import in_use as models
 from gptviz.ui.models.choice import Choice
 from gptviz.ui.sheet import SEEN
-from gptviz.ui.shell.navigation import page_file
+from gptviz.ui.shell.navigation import UI, page_file
 from gptviz.work import Line, Work
+from tests.specs import given, opened
 
 RunPage = Callable[..., AppTest]
 
@@ -35,37 +36,57 @@ class Everywhere(set[str]):
         return True
 
 
-def run_page(name: str, **query: object) -> AppTest:
-    """Run a page's script as the address `/<name>?<query>` would; fails if the page raised."""
-    at = AppTest.from_file(str(page_file(name)), default_timeout=240)
-    at.session_state[SEEN] = Everywhere()
+class Visit(AppTest):
+    """A visit whose test fails at the run in which a script raises."""
+
+    def _run(self, *args: Any, **options: Any) -> "Visit":
+        super()._run(*args, **options)
+        assert not self.exception, [error.message for error in self.exception]
+        return self
+
+
+def visit(script: Path, session: Mapping[str, object] = MappingProxyType({}), **query: object) -> Visit:
+    """The script as this address opens it, in a session that holds this already."""
+    at = Visit(script, default_timeout=240)
+    for key, value in session.items():
+        at.session_state[key] = value
     for key, value in query.items():
         at.query_params[key] = str(value)
-    at.run()
-    assert not at.exception, [error.message for error in at.exception]
+    return at.run()
+
+
+def whole_app(**query: object) -> Visit:
+    """The app at its first page."""
+    return visit(UI.parents[1] / "app.py", **query)
+
+
+def turn(at: AppTest, name: str) -> AppTest:
+    """The app at this page."""
+    return at.switch_page(str(page_file(name))).run()
+
+
+def run_page(name: str, session: Mapping[str, object] = MappingProxyType({}), **query: object) -> Visit:
+    """The page's script alone, as the address `/<name>?<query>` opens it."""
+    at = visit(page_file(name), {SEEN: Everywhere(), **session}, **query)
     names = [param.name for param in at.session_state["gptviz_params"]]
     assert len(names) == len({*names}), "two choices have one name in the address"
     return at
 
 
 def open_all(at: AppTest) -> AppTest:
-    """Open everything that opens, and what opens inside; fails if the page raises."""
+    """Open everything that opens, and what opens inside."""
     seen: set[str] = set()
     while (
         closed := {box.key for box in at.expander if box.key} - seen
     ):  # one without a key runs its body anyway
-        for key in closed:
-            at.session_state[key] = True
+        opened(at, *closed)
         seen |= closed
-        at.run()
-        assert not at.exception, [error.message for error in at.exception]
     return at
 
 
 def prompt_of(at: AppTest) -> str:
     """What stands in the prompt's box."""
-    data = [json.loads(box.proto.json) for box in at.get("bidi_component") if box.key == "prompt"]
-    return str(data[0]["text"])
+    return str(given(at, "prompt")["text"])
 
 
 def not_started(monkeypatch: pytest.MonkeyPatch, told: Callable[[Work], object] = lambda work: None) -> None:

@@ -2,18 +2,17 @@
 
 import csv
 import io
+from types import MappingProxyType
 
 import pytest
 import streamlit as st
-from streamlit.testing.v1 import AppTest
 
 from gptviz.classroom import classes as store
 from gptviz.guides import find
 from gptviz.ui.guide_check import keys_of
 from gptviz.ui.shell import classroom
-from gptviz.ui.shell.navigation import page_file
 from tests.pages.conftest import run_page
-from tests.specs import given, prose
+from tests.specs import given, links, prose, put
 
 TOUR = find("tour").steps
 WORD, NUMBER = TOUR[0], TOUR[1]
@@ -26,22 +25,13 @@ def no_class_is_there():
         kept.clear()
 
 
-def page_of(name, secret, session=(), **query):
+def page_of(name, secret, session=MappingProxyType({}), **query):
     """The page as the browser opens it that holds this secret."""
-    at = AppTest.from_file(str(page_file(name)), default_timeout=60)
-    for key, value in ({"class_secret": secret} | dict(session)).items():
-        at.session_state[key] = value
-    for key, value in query.items():
-        at.query_params[key] = str(value)
-    at.run()
-    assert not at.exception, [error.message for error in at.exception]
-    return at
+    return run_page(name, {"class_secret": secret, **session}, **query)
 
 
 def press(at, label):
-    next(button for button in at.button if button.label == label).click().run()
-    assert not at.exception, [error.message for error in at.exception]
-    return at
+    return next(button for button in at.button if button.label == label).click().run()
 
 
 def begun(pages="All pages", guide="tour"):
@@ -87,9 +77,7 @@ def protos(node):
 
 
 def acts(at, *now):
-    at.button_group(key="class_acts").set_value(list(now)).run()
-    assert not at.exception
-    return at
+    return at.button_group(key="class_acts").set_value(list(now)).run()
 
 
 def test_a_class_predicts_before_it_sees(monkeypatch):
@@ -104,7 +92,7 @@ def test_a_class_predicts_before_it_sees(monkeypatch):
     pupil = page_of("next_token", otter)
     assert "Which word does the model think comes next?" in prose(pupil)
     assert given(pupil, "candidates") is None and given(pupil, "chips") is None
-    assert "Next step" not in str([link.proto.label for link in pupil.get("page_link")])
+    assert "Next step" not in links(pupil)
     hinted = page_of("next_token", owl)
     for _ in range(3):
         press(hinted, "A hint")
@@ -150,14 +138,13 @@ def test_while_the_class_predicts_all_have_the_same_run_and_no_page_tells():
     for who in (mine, secret):
         at = page_of("next_token", who, text="a text of my own", token=0)
         assert at.session_state["text"] == place["text"] and at.session_state["token"] != 0
-        at.session_state["text"] = "another one"
-        assert at.run().session_state["text"] == place["text"]
+        assert put(at, text="another one").session_state["text"] == place["text"]
     elsewhere = page_of("tokens", mine, {"guide_at": ("class", 0)}, guide="class", text="a b")
-    assert "go there" in str([link.proto.label for link in elsewhere.get("page_link")])
+    assert "go there" in str(links(elsewhere).keys())
     assert given(elsewhere, "token_cards") is None
     classroom.classes().steer(secret, marks=(0, ["revealed"]))
-    elsewhere.session_state["text"] = "a b"
-    assert given(elsewhere.run(), "token_cards") is not None and elsewhere.session_state["text"] == "a b"
+    put(elsewhere, text="a b")
+    assert given(elsewhere, "token_cards") is not None and elsewhere.session_state["text"] == "a b"
 
 
 def test_what_was_found_is_worked_out_by_the_server_and_ranked(mini):
@@ -225,10 +212,8 @@ def test_screens_stand_still_and_nothing_is_lost():
 def test_a_pupil_sees_the_pages_of_the_class():
     teacher, secret = begun(pages="Only the guide's pages")
     pupil = page_of("overview", joined(code_of(teacher)))
-    labels = [link.proto.label for link in pupil.sidebar.get("page_link")]
-    assert "Tokens" in labels and "Patching" not in labels
-    labels = [link.proto.label for link in page_of("overview", secret).sidebar.get("page_link")]
-    assert "Patching" in labels
+    assert "Tokens" in links(pupil.sidebar) and "Patching" not in links(pupil.sidebar)
+    assert "Patching" in links(page_of("overview", secret).sidebar)
 
 
 def test_the_class_ends_and_everybody_is_told():

@@ -30,7 +30,6 @@ def tree(mini, *branches, text=TEXT, branch=0, step=None):
 
 def click(at, name):
     at.button(key=f"generate_{name}").click().run()
-    assert not at.exception
     return at
 
 

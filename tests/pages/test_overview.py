@@ -1,33 +1,25 @@
 """The Overview page, and what every page has from the frame, through AppTest."""
 
-import base64
 import json
-from urllib.parse import parse_qs, parse_qsl, urlsplit
+from urllib.parse import parse_qs, urlsplit
 
-import numpy as np
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from gptviz.ui.shell.examples import EXAMPLES
-from gptviz.ui.shell.navigation import PAGES, UI, page_file
+from gptviz.ui.shell.navigation import PAGES
 from gptviz.ui.shell.state import DEFAULT_TEXT
 from tests.conftest import WITHOUT_TEXT
-from tests.pages.conftest import prompt_of
-from tests.specs import given
+from tests.pages.conftest import prompt_of, turn, whole_app
+from tests.specs import floats, given, keys, links
 
 
-def numbers(packed):
-    """An array as the browser gets it."""
-    return np.frombuffer(base64.b64decode(packed), "<f4")
-
-
-def test_a_first_visitor_sees_the_machine_with_the_models_own_numbers(run_page, mini):
+def test_a_first_visitor_sees_the_machine_with_the_models_own_floats(run_page, mini):
     at = run_page("overview")
     assert prompt_of(at) == DEFAULT_TEXT
     found = given(at, "machine")
     t = mini.trace(DEFAULT_TEXT)
     assert found["at"] == "" and found["kind"] == "machine" and found["tokens"][-1] == "·red"
-    stream = numbers(found["level"]["stream"]["of"]).reshape(13, 16)
+    stream = floats(found["level"]["stream"]["of"]).reshape(13, 16)
     assert stream[0] == pytest.approx(t["resid_pre", 0].norm(dim=-1).numpy(), rel=1e-5)
     assert stream[-1] == pytest.approx(t["resid_post", 5].norm(dim=-1).numpy(), rel=1e-5)
     expected = t.next_tokens(k=10)["probability"]
@@ -53,15 +45,9 @@ def test_an_address_opens_a_place_with_both_runs_numbers_and_the_page_about_it(r
     assert len(rows) > 1 and all(len(row) == len(columns) for row in rows)
     if kind == "cell":
         assert found["position"] == 9
-    query = parse_qs(urlsplit(found["more"]["href"]).query)
-    wanted = (
-        {"block": "4", "head": "3"}
-        if kind in ("head", "cell")
-        else {"ln_norm": "final"}
-        if at == "final_norm"
-        else {}
-    )
-    assert wanted.items() <= {name: values[0] for name, values in query.items()}.items()
+    of_head = {"block": ["4"], "head": ["3"]}
+    wanted = {"head": of_head, "cell": of_head, "final_norm": {"ln_norm": ["final"]}}.get(kind, {})
+    assert wanted.items() <= parse_qs(urlsplit(found["more"]["href"]).query).items()
 
 
 def test_a_head_has_the_scores_of_both_runs(run_page, mini):
@@ -69,8 +55,8 @@ def test_a_head_has_the_scores_of_both_runs(run_page, mini):
     for name, lm in (("of", mini.edited("z.0.2=zero")), ("was", mini)):
         t = lm.trace(DEFAULT_TEXT)
         scores = (t["k", 4][3] @ t["q", 4][3, 9]).numpy()
-        assert numbers(level["scores"][name]) == pytest.approx(scores, rel=1e-4, abs=1e-4)
-        assert numbers(level["scaled"][name]) == pytest.approx(scores / 32**0.5, rel=1e-4, abs=1e-4)
+        assert floats(level["scores"][name]) == pytest.approx(scores, rel=1e-4, abs=1e-4)
+        assert floats(level["scaled"][name]) == pytest.approx(scores / 32**0.5, rel=1e-4, abs=1e-4)
 
 
 def test_another_token_is_followed_in_the_same_cell_row_and_no_place_is_refused(run_page):
@@ -83,25 +69,21 @@ def test_another_token_is_followed_in_the_same_cell_row_and_no_place_is_refused(
 
 def test_of_a_page_one_comes_back_to_its_place(run_page):
     at = run_page("attention", block=2, head=1)
-    (link,) = [one.proto for one in at.get("page_link") if one.proto.label == "In the picture"]
-    assert dict(parse_qsl(link.query_string))["at"] == "block.2.head.1"
+    assert parse_qs(links(at)["In the picture"].query_string)["at"] == ["block.2.head.1"]
     at = run_page("layernorm", ln_norm="block 3 · norm2")
-    (link,) = [one.proto for one in at.get("page_link") if one.proto.label == "In the picture"]
-    assert dict(parse_qsl(link.query_string))["at"] == "block.3.norm2"
+    assert parse_qs(links(at)["In the picture"].query_string)["at"] == ["block.3.norm2"]
 
 
 def test_an_empty_prompt_is_a_sentence_and_offers_texts_and_the_way_on():
-    at = AppTest.from_file(str(UI.parents[1] / "app.py"), default_timeout=240)
-    at.query_params["text"] = ""
-    at.run()
+    at = whole_app(text="")
     for name in sorted(PAGES.keys() - WITHOUT_TEXT):
-        at.switch_page(str(page_file(name))).run()
-        assert not at.exception and "The prompt is empty" in at.info[0].value
+        turn(at, name)
+        assert "The prompt is empty" in at.info[0].value
         assert [part.key for part in at.get("bidi_component")] == ["gptviz_theme_watch", "prompt"]
         assert [b.label for b in at.button if b.key.startswith("example_")] == [*EXAMPLES]
         assert any(PAGES[name].because in element.value for element in at.markdown)
     at.button(key="example_1").click().run()
-    assert not at.exception and not at.info
+    assert not at.info
     assert prompt_of(at) == at.query_params["text"] == [*EXAMPLES.values()][1]
 
 
@@ -125,9 +107,9 @@ def test_where_the_special_token_is_typed_its_switch_is_at_hand(run_page):
     """On every page: see test_any_address.py."""
     at = run_page("tokens", text="the end<|endoftext|>")
     at.button(key="special_on").click().run()
-    assert not at.exception and at.query_params["special"] == "on"
+    assert at.query_params["special"] == "on"
     for visit in (at, run_page("overview")):
-        assert not [b for b in visit.button if b.key == "special_on"]
+        assert not keys(visit, "special_on")
 
 
 def test_a_selected_token_beyond_the_text_is_the_last(run_page):
