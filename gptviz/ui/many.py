@@ -130,9 +130,9 @@ def section(
         height=ROW * len(rows) + 80,
     )
     said = f"The means over {n} texts; _se is a mean's standard error, n how many texts there are."
-    sheet.numbers_of("many", lambda: tables, said, what="many texts", missing="–")
+    sheet.numbers_of("many", tables, said, what="many texts", missing="–")
     texts = pd.DataFrame(kept).map(lambda one: show_id(scene.lm, one) if isinstance(one, int) else one)
-    sheet.numbers_of("many-texts", lambda: Both(texts), what="the set of texts", missing="–")
+    sheet.numbers_of("many-texts", texts, what="the set of texts", missing="–")
     given: dict[str, Any] = {"clean" if pairs else "text": [one.text for one in kept]}
     given |= {"corrupt": [one.other for one in kept]} if pairs else {}
     given |= {"target": [one.target for one in kept], **options}

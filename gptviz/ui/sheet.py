@@ -6,7 +6,7 @@ The only module that knows how before and after are shown.
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeAlias, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -31,7 +31,7 @@ from gptviz.ui.runs import per_run
 from gptviz.ui.shell import claim
 from gptviz.ui.shell.address import end_page
 from gptviz.ui.shell.change_words import cannot_matter, capital, says
-from gptviz.ui.shell.details import in_code, in_numbers
+from gptviz.ui.shell.details import csv, in_code
 from gptviz.ui.shell.panels import sideways
 from gptviz.ui.shell.params import Param, if_there
 from gptviz.ui.shell.scene import Frame, Scene
@@ -41,6 +41,7 @@ from gptviz.ui.words import prose, show_id
 
 P = ParamSpec("P")
 R = TypeVar("R")
+Table: TypeAlias = pd.DataFrame | Both[pd.DataFrame]
 
 
 SHOWN = Param("shown", str, DIFFERENCE, if_there, once="pattern")  # as it was called on Attention
@@ -274,12 +275,44 @@ def _cells(row: Sequence[Any], digits: int) -> list[tables.Cell | str]:
     return [cell(value) for value in row]
 
 
-def numbers_of(name: str, tables: Callable[[], Both[pd.DataFrame]], caption: str = "", **more: Any) -> None:
-    """*In numbers*: the table behind the picture, with the unchanged numbers where they are others.
+def numbers_of(
+    name: str,
+    table: Table | Callable[[], Table],
+    caption: str = "",
+    what: str = "",
+    missing: str | None = None,
+) -> None:
+    """*In numbers*: an expander with the table behind the picture, and its download as CSV.
 
-    `tables` runs when somebody opens it; `more` as `in_numbers` takes it.
+    Of both runs the unchanged numbers stand beside those that are others. `table` may be a function, which
+    runs only when the expander is open. `name` ("attention.csv" or "attention") is unique on its page, and is
+    the file's. `what` tells one table of a page from another. `missing` is the word for a number that is not
+    there, None where all are.
     """
-    in_numbers(lambda: joined(tables()), name, caption, **more)
+    stem, label = name.removesuffix(".csv"), f"In numbers: {what}" if what else "In numbers"
+    box = st.expander(label, icon=":material/table:", on_change="rerun", key=f"numbers_{stem}")
+    if not box.open:
+        return
+    with box:
+        found = table() if callable(table) else table
+        frame = joined(found) if isinstance(found, Both) else found
+        if caption:
+            st.caption(caption)
+        wide = st.column_config.Column(width=80)  # for the word, beside numbers of few digits
+        gaps = {name: wide for name in frame if missing and frame[name].isna().any()}
+        st.dataframe(
+            frame, hide_index=True, key=f"table_{stem}", placeholder=missing, column_config=gaps or None
+        )
+        st.download_button(
+            "CSV",
+            csv(frame),
+            file_name=f"{stem}.csv",
+            mime="text/csv",
+            icon=":material/download:",
+            on_click="ignore",
+            key=f"csv_{stem}",
+            help="Every digit. A text that a spreadsheet could run as a formula has an apostrophe before it.",
+        )
 
 
 def code_of(

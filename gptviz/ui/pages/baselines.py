@@ -19,7 +19,7 @@ from gptviz.lessons.compared import Counted, Fit, bits_per_byte, counted, readin
 from gptviz.lessons.mlp import MLP, Recipe
 from gptviz.tokenizer import show_token
 from gptviz.ui import sheet
-from gptviz.ui.shell.details import in_code, in_numbers
+from gptviz.ui.shell.details import in_code
 from gptviz.ui.shell.page import frame
 from gptviz.ui.shell.panels import sideways
 from gptviz.ui.shell.params import Param, between, if_there
@@ -229,18 +229,18 @@ def pairs() -> pd.DataFrame:
     )
 
 
-in_numbers(
-    pairs,
+sheet.numbers_of(
     "baselines_pairs",
+    pairs,
     "How often each pair was counted, its share of all that came after the first character, and what the "
     "network gives it at the step that is shown.",
     "every pair",
 )
 measured = pd.DataFrame({"step": fit.steps, "own text": fit.own, "held-out text": fit.held_out})
-in_numbers(measured, "baselines_mlp", "In bits per byte, at each of these steps.", "the MLP's loss")
+sheet.numbers_of("baselines_mlp", measured, "In bits per byte, at each of these steps.", "the MLP's loss")
 measured = pd.DataFrame({"model": scale.keys(), "bits per byte": scale.values()})
 caption = "Nats, summed over the whole held-out text, turned into bits (by ln 2), and divided by its bytes."
-in_numbers(measured, "baselines_scale", caption, "on one scale")
+sheet.numbers_of("baselines_scale", measured, caption, "on one scale")
 in_code(
     [NeuralBigram.loss, NeuralBigram.gradient, MLP.loss_and_gradients, counted],
     f"""\

@@ -35,7 +35,6 @@ from gptviz.figures.shares import share_grid
 from gptviz.model import MultiHeadAttention
 from gptviz.ui import sheet
 from gptviz.ui.shell import changes, state, target
-from gptviz.ui.shell.details import in_numbers
 from gptviz.ui.shell.examples import example_row
 from gptviz.ui.shell.muted import GIVES
 from gptviz.ui.shell.page import page
@@ -366,10 +365,10 @@ sheet.numbers_of(
 )
 if worth is not None:
     text = "F of the circuit without the heads K, F of the model without them, and how far apart the two are."
-    in_numbers(worth, "circuit-sets", text, "the sets K")
+    sheet.numbers_of("circuit-sets", worth, text, "the sets K")
 if searches:
     every = pd.concat([rows.assign(way=name) for name, rows in steps.items()], ignore_index=True)
     text = "Each circuit of the search: the head that was taken away or added, and F."
-    in_numbers(every, "circuit-search", text, "the curves")
+    sheet.numbers_of("circuit-search", every, text, "the curves")
 sources: list[Any] = [each_brings, Passes.of, edits_of, MultiHeadAttention.forward]
 sheet.code_of(scene, sources, brings, *asked)

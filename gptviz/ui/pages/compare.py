@@ -34,7 +34,6 @@ from gptviz.ui.shell import prompt, state
 from gptviz.ui.shell.address import end_page
 from gptviz.ui.shell.block import block_and_head_inputs, opened_head
 from gptviz.ui.shell.change_words import capital, says
-from gptviz.ui.shell.details import in_numbers
 from gptviz.ui.shell.page import page
 from gptviz.ui.shell.params import Param, at_most_last, if_there
 from gptviz.ui.shell.scene import Scene
@@ -401,22 +400,23 @@ if one_shape:
 
 # ---- details ----
 
-in_numbers(
-    lambda: sheet.between(scene.run, their_run, compare.expected, *at, 50),
+sheet.numbers_of(
     "compare-next",
+    lambda: sheet.between(scene.run, their_run, compare.expected, *at, 50),
     "Both sides' most probable next tokens. Missing is what a vocabulary does not have; ranks are over the "
     "whole vocabulary, from 1.",
     "what comes next",
 )
 if apart is not None:
-    in_numbers(
-        ranking,
+    sheet.numbers_of(
         "compare-heads",
+        ranking,
         "Every head, the one that differs most first: the share of its attention that stands elsewhere.",
         "the heads",
     )
 if one_shape:
-    in_numbers(
+    sheet.numbers_of(
+        "compare-streams",
         pd.DataFrame(
             {
                 "before_block": np.repeat(np.arange(len(depths)), len(pairs)),
@@ -427,7 +427,6 @@ if one_shape:
                 "one_minus_cosine": distances.ravel(),
             }
         ),
-        "compare-streams",
         "1 minus the cosine of the two residual streams: a row for each depth and pair of tokens.",
         "the streams",
     )

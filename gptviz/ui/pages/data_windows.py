@@ -19,7 +19,7 @@ from gptviz.tokenizer import get_encoding, show_token
 from gptviz.training.datasets import GPTDatasetV1
 from gptviz.ui import sheet
 from gptviz.ui.components.windows import draw_windows
-from gptviz.ui.shell.details import in_code, in_numbers
+from gptviz.ui.shell.details import in_code
 from gptviz.ui.shell.page import page
 from gptviz.ui.shell.panels import panel
 from gptviz.ui.shell.params import Param, between, if_there
@@ -256,7 +256,7 @@ def rest() -> None:
             key, hovers = "data_windows_times", Both(says)
             sheet.bars(scene, key, Both(times), says, unit, alt, says=hovers, axis=axis, height=190)
     caption = "A row per window: where it stands, whether it is dropped, the ids of its inputs and targets."
-    in_numbers(windows.table, "windows", caption, "the windows")
+    sheet.numbers_of("windows", windows.table, caption, "the windows")
     if count:
         sheet.numbers_of("examples", lambda: in_window(WINDOW.value), what="one window's examples")
     in_code([GPTDatasetV1.__init__, GPTDatasetV1.window, Windows.loader, examples, losses], program())

@@ -80,8 +80,8 @@ def three_rows() -> None:
     """The selected token's three rows and, about the chosen dimension, their digits."""
     size, picture = parts.shape[2], st.container()
     about = "A click on the rows chooses it, too. Left empty, it is where the sum is farthest from zero."
-    picked = DIMENSION.index(f"Dimension, 0 to {size - 1}", size, "the sum's largest", 260, about)
-    dimension = embeddings.largest_dimension(parts, at) if picked is None else picked
+    largest = embeddings.largest_dimension(parts, at)
+    dimension = DIMENSION.index("Dimension", size, largest, "the sum's largest", width=260, help=about)
     window = embeddings.window_around(dimension, size)
     cells = [embeddings.addition(parts, at, d).written() for d in window]
     first, second, total = embeddings.addition(parts, at, dimension).written()
@@ -246,7 +246,7 @@ sheet.numbers_of(
 )
 sheet.numbers_of(
     "embedding_lengths",
-    lambda: lengths,
+    lengths,
     "The length of each row; the cosine of token and position.",
     what="the lengths",
 )

@@ -23,7 +23,6 @@ from gptviz.model import GELU, FeedForward
 from gptviz.tokenizer import show_token
 from gptviz.ui import sheet, tables
 from gptviz.ui.runs import Keep
-from gptviz.ui.shell.block import block_input
 from gptviz.ui.shell.change_menu import Part, menu
 from gptviz.ui.shell.examples import example_row
 from gptviz.ui.shell.page import page
@@ -57,12 +56,11 @@ last = lm.config.n_layers - 1
 
 above = st.container()
 with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
-    block = block_input(last + 1, last, "the last", width=205)
+    block = BLOCK.index("Block", last + 1, last, f"{last}, the last", width=205)
     both = sheet.of(scene, feed_forward.units, block, at)
     found = both.now
     count, most = len(found.before), found.largest(1)[0]
-    chosen = UNIT.index(f"Unit, 0 to {count - 1:,}", count, f"{most}, which writes most", 320)
-    unit = most if chosen is None else chosen
+    unit = UNIT.index("Unit", count, most, f"{most}, which writes most", width=320)
     menu(scene, Part("feed-forward", block), key="ff")
 with above:
     fired, half = both.map(lambda u: int(u.fires.sum())), both.map(feed_forward.Units.half)

@@ -216,7 +216,7 @@ nouns = ("what muting {} takes away", f"of the {MEASURES[measure]}")
 many.section(scene, knock_out, {"baseline": null}, MEASURED, drawn, table, labels, nouns, parts)
 sheet.numbers_of(
     "knock-out",
-    lambda: tables,
+    tables,
     "Each part with the prediction without it: `logit` (minus the mean over the vocabulary, or minus the "
     "other token's), the probability, the effect on `logit` (below zero where the token loses), and what is "
     "lost of the probability.",

@@ -43,11 +43,11 @@ names = list(norms)
 above = st.container()
 with st.container(horizontal=True):
     name = NORM.choose("Norm", names, st.selectbox, width=220)
+    steps = sheet.of(scene, inside, name, scene.position)
     told = "The orange mark. A click on a bar of scale or shift chooses it, too."
-    picked = DIMENSION.index(f"Dimension, 0 to {size - 1}", size, "the farthest from the mean", 260, told)
-steps = sheet.of(scene, inside, name, scene.position)
+    largest, empty = largest_dimension(steps.now), "the farthest from the mean"
+    dimension = DIMENSION.index("Dimension", size, largest, empty, width=260, help=told)
 given = steps.map(lambda s: s.before)
-dimension = largest_dimension(steps.now) if picked is None else picked
 ends = {stage: steps.map(lambda s, stage=stage: float(s.stage(stage).var())) for stage in STAGES}  # type: ignore[misc]
 which = (*name.replace("block ", "block").split(" · "), f"dimension{dimension}")
 with above:

@@ -128,7 +128,7 @@ sheet.numbers_of(
 if scene.other is not None:
     sheet.numbers_of(
         "overview-heads",
-        lambda: Both(heads.marks_table(scene.run)),
+        lambda: heads.marks_table(scene.run),
         "A row per head: whether it is itself changed, and how far its pattern moved by what is changed (the "
         "mean total variation of its rows: 0 for none, 1 for all).",
         what="the heads",

@@ -21,7 +21,7 @@ from gptviz.ui import heads, runs, sheet
 from gptviz.ui.components.matrix import attention_panel, matrix
 from gptviz.ui.shell import changes
 from gptviz.ui.shell.block import block_and_head_inputs, opened_head
-from gptviz.ui.shell.details import in_code, in_numbers
+from gptviz.ui.shell.details import in_code
 from gptviz.ui.shell.page import page
 from gptviz.ui.shell.params import Param, between, if_there
 from gptviz.ui.shell.state import BLOCK, HEAD
@@ -296,9 +296,9 @@ def all_losses() -> Both[pd.DataFrame]:
     return table
 
 
-in_numbers(all_products, "position_products", what="dot products by distance")
+sheet.numbers_of("position_products", all_products, what="dot products by distance")
 caption = "The score of the selected token's query for the token before it, at every place."
-in_numbers(scores.reset_index, "position_scores", caption, "a pair along the text")
+sheet.numbers_of("position_scores", scores.reset_index, caption, "a pair along the text")
 caption = "Each token's loss, −ln of its probability, and the same with other positions (changed)."
 sheet.numbers_of("position_losses", all_losses, caption, what="the changed pass", missing="nothing before it")
 program = sheet.program(scene, position_rows, scheme) + (

@@ -23,7 +23,6 @@ from gptviz.figures.theme import palette
 from gptviz.model import TransformerBlock
 from gptviz.ui import sheet
 from gptviz.ui.sheet import DIFFERENCE, SHOWN, why_same
-from gptviz.ui.shell.block import block_input
 from gptviz.ui.shell.change_menu import Part, menu
 from gptviz.ui.shell.examples import example_row
 from gptviz.ui.shell.page import page
@@ -51,7 +50,8 @@ sizes, writes = found.sizes[:, at], found.writes[:, at]
 
 above = st.container()
 with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
-    block = block_input(layers, found.most_changed(at), "which turns it most", width=300)
+    most = found.most_changed(at)
+    block = BLOCK.index("Block", layers, most, f"{most}, which turns it most", width=300)
     offered = ("attn_out", "mlp_out", "resid_pre", "resid_mid", "resid_post")
     menu(scene, *(Part("site", block, position=at, site=site) for site in offered), key="stream")
 with above:

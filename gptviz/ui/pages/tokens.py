@@ -9,7 +9,6 @@ from gptviz.ui import sheet
 from gptviz.ui.components.merges import WIDEST, merges
 from gptviz.ui.components.token_cards import token_cards
 from gptviz.ui.components.tokenizer_rows import tokenizer_rows
-from gptviz.ui.shell.details import in_numbers
 from gptviz.ui.shell.page import page
 from gptviz.ui.shell.params import Param, if_there
 from gptviz.ui.shell.prompt import READ_CHARACTERS
@@ -196,9 +195,9 @@ else:
         )
     )
 
-in_numbers(
-    lambda: numbers.token_table(encoding, scene.run.ids),
+sheet.numbers_of(
     "tokens.csv",
+    lambda: numbers.token_table(encoding, scene.run.ids),
     "Every token of the prompt. `part_of` names the character that a token holds only some bytes of.",
 )
 sheet.code_of(

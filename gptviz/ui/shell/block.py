@@ -17,12 +17,6 @@ from gptviz.ui.shell.scene import Scene
 from gptviz.ui.shell.state import BLOCK, HEAD, open_head
 
 
-def block_input(layers: int, default: int, empty: str, width: int) -> int:
-    """The chosen block, or `default`, which `empty` describes ("the last")."""
-    chosen = BLOCK.index(f"Block, 0 to {layers - 1}", layers, f"{default}, {empty}", width)
-    return default if chosen is None else chosen
-
-
 def opened_head(config: GPTConfig, usual: Callable[[], tuple[int, int]]) -> tuple[int, int]:
     """The block and head that somebody chose; each is the `usual` one as long as nobody did."""
     block, head = BLOCK.within(config.n_layers), HEAD.within(config.n_heads)
@@ -50,11 +44,10 @@ def block_and_head_inputs(
     `where` ends their labels (" on the right").
     """
     width = 170 if where else 110
-    chosen = (
-        params[0].index(f"Block{where}, 0 to {config.n_layers - 1}", config.n_layers, str(block), width),
-        params[1].index(f"Head{where}, 0 to {config.n_heads - 1}", config.n_heads, str(head), width),
+    return (
+        params[0].index(f"Block{where}", config.n_layers, block, str(block), width=width),
+        params[1].index(f"Head{where}", config.n_heads, head, str(head), width=width),
     )
-    return block if chosen[0] is None else chosen[0], head if chosen[1] is None else chosen[1]
 
 
 # ---- pages about one head among all ----

@@ -1,4 +1,4 @@
-"""What opens on demand at the end of a page: *In numbers* and *In code*.
+"""What opens on demand at the end of a page: the lines of *In code*, and the file of *In numbers*.
 
 Both are lazy: nothing is computed before somebody opens them.
 """
@@ -20,49 +20,6 @@ ROOT = Path(__file__).resolve().parents[3]
 
 # What a spreadsheet would take for a formula, and the apostrophe that keeps it from doing so.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "'")
-
-
-def in_numbers(
-    table: pd.DataFrame | Callable[[], pd.DataFrame],
-    file_name: str,
-    caption: str = "",
-    what: str = "",
-    missing: str | None = None,
-) -> None:
-    """An expander with the table behind the picture, and its download as CSV.
-
-    `table` may be a function, which runs only when the expander is open. `file_name` ("attention.csv"
-    or "attention") is unique on its page. `what` tells one table of a page from another.
-    `missing` is the word for a number that is not there, None where all are.
-    """
-    stem = file_name.removesuffix(".csv")
-    box = st.expander(
-        f"In numbers: {what}" if what else "In numbers",
-        icon=":material/table:",
-        on_change="rerun",
-        key=f"numbers_{stem}",
-    )
-    if not box.open:
-        return
-    with box:
-        frame = table() if callable(table) else table
-        if caption:
-            st.caption(caption)
-        wide = st.column_config.Column(width=80)  # for the word, beside numbers of few digits
-        gaps = {name: wide for name in frame if missing and frame[name].isna().any()}
-        st.dataframe(
-            frame, hide_index=True, key=f"table_{stem}", placeholder=missing, column_config=gaps or None
-        )
-        st.download_button(
-            "CSV",
-            csv(frame),
-            file_name=f"{stem}.csv",
-            mime="text/csv",
-            icon=":material/download:",
-            on_click="ignore",
-            key=f"csv_{stem}",
-            help="Every digit. A text that a spreadsheet could run as a formula has an apostrophe before it.",
-        )
 
 
 def csv(frame: pd.DataFrame) -> bytes:

@@ -129,11 +129,16 @@ class Param(Generic[T]):
         self.within((least, most))
         return self.widget(draw, label, min_value=least, max_value=most, **options)
 
-    def index(self, label: str, size: int, empty: str, width: int, help: str | None = None) -> T:
-        """One of 0 to `size` - 1 as a number, or None: then the page takes the one that `empty` describes."""
+    def index(self, what: str, size: int | range, usual: int, empty: str, **options: Any) -> int:
+        """One of 0 to `size` - 1, or of a range, as a number; left empty it is the `usual` one, which `empty`
+        describes ("5, the last").
+        """
         self.within(size)
-        limits = {"min_value": 0, "max_value": size - 1, "value": None, "step": 1}
-        return self.widget(st.number_input, label, **limits, placeholder=empty, help=help, width=width)
+        places = range(size) if isinstance(size, int) else size
+        limits = {"min_value": places[0], "max_value": places[-1], "value": None, "step": 1}
+        label = f"{what}, {places[0]} to {places[-1]:,}"
+        chosen = self.widget(st.number_input, label, **limits, placeholder=empty, **options)
+        return usual if chosen is None else cast(int, chosen)
 
     def drawn(self, draw: Callable[..., Any], label: str, **options: Any) -> T:
         """Draw the widget with this choice in it; the address is left to somebody else.

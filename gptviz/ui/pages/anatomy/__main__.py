@@ -22,7 +22,6 @@ from gptviz.figures.theme import palette
 from gptviz.model import FeedForward, GPTModel, LayerNorm, MultiHeadAttention, TransformerBlock
 from gptviz.ui import sheet
 from gptviz.ui.pages.anatomy.form import PARAMS, PRESETS, form, preset_name
-from gptviz.ui.shell.details import in_numbers
 from gptviz.ui.shell.page import frame
 from gptviz.ui.tables import STYLE, Cell, Row, number, table
 from gptviz.ui.words import prose
@@ -158,9 +157,9 @@ def everything() -> None:
     scene.chart(
         block_map(shown, scene.mode), key="anatomy_block", alt="Block 0's tensors, each with its shape"
     )
-    in_numbers(
-        lambda: tensor_table(config),
+    sheet.numbers_of(
         "anatomy.csv",
+        lambda: tensor_table(config),
         "A row for each tensor, by its name in the state_dict. The parameters add up to the whole model: a "
         "tensor whose numbers are another's is there with 0.",
     )

@@ -29,7 +29,6 @@ from gptviz.ui.sheet import SHOWN, scene_of, why_same
 from gptviz.ui.shell.block import head_controls, head_needs, head_sites
 from gptviz.ui.shell.change_menu import Part, menu
 from gptviz.ui.shell.change_words import capital, says
-from gptviz.ui.shell.details import in_numbers
 from gptviz.ui.shell.page import page
 from gptviz.ui.shell.panels import side_by_side
 from gptviz.ui.shell.params import Param
@@ -403,9 +402,9 @@ def every_head() -> pd.DataFrame:
     return found if scene.other is None else found.assign(moved=heads.moved(scene.run).flatten().numpy())
 
 
-in_numbers(
-    every_head,
+sheet.numbers_of(
     "heads",
+    every_head,
     "A row per head. `share` is the mean of its role's attention over the queries of `row_positions`, each "
     "summed over the keys that the role means; `to_…` is the same for every role. Row 0 can only look at "
     "itself and counts nowhere. `rest` is what the same rows leave on the first token, `share_of_rest` the "

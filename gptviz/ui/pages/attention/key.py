@@ -19,8 +19,7 @@ def key_input(scene: Scene, weights: torch.Tensor) -> int:
         KEY.set(None)  # it was chosen for another query
     st.session_state[_QUERY] = scene.position
     about = "Empty: the key that gets most of the query's attention."
-    chosen = KEY.index(f"Key, 0 to {size - 1}", size, f"{strongest}, the strongest", 210, about)
-    return strongest if chosen is None else chosen
+    return KEY.index("Key", size, strongest, f"{strongest}, the strongest", width=210, help=about)
 
 
 def picker(scene: Scene) -> Callable[[int | None, int | None], None]:

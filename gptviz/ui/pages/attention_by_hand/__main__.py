@@ -32,7 +32,6 @@ from gptviz.ui.pages.attention_by_hand import dropout, given, sheets, why_root
 from gptviz.ui.pages.attention_by_hand.given import Changes, Given
 from gptviz.ui.pages.attention_by_hand.sheets import four, short, sum_of_products, vector
 from gptviz.ui.shell import params
-from gptviz.ui.shell.details import in_numbers
 from gptviz.ui.shell.page import frame
 from gptviz.ui.shell.params import Param, if_there
 from gptviz.ui.tables import Cell, Row, number
@@ -305,16 +304,16 @@ def by_pencil() -> None:
         softmax()
         trick(start)
 
-    in_numbers(
-        lambda: pairs(start, found),
+    sheet.numbers_of(
         "by_hand_pairs",
+        lambda: pairs(start, found),
         "Where the mask hides a key there is a score, but no weight.",
         "pairs",
         missing="masked",
     )
-    in_numbers(
-        lambda: vectors(start, found),
+    sheet.numbers_of(
         "by_hand_vectors",
+        lambda: vectors(start, found),
         "Each word's vector, what each head makes of it, and its context.",
         "vectors",
     )

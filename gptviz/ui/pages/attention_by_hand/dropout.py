@@ -13,7 +13,6 @@ from gptviz.lessons.dropout import Dropped, drop, dropped, dropped_attention
 from gptviz.model import MultiHeadAttention
 from gptviz.ui import sheet
 from gptviz.ui.shell.block import opened_head
-from gptviz.ui.shell.details import in_numbers
 from gptviz.ui.shell.page import read
 from gptviz.ui.shell.panels import side_by_side
 from gptviz.ui.shell.params import Param, between, if_there
@@ -65,8 +64,8 @@ def draw(made: Frame) -> None:
         f"It is for training only. `torch.manual_seed({seed}); torch.nn.Dropout({p:g})(weights)` gives the "
         f"same numbers.{book}{whose}"
     )
-    in_numbers(
-        lambda: pd.DataFrame(found.after.numpy(), columns=labels), "dropout.csv", "The weights after dropout."
+    sheet.numbers_of(
+        "dropout.csv", lambda: pd.DataFrame(found.after.numpy(), columns=labels), "The weights after dropout."
     )
     code()
 

@@ -15,7 +15,6 @@ from gptviz.model import MultiHeadAttention
 from gptviz.ui import sheet
 from gptviz.ui.heads import changed_in
 from gptviz.ui.shell.block import block_and_head_inputs, opened_head
-from gptviz.ui.shell.details import in_numbers
 from gptviz.ui.shell.page import read
 from gptviz.ui.shell.panels import side_by_side
 from gptviz.ui.shell.params import Param, between, if_there
@@ -74,7 +73,9 @@ def draw(made: Frame) -> None:
     )
     _one_query(made, d)
     _sharper(made)
-    in_numbers(table, "scaling.csv", "For every d, the scores as they are, and divided by √d.", "for every d")
+    sheet.numbers_of(
+        "scaling.csv", table, "For every d, the scores as they are, and divided by √d.", "for every d"
+    )
     sheet.code_of(made, [MultiHeadAttention.forward, lesson.scores, lesson.gradient_left, sharpened], by_size)
     _own_heads(made)
 
@@ -168,7 +169,7 @@ def _own_heads(made: Frame) -> None:
         block_and_head_inputs(config, block, head)
     sheet.numbers_of(
         "scaling_heads",
-        lambda: found,
+        found,
         f"The heads of block {block} on this text: variance of the scores, mean largest weight.",
         what="this model's heads",
         missing="one key only",

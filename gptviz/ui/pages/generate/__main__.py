@@ -234,7 +234,7 @@ def show_branches(writer: Writer, tree: Tree) -> None:
     now = table.astype({"from": "Int64", "perplexity": float})
     was = now.assign(**{"ln p": [row["unchanged_value"] for row in rows]}) if scene.other else None
     told = "ln p is summed over all tokens of a branch, as the model itself gives them."
-    sheet.numbers_of("branches", lambda: Both(now, was), told, what="the branches")
+    sheet.numbers_of("branches", Both(now, was), told, what="the branches")
 
 
 def show_details(writer: Writer, tree: Tree, written: Written, drawn: Draw) -> None:

@@ -24,15 +24,14 @@ from gptviz.ui.pages.generate.written import Written, as_text
 from gptviz.ui.runs import per_run
 from gptviz.ui.shell import params, state
 from gptviz.ui.shell.block import block_and_head_inputs, opened_head, telling_head
-from gptviz.ui.shell.details import in_numbers
 from gptviz.ui.shell.panels import sideways
-from gptviz.ui.shell.params import Param
+from gptviz.ui.shell.params import Param, if_there
 from gptviz.ui.shell.scene import Scene
 from gptviz.ui.shell.slow import is_asked_for
 from gptviz.ui.shell.state import BLOCK, EDITS, HEAD, LINK_CHARACTERS, open_head
 from gptviz.ui.words import Place, as_code, prose, show_id
 
-KEY: Param[int | None] = Param("looked", int, None)  # a position of the whole text, prompt and all
+KEY: Param[int | None] = Param("looked", int, None, if_there)  # a position of the whole text, prompt and all
 PARAMS = (KEY,)
 
 
@@ -59,11 +58,9 @@ def draw(scene: Scene, written: Written) -> None:
         block_and_head_inputs(config, block, head)
         row = attention(run)[block, head]  # (T,)
         strongest = int(row[:query].argmax()) if query else 0
-        if KEY.value is not None and not slid <= KEY.value <= slid + query:
-            KEY.set(None)  # the model did not read it any more, or not yet
-        label, empty = f"Looked at, {slid} to {slid + query}", f"{slid + strongest}, by this head"
-        asked = KEY.index(label, slid + query + 1, empty, 190)
-        key = strongest if asked is None else max(0, asked - slid)
+        empty = f"{slid + strongest}, by this head"
+        seen = range(slid, slid + query + 1)  # the model did not read others any more, or not yet
+        key = KEY.index("Looked at", seen, slid + strongest, empty, width=190) - slid
         attention_link(scene, run.ids, query, block, head, "generate_looked_link")
     with sentence:
         what = "the next token is" if written.step is None else f"{as_code(show_id(lm, written.step.id))} was"
@@ -80,9 +77,9 @@ def draw(scene: Scene, written: Written) -> None:
     given = {"token": [place.token for place in places], "weight": row.astype(np.float64)}
     told = "The chosen head's attention from the last token that the model read; it sums to 1."
     own = pd.DataFrame({"position": range(query + 1)} | given)
-    in_numbers(own, f"generate-looked-block{block}-head{head}", told, "where the head looked")
+    sheet.numbers_of(f"generate-looked-block{block}-head{head}", own, told, "where the head looked")
     told = "A row per head and step: what it gave to this token when that step was written."
-    in_numbers(table, "generate-heads", told, "who looked at the token")
+    sheet.numbers_of("generate-heads", table, told, "who looked at the token")
     # what the model read, as a text of its own; of a changed one the unchanged model wrote another
     read = replace(scene, run=run, other=None, text=lm.decode(run.ids), truncated=False)
     read = replace(read, tokens=tuple(tokens), position=query)

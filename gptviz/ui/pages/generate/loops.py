@@ -25,7 +25,6 @@ from gptviz.tokenizer import named_bytes, show_token
 from gptviz.ui import heads, sheet
 from gptviz.ui.pages.generate.looked import attention_link
 from gptviz.ui.pages.generate.written import Written, as_text, growing
-from gptviz.ui.shell.details import in_numbers
 from gptviz.ui.shell.params import Param, if_there
 from gptviz.ui.shell.scene import Scene
 from gptviz.ui.shell.slow import is_asked_for
@@ -137,7 +136,7 @@ def draw(scene: Scene, written: Written) -> None:
         attention_link(scene, run.ids, len(run) - 1, block, head, "generate_loops_link")
     table = pd.concat([one.assign(text=name) for name, one in zip(called, tables, strict=True)])
     told = "A row per written token: whether it ends a piece that stood there before, and the share so far."
-    in_numbers(table[["text", *greedy.now]], "generate-loops", told, "what repeats")
+    sheet.numbers_of("generate-loops", table[["text", *greedy.now]], told, "what repeats")
     used = (numbers.repeated, numbers.loop, numbers.repeats)
     sheet.code_of(scene, used, greedy_repeats, as_text(lm, base.ids), count, n, key="in_code_loops")
 

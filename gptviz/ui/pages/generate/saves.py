@@ -18,7 +18,6 @@ from gptviz.fast import kernels
 from gptviz.figures.token_axis import token_ticks
 from gptviz.ui import sheet
 from gptviz.ui.pages.generate.written import Written
-from gptviz.ui.shell.details import in_numbers
 from gptviz.ui.shell.scene import Scene
 from gptviz.ui.words import prose, show_id
 
@@ -85,7 +84,7 @@ def draw(scene: Scene, written: Written) -> None:
     draw_times(scene, written, again)
     st.caption("Counted are the multiplications of matrices, each with the addition that follows.")
     told = "Worked out from the model's sizes alone: a row per written token, in multiply-adds."
-    in_numbers(table, "generate-cost", told, "the work of each token")
+    sheet.numbers_of("generate-cost", table, told, "the work of each token")
 
     def run() -> None:  # a step with the cache, by the book's lines, so that its shapes can be taken down
         with kernels.by_the_book():
@@ -142,4 +141,4 @@ def draw_times(scene: Scene, written: Written, again: bool) -> None:
     frame.insert(0, "token", [show_id(lm, i) for i in written.new[: len(took)]])
     frame.insert(0, "step", range(1, len(took) + 1))
     told = "Measured on this machine, the model's passes only; other visitors' work may stand between."
-    in_numbers(frame, "generate-times", told, "what was measured")
+    sheet.numbers_of("generate-times", frame, told, "what was measured")

@@ -118,16 +118,14 @@ def choose(scene: Scene, run: Run, received: np.ndarray) -> Operation:
         # what is put in the last one's place changes nothing else that is cached: frozen, all is as before
         among = cached - 1 if kind == "freeze" and cached > 1 else cached
         most = int(received[:among].argmax())
-        asked = AT.index(f"Token, 0 to {cached - 1}", cached, f"{most}, most looked at", 190)
-        at = most if asked is None else asked
+        at = AT.index("Token", cached, most, f"{most}, most looked at", width=190)
         other = token = None
         if kind != "delete":
             rest = np.where(np.arange(cached) == at, -1, received[:cached])
             best, empty, label = int(rest.argmax()), "the next most", "With token"
             if kind == "freeze":  # itself: what stands before the other token never saw it
                 best, empty, label = at, "the same", "Put another at"
-            asked = OTHER.index(f"{label}, 0 to {cached - 1}", cached, f"{best}, {empty}", 190)
-            other = best if asked is None else asked
+            other = OTHER.index(label, cached, best, f"{best}, {empty}", width=190)
         if kind == "freeze" and other is not None:
             here = run.ids[other]
             # nothing stands before the first token that could expect anything there

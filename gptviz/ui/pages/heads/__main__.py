@@ -28,7 +28,6 @@ from gptviz.ui.pages.heads.waiting import wait_for
 from gptviz.ui.shell import change_menu, state
 from gptviz.ui.shell.block import head_controls, head_needs, head_sites
 from gptviz.ui.shell.change_menu import Action, Part
-from gptviz.ui.shell.details import in_numbers
 from gptviz.ui.shell.examples import EXAMPLES, example_row
 from gptviz.ui.shell.page import page
 from gptviz.ui.shell.panels import sideways
@@ -281,9 +280,9 @@ sheet.numbers_of(
 )
 sheet.code_of(scene, [MultiHeadAttention.forward, role_keys, shares], head_table)
 if general is not None:
-    in_numbers(
-        general.table,
+    sheet.numbers_of(
         "heads-general",
+        general.table,
         f"induction and copies are measured on {general.sequences} texts of random tokens in which a passage "
         f"comes back ({general.random_tokens:,} tokens), the others on {general.windows} windows of books "
         f"that the bundled model was never trained on ({general.sample_tokens:,} tokens), but for _random "
@@ -293,9 +292,9 @@ if general is not None:
     )
     sheet.code_of(scene.unchanged, [], in_general, key="in_code_general", what="every head in general")
 if held is not None:
-    in_numbers(
-        held.table,
+    sheet.numbers_of(
         "heads-trial",
+        held.table,
         "A head gives zero, or its mean over the sample; the head on trial looks at all tokens alike (even), "
         "or only where its label says (label). By how much the loss rises, in nats per token: on repeated "
         "and on unrepeated passages, their difference (extra) and mean (rise), each with its standard error "

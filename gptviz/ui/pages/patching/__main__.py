@@ -37,7 +37,6 @@ from gptviz.ui.pages.patching.other import (
 from gptviz.ui.shell import target
 from gptviz.ui.shell.address import end_page
 from gptviz.ui.shell.change_words import capital
-from gptviz.ui.shell.details import in_numbers
 from gptviz.ui.shell.page import page
 from gptviz.ui.shell.panels import sideways
 from gptviz.ui.shell.params import Param, if_there
@@ -99,7 +98,7 @@ def both_texts() -> None:
     frame = pd.DataFrame(zip_longest(scene.labels, theirs), columns=["prompt", "other text"])
     frame.insert(0, "position", range(len(frame)))
     caption = "Both texts, position by position; – where one has no token."
-    in_numbers(frame, "patching-tokens", caption, "both texts", "–")
+    sheet.numbers_of("patching-tokens", frame, caption, "both texts", "–")
 
 
 def guide(other: Other) -> None:
@@ -420,7 +419,7 @@ if (found := every or found) is not None:
     text = "logit is the difference of the two logits in the patched pass, change that minus the one "
     text += "without, estimate what one gradient guesses for it"
     text += ", metric (patched − corrupt) / (clean − corrupt), effect how much that moves" * (not in_logits)
-    in_numbers(partial(all_patches, found), "patching", f"{text}.", "every patch", "–")
+    sheet.numbers_of("patching", partial(all_patches, found), f"{text}.", "every patch", "–")
 both_texts()
 as_given = scene.special or scene.truncated  # ids, where a text would be read in another way
 texts = [list(other.ids), list(scene.run.ids)] if as_given else [other.text, scene.text]

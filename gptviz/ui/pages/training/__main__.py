@@ -15,7 +15,6 @@ from gptviz.training.loop import TrainingRun
 from gptviz.ui import sheet
 from gptviz.ui.pages.training import choice, snapshot, story
 from gptviz.ui.pages.training.choice import BESIDE, RUN, STEP
-from gptviz.ui.shell.details import in_numbers
 from gptviz.ui.shell.page import frame
 from gptviz.ui.shell.placed import placed
 from gptviz.ui.training.mine import at_once, find_training, my_trainings, remove_training
@@ -250,19 +249,19 @@ def details(training: Training | None, seen: Seen | None) -> None:
     config = USUAL if training is None else training.config
     size = choice.vocabulary(config, "") if training is None else training.run.task.vocab_size
     if training is not None and seen is not None and seen.measures:
-        in_numbers(
-            seen.table,
+        sheet.numbers_of(
             "training_curve",
+            seen.table,
             "The mean training loss since the row before and the validation loss, in nats per token, the "
             "heads with the highest scores (block.head), and what the model then wrote.",
             "the curves",
         )
         caption = "Every head's two scores at every point: the mean attention to where such a head looks."
-        in_numbers(seen.heads, "training_heads", caption, "every head")
+        sheet.numbers_of("training_heads", seen.heads, caption, "every head")
         lines = pd.DataFrame(levels(training.run)).set_axis(["loss of", "nats a token"], axis=1)
-        in_numbers(lines, "training_levels", "In nats per token.", "the dashed lines")
+        sheet.numbers_of("training_levels", lines, "In nats per token.", "the dashed lines")
     caption = "What will be trained: every tensor of the model, with its shape."
-    in_numbers(lambda: tensor_table(config.gpt_config(size)), "training_tensors", caption, "the model")
+    sheet.numbers_of("training_tensors", lambda: tensor_table(config.gpt_config(size)), caption, "the model")
     changed = {name: value for name, value in config.to_dict().items() if value != USUAL.to_dict()[name]}
     text = None if training is None else training.run.text
     given = () if text is None and not changed else (changed,) if text is None else (changed, text)

@@ -33,7 +33,6 @@ from gptviz.ui.sheet import DIFFERENCE, SHOWN, scene_of
 from gptviz.ui.shell import state, target
 from gptviz.ui.shell.block import block_and_head_inputs, opened_head
 from gptviz.ui.shell.change_menu import Part, menu
-from gptviz.ui.shell.details import in_numbers
 from gptviz.ui.shell.examples import example_row
 from gptviz.ui.shell.muted import KINDS, knocked, muted_map
 from gptviz.ui.shell.navigation import link
@@ -268,9 +267,9 @@ if MUTE.widget(st.toggle, "Mute each part in turn"):
         more = {"direct": direct, "takes away": total}
         return muted[["kind", "block", "head"]].assign(**more, **muted[["logit", "probability"]])
 
-    in_numbers(
-        effects,
+    sheet.numbers_of(
         "muting",
+        effects,
         "Each part's direct share and what muting it takes away; without the part, the difference of logits "
         "(`logit`) and the target's probability.",
         "direct and total",
@@ -301,7 +300,7 @@ def by_token(found: HeadsRead) -> pd.DataFrame:
 
 sheet.numbers_of(
     "why",
-    lambda: shares,
+    shares,
     "Every part's direct share, in the order of the pass; the last rows are their sum and the model's own "
     "number.",
     what="every part",

@@ -14,7 +14,6 @@ from gptviz.figures.flow import flow_graph
 from gptviz.figures.maps import Map
 from gptviz.model import TransformerBlock
 from gptviz.ui import sheet
-from gptviz.ui.shell.details import in_numbers
 from gptviz.ui.shell.panels import sideways
 from gptviz.ui.shell.params import Param, between, if_there
 from gptviz.ui.shell.scene import Scene
@@ -82,9 +81,9 @@ def draw(scene: Scene) -> None:
             f"{len(graph.edges)} edges. A dot is a token's stream after a step; an edge's thickness is its "
             f"share of the stream above. Followed is what makes more than {percent(threshold)}, {whole}{left}"
         )
-        in_numbers(
-            graph.edges,
+        sheet.numbers_of(
             "why-graph",
+            graph.edges,
             "A row an edge: contribution is its share of the target's stream after the block's step; head is "
             "the one that gives most of it.",
             "the graph's edges",
@@ -113,7 +112,8 @@ def draw(scene: Scene) -> None:
         *("residual stream", "block", "head", "attention", "feed-forward"),
     )
     depths, n = rows.shape
-    in_numbers(
+    sheet.numbers_of(
+        "why-flow",
         lambda: pd.DataFrame(
             {
                 "depth": np.repeat(np.arange(depths), n),
@@ -122,7 +122,6 @@ def draw(scene: Scene) -> None:
                 "share": rows.flatten().double().numpy(),
             }
         ),
-        "why-flow",
         "A row a depth and a token: the share of the selected token's last stream that comes from it.",
         "shares at each depth",
     )

@@ -10,7 +10,6 @@ from gptviz.digits import percent, significant
 from gptviz.figures.paths import paths_graph
 from gptviz.model import TransformerBlock
 from gptviz.ui import sheet
-from gptviz.ui.shell.details import in_numbers
 from gptviz.ui.shell.panels import sideways
 from gptviz.ui.shell.params import Param, between
 from gptviz.ui.shell.scene import Scene
@@ -57,9 +56,9 @@ def draw(scene: Scene, target: Target) -> None:
         "each part wrote of them. A feed-forward is not linear: no path goes on below it.",
         *("LayerNorm", "query", "key", "attention weight"),
     )
-    in_numbers(
-        found.edges,
+    sheet.numbers_of(
         "why-paths",
+        found.edges,
         "A row an edge: what writes at which position, and which head reads it there, by value (V), query "
         "(Q) or key (K). In logits. `parent` is the edge that the reading head itself makes.",
         "every path that was found",
