@@ -14,6 +14,7 @@ from gptviz.checkpoints.errors import errors_of
 from gptviz.checkpoints.hub import HUB_MODELS, cached_folder, is_hub_id
 from gptviz.checkpoints.meta_pickle import read_meta
 from gptviz.engine.config import GPTConfig
+from gptviz.engine.index import one_of
 from gptviz.engine.initial import init_weights
 from gptviz.engine.language_model import LanguageModel
 from gptviz.model import GPT_CONFIG_124M, GPTModel
@@ -102,8 +103,7 @@ def plan(
             f"a {type(name).__name__} is no name, folder or file of a model; a model that is in memory "
             "already is wrapped: gptviz.wrap(model, tokenizer)"
         )
-    if dtype not in DTYPES:
-        raise ValueError(f"dtype is {dtype!r}; it must be one of {', '.join(DTYPES)}")
+    one_of("dtype", dtype, DTYPES)
     if device not in devices():
         raise ValueError(f"device is {device!r}; this machine has {', '.join(devices())}")
     if name in ("mini", "mini-untrained"):

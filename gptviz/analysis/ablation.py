@@ -16,7 +16,6 @@ Michel et al., Are Sixteen Heads Really Better than One?, 2019; Wang et al., Int
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import partial
 
 import pandas as pd
 import torch
@@ -25,8 +24,9 @@ from gptviz.analysis.against import Against, both_ids, difference
 from gptviz.analysis.prompts import Texts, averaged, is_many, over
 from gptviz.engine.edits import Edit
 from gptviz.engine.forward import logits_of
+from gptviz.engine.index import one_of
 from gptviz.engine.language_model import LanguageModel
-from gptviz.engine.progress import Progress
+from gptviz.engine.progress import Progress, unheard
 from gptviz.engine.trace import Trace
 from gptviz.engine.variants import variants
 from gptviz.tokenizer import named_bytes, show_token
@@ -63,7 +63,7 @@ def knock_out(
     target: Target | list[Target] | None = None,
     baseline: str = "zero",
     position: int = -1,
-    progress: Progress | None = None,
+    progress: Progress = unheard,
 ) -> pd.DataFrame:
     """Mute every part in turn: the logit of `target` against the mean, its probability, and what changed.
 
@@ -88,8 +88,8 @@ def knock_out(
     Raises ValueError as `lm.trace` does, and for tokens, baselines and positions that do not exist.
     """
     if is_many(text):
-        one = partial(_of_text, lm, baseline, position)
-        return averaged(over(text, target, one, progress), MEASURED)
+        found = over(knock_out, lm, text, target, progress, baseline=baseline, position=position)
+        return averaged(found, MEASURED)
     assert not isinstance(target, list)
     sites = ["resid_pre", *(["z", "attn_out", "mlp_out"] if baseline == "mean" else [])]
     trace = lm.trace(text, keep=sites)
@@ -100,20 +100,13 @@ def knock_out(
     finals: list[torch.Tensor] = []
     for rows in batches(lm, trace, at, baseline):
         finals += rows
-        if progress is not None:
-            progress(len(finals), len(parts))
-    found: list[tuple[float, float]] = []
+        progress(len(finals), len(parts))
+    measured: list[tuple[float, float]] = []
     for some in torch.stack(finals).split(HEAD_ROWS):  # the head is read once for all of them
-        found += zip(*_measured(logits_of(lm.model, some), *ids), strict=True)
+        measured += zip(*_measured(logits_of(lm.model, some), *ids), strict=True)
     table = pd.DataFrame(map(vars, parts)).astype({"block": "Int64", "head": "Int64"})
-    table[["logit", "probability"]] = found
+    table[["logit", "probability"]] = measured
     return table.assign(effect=table["logit"] - logit, lost=probability - table["probability"])
-
-
-def _of_text(
-    lm: LanguageModel, baseline: str, position: int, text: str, target: Target, progress: Progress | None
-) -> pd.DataFrame:
-    return knock_out(lm, text, target, baseline, position, progress)
 
 
 def parts_of(lm: LanguageModel) -> list[MutedPart]:
@@ -131,8 +124,7 @@ def parts_of(lm: LanguageModel) -> list[MutedPart]:
 
 def check(lm: LanguageModel, target: Target, baseline: str) -> tuple[int, int | None]:
     """The target's ids, None for the mean. Raises ValueError for a target or baseline that there is not."""
-    if baseline not in BASELINES:
-        raise ValueError(f"baseline is {baseline!r}; it must be one of {', '.join(BASELINES)}")
+    one_of("baseline", baseline, BASELINES)
     pair = target if isinstance(target, tuple) else (target,)
     if len(pair) not in (1, 2):
         raise ValueError(f"target is {target!r}; give a token, or a pair of them")

@@ -36,13 +36,14 @@ import pandas as pd
 import torch
 from numpy.typing import NDArray
 
+from gptviz.analysis import against
 from gptviz.analysis.alignment import missing
 from gptviz.analysis.patches import HEAD_SITES, POSITION_SITES, SITES, batches, needed, one_by_one, patches_of
 from gptviz.analysis.prompts import Texts, averaged, is_many, over
 from gptviz.engine.given import ids_of
-from gptviz.engine.index import index_of
+from gptviz.engine.index import index_of, one_of
 from gptviz.engine.language_model import LanguageModel
-from gptviz.engine.progress import Progress
+from gptviz.engine.progress import Progress, unheard
 from gptviz.engine.trace import Trace
 from gptviz.tokenizer import named_bytes, show_token
 from gptviz.tokenizer.one import OneToken, one_token
@@ -97,7 +98,7 @@ def patching(
     sites: Iterable[str] = SITES,
     direction: str = "denoising",
     position: int = -1,
-    progress: Progress | None = None,
+    progress: Progress = unheard,
     estimate: bool = False,
     last: bool = False,
 ) -> pd.DataFrame:
@@ -132,18 +133,17 @@ def patching(
     that do not exist, and where the two texts' differences are the same (by less than 0.01).
     """
     sites = _check(sites, direction)
+    options: dict[str, Any] = {"sites": sites, "direction": direction, "position": position}
+    options |= {"estimate": estimate, "last": last}
     if is_many(clean):
         if not is_many(corrupt) or len(clean) != len(corrupt):
             raise ValueError("clean is a list of texts: give corrupt as one, with a text for each of them")
         if not last:
             check_one_length([ids_of(lm, one) for one in clean], sites)
-
-        def of_one(pair: Any, aim: Any, told: Progress | None) -> tuple[pd.DataFrame, Ends]:
-            return of_pair(lm, pair[0], pair[1], aim, sites, direction, position, told, estimate, last)
-
-        return averaged_patches(over(list(zip(clean, corrupt, strict=True)), target, of_one, progress))
+        pairs = list(zip(clean, corrupt, strict=True))
+        return averaged_patches(over(of_pair, lm, pairs, target, progress, **options))
     assert not isinstance(target, list)
-    return of_pair(lm, clean, corrupt, target, sites, direction, position, progress, estimate, last)[0]
+    return of_pair(lm, (clean, corrupt), target, progress, **options)[0]
 
 
 def check_one_length(texts: Sequence[Sequence[int]], sites: Iterable[str]) -> None:
@@ -173,18 +173,18 @@ def averaged_patches(found: Sequence[tuple[pd.DataFrame, Ends]]) -> pd.DataFrame
 
 def of_pair(
     lm: LanguageModel,
-    clean: str | Sequence[int],
-    corrupt: str | Sequence[int],
+    clean_and_corrupt: tuple[str | Sequence[int], str | Sequence[int]],
     target: Target | None,
+    progress: Progress,
+    *,
     sites: tuple[str, ...],
     direction: str,
-    position: int = -1,
-    progress: Progress | None = None,
-    estimate: bool = False,
-    last: bool = False,
+    position: int,
+    estimate: bool,
+    last: bool,
 ) -> tuple[pd.DataFrame, Ends]:
     """`patching` of one pair of texts, and the scale that it is measured by."""
-    texts = [ids_of(lm, text) for text in (clean, corrupt)]
+    texts = [ids_of(lm, text) for text in clean_and_corrupt]
     at = _position(lm, texts[0], texts[1], position)
     if not lm.edits:  # an edit may look at the whole text
         texts = [ids[: at + 1] for ids in texts]
@@ -202,12 +202,13 @@ def of_pair(
     patches = patches_of(lm.config, at + 1, sites, first)
     rows = one_by_one(lm, own, source, at, patches) if lm.edits else batches(lm, own, source, at, patches)
     logits, done = dict.fromkeys(patches, before), 0
+    towards = against.direction(lm.model, ends.token, ends.against)
     for some, finals in rows:
         if finals is not None:
-            logits |= zip(some, _difference(lm, finals, ends), strict=True)
+            found = finals.double().cpu() @ towards  # (B, D) x (D,)
+            logits |= zip(some, found.tolist(), strict=True)
         done += len(some)
-        if progress is not None:
-            progress(done, len(patches))
+        progress(done, len(patches))
     table = pd.DataFrame(map(vars, patches)).astype({"head": "Int64", "position": "Int64"})
     table["logit"] = [logits[patch] for patch in patches]
     table["metric"] = ends.metric(table["logit"])
@@ -275,19 +276,19 @@ def ends_of(
     that there are not.
     """
     if target is None:
-        token, against = int(clean.argmax()), int(corrupt.argmax())
-        if token == against:
+        token, other = int(clean.argmax()), int(corrupt.argmax())
+        if token == other:
             raise ValueError(
                 f"the model says {_shown(lm, token)} after both texts: choose two tokens, or change a text"
             )
     else:
         if not isinstance(target, tuple) or len(target) != 2:
             raise ValueError(f"target is {target!r}; give a pair of tokens, or None")
-        token, against = (one_token(lm.tokenizer, lm.config.vocab_size, one, "target") for one in target)
-        if token == against:
+        token, other = (one_token(lm.tokenizer, lm.config.vocab_size, one, "target") for one in target)
+        if token == other:
             raise ValueError(f"target is twice {_shown(lm, token)}, and the difference 0: give two tokens")
-    differences = [float(logits[token].double() - logits[against].double()) for logits in (clean, corrupt)]
-    return Ends(token, against, *differences)
+    differences = (float(against.difference(logits, token, other)) for logits in (clean, corrupt))
+    return Ends(token, other, *differences)
 
 
 def strongest(site: str, effects: NDArray[np.floating], differ: Sequence[int]) -> list[tuple[int, int]]:
@@ -309,8 +310,7 @@ def _check(sites: Iterable[str], direction: str) -> tuple[str, ...]:
     wrong = [site for site in found if site not in SITES]
     if wrong or not found:
         raise ValueError(f"sites has {wrong[0] if wrong else 'nothing'!r}; they are {', '.join(SITES)}")
-    if direction not in DIRECTIONS:
-        raise ValueError(f"direction is {direction!r}; it must be one of {', '.join(DIRECTIONS)}")
+    one_of("direction", direction, DIRECTIONS)
     return found
 
 
@@ -331,12 +331,3 @@ def _position(lm: LanguageModel, clean: list[int], corrupt: list[int], position:
 
 def _shown(lm: LanguageModel, token: int) -> str:
     return show_token(named_bytes(lm.tokenizer, token))
-
-
-def _difference(lm: LanguageModel, finals: torch.Tensor, ends: Ends) -> list[float]:
-    """(B, D), after the final LayerNorm -> the difference of the two logits of each."""
-    head = lm.model.out_head.weight.detach()
-    rows = head[[ends.token, ends.against]].double().cpu()  # (2, D)
-    logits = finals.double().cpu() @ rows.T  # (B, 2)
-    found: list[float] = (logits[:, 0] - logits[:, 1]).tolist()
-    return found

@@ -13,7 +13,6 @@ import pandas as pd
 import torch
 
 from gptviz.analysis.reads import of_model, reads
-from gptviz.engine.index import index_of
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.trace import Trace
 from gptviz.model import GPTModel
@@ -30,8 +29,17 @@ def weights(
     With `hide_first` the first token is left out and every row scaled up to sum to 1 again: `without_first`.
     """
     attn = t["attn", block]  # (H, T, T)
-    found = block_mean(attn) if head is None else attn[_checked(t, head)].clone()
+    found = attn.mean(dim=0) if head is None else attn[head].clone()
     return without_first(found) if hide_first else found
+
+
+@reads(lambda lm, block, head: (("attn", block),))
+def last_row(lm: LanguageModel, t: Trace, block: int, head: int) -> torch.Tensor:
+    """Return where a head looks from the last position: (T,), softmax(K q / sqrt(d)).
+
+    A token is written out of the position before it: it does not exist yet when the model looks.
+    """
+    return t["attn", block][head, -1]
 
 
 @dataclass(frozen=True)
@@ -69,8 +77,7 @@ class AttentionSteps:
 @reads(lambda lm, block, *_: tuple((site, block) for site in HEAD_SITES))
 def steps(lm: LanguageModel, t: Trace, block: int, head: int) -> AttentionSteps:
     """Return all the steps of one head; ValueError for a block or head that the model does not have."""
-    q, k, v, weights, z = (t[site, block][_checked(t, head)].clone() for site in HEAD_SITES)
-    return AttentionSteps(q, k, v, weights, z)
+    return AttentionSteps(*(t[site, block][head].clone() for site in HEAD_SITES))
 
 
 @dataclass(frozen=True)
@@ -110,11 +117,7 @@ def cell(lm: LanguageModel, t: Trace, block: int, head: int, query: int, key: in
     Worked in float64 from the captured float32 queries and keys, so that what is printed adds up.
     Raises ValueError for a head or a position that does not exist.
     """
-    for name, position in (("query", query), ("key", key)):
-        last = len(t.tokens) - 1
-        if not 0 <= position <= last:
-            raise ValueError(f"{name} is position {position}; the text has positions 0 to {last}")
-    q, k = (t[site, block][_checked(t, head)].double() for site in ("q", "k"))  # (T, d) each
+    q, k = (t[site, block][head].double() for site in ("q", "k"))  # (T, d) each
     divisor = q.shape[-1] ** 0.5
     products = q[query] * k[key]  # (d,)
     score = products.sum().item()
@@ -157,11 +160,6 @@ def rows_of_attention(
     return torch.softmax(scores.masked_fill(later, -torch.inf), dim=-1)
 
 
-def block_mean(attn: torch.Tensor) -> torch.Tensor:
-    """The average over a block's heads: (H, T, T) -> (T, T). Its rows sum to 1 again."""
-    return attn.mean(dim=0)
-
-
 def without_first(weights: torch.Tensor) -> torch.Tensor:
     """Attention with the first token left out and every row renormalised to 1: (..., T, T) -> (..., T, T).
 
@@ -182,23 +180,19 @@ def write_lengths(z: torch.Tensor, out_proj: torch.Tensor) -> torch.Tensor:
     The length of z W is taken from z (W W^T) z^T, d by d a head instead of T by D, in float64.
     """
     heads, _, d = z.shape
-    slices = (
-        out_proj.detach().double().cpu().unflatten(1, (heads, d)).permute(1, 2, 0)
-    )  # (D, H d) -> (H, d, D)
+    weight = out_proj.detach().double().cpu()  # (D, H d)
+    slices = weight.unflatten(1, (heads, d)).permute(1, 2, 0)  # (D, H d) -> (H, d, D)
     z = z.double()
     return (z @ (slices @ slices.mT) * z).sum(dim=-1).clamp(min=0).sqrt()  # (H, T)
-
-
-def block_writes(z: torch.Tensor, out_proj: torch.Tensor) -> torch.Tensor:
-    """The heads' mean writes over a text: z (H, T, d), out_proj's weight (D, H d) -> (H,)."""
-    return write_lengths(z, out_proj).mean(dim=-1).float()
 
 
 @of_model
 def mean_writes(trace: Trace, model: GPTModel) -> torch.Tensor:
     """Each head's mean write over the text, (n_layers, H). Needs `z` of every block."""
-    blocks = enumerate(model.trf_blocks)
-    return torch.stack([block_writes(trace["z", b], block.att.out_proj.weight) for b, block in blocks])
+    lengths = [
+        write_lengths(trace["z", b], block.att.out_proj.weight) for b, block in enumerate(model.trf_blocks)
+    ]
+    return torch.stack(lengths).mean(dim=-1).float()  # (n_layers, H, T) -> (n_layers, H)
 
 
 @dataclass(frozen=True)
@@ -273,7 +267,3 @@ def table(weights: torch.Tensor, tokens: list[str]) -> pd.DataFrame:
     keys.insert(0, "position", range(len(tokens)))
     keys.insert(1, "query", tokens)
     return keys
-
-
-def _checked(trace: Trace, head: int) -> int:
-    return index_of("head", head, trace.config.n_heads)

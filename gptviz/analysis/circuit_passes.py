@@ -17,7 +17,7 @@ from gptviz.analysis.against import difference
 from gptviz.engine.edits import Edit
 from gptviz.engine.forward import Hook, hidden_from, logits_of
 from gptviz.engine.language_model import LanguageModel
-from gptviz.engine.progress import Progress
+from gptviz.engine.progress import Progress, unheard
 from gptviz.engine.sample_means import sample_means
 
 Head = tuple[int, int]  # (block, head)
@@ -73,13 +73,12 @@ class Passes:
         self._instead = sample_means(lm) if baseline == "sample" else None
         self.whole = float(self._measure(trace.logits(self.at)[None])[0])
 
-    def of(self, circuits: Sequence[Collection[Head]], progress: Progress | None = None) -> Values:
+    def of(self, circuits: Sequence[Collection[Head]], progress: Progress = unheard) -> Values:
         """F of each of these choices of heads, (n,)."""
         found = np.zeros(0)
         for values in self._batches(circuits, 0, self._into[0]):
             found = np.append(found, values)
-            if progress is not None:
-                progress(len(found), len(circuits))
+            progress(len(found), len(circuits))
         return found
 
     def with_each(

@@ -31,8 +31,9 @@ import pandas as pd
 
 from gptviz.analysis.ablation import Target
 from gptviz.analysis.circuit_passes import Head, Passes, Values, all_heads
+from gptviz.engine.index import one_of
 from gptviz.engine.language_model import LanguageModel
-from gptviz.engine.progress import Progress
+from gptviz.engine.progress import Progress, unheard
 
 WAYS = ("remove", "add")
 WITHIN = 0.1  # of |F(M) - F(nobody)|: a circuit that gets no more wrong than that keeps the prediction
@@ -88,7 +89,7 @@ def circuit(
     way: str = "remove",
     within: float = WITHIN,
     position: int = -1,
-    progress: Progress | None = None,
+    progress: Progress = unheard,
 ) -> Circuit:
     """Return the heads that keep a prediction, found greedily: |F(M) - F(C)| is at most `allowed`.
 
@@ -116,11 +117,10 @@ def allowed(whole: float, empty: float, within: float = WITHIN) -> float:
 
 
 def search(
-    passes: Passes, way: str = "remove", within: float = WITHIN, progress: Progress | None = None
+    passes: Passes, way: str = "remove", within: float = WITHIN, progress: Progress = unheard
 ) -> Circuit:
     """`circuit`, of a text whose passes there are."""
-    if way not in WAYS:
-        raise ValueError(f"way is {way!r}; it must be one of {', '.join(WAYS)}")
+    one_of("way", way, WAYS)
     if not isinstance(within, int | float) or not 0 < within < 1:
         raise ValueError(
             f"within is {within!r}; it is the share of |F(M) - F(nobody)| that may be wrong, a number "
@@ -143,8 +143,7 @@ def search(
             if best is None or off[i] < best[0]:
                 best = (float(off[i]), float(found[i]), tried[i])
             done += len(tried)
-            if progress is not None:
-                progress(done, count * (count + 1) // 2)
+            progress(done, count * (count + 1) // 2)
         assert best is not None, "there is a head to take"
         gap, value, head = best
         heads ^= {head}
@@ -163,14 +162,14 @@ def of_passes(
     question: tuple[Any, ...],
     function: Callable[..., Any],
     *args: Any,
-    progress: Progress | None = None,
+    progress: Progress = unheard,
 ) -> Any:
     """Return `function(passes, *args)` for the `Passes` of a question: text, target, baseline, and so on."""
     return function(Passes(lm, *question), *args, progress=progress)
 
 
 def three_values(
-    passes: Passes, heads: Collection[Head], progress: Progress | None = None
+    passes: Passes, heads: Collection[Head], progress: Progress = unheard
 ) -> tuple[float, float, float]:
     """Return F of the whole model, of a circuit, and of nobody."""
     is_model = passes.feed_forwards and not {*all_heads(passes.lm)} - {*heads}
@@ -178,7 +177,7 @@ def three_values(
     return passes.whole, *(own or [passes.whole]), empty
 
 
-def in_order(passes: Passes, heads: Sequence[Head], progress: Progress | None = None) -> pd.DataFrame:
+def in_order(passes: Passes, heads: Sequence[Head], progress: Progress = unheard) -> pd.DataFrame:
     """The steps when these heads are added in this order."""
     values = passes.of([heads[:size] for size in range(len(heads) + 1)], progress).tolist()
     return _table([(size, heads[size - 1] if size else None, value) for size, value in enumerate(values)])
@@ -200,7 +199,7 @@ def _table(steps: Sequence[tuple[int, Head | None, float]]) -> pd.DataFrame:
 
 
 def score(
-    passes: Passes, heads: Collection[Head], seed: int = 0, progress: Progress | None = None
+    passes: Passes, heads: Collection[Head], seed: int = 0, progress: Progress = unheard
 ) -> pd.DataFrame:
     """F of a circuit without K and of the model without K, for sets K of its heads: two passes each.
 
@@ -234,7 +233,7 @@ def brings(
     baseline: str = "mean",
     feed_forwards: bool = True,
     position: int = -1,
-    progress: Progress | None = None,
+    progress: Progress = unheard,
 ) -> Values:
     """Return what each head of the model brings to a circuit of these, (L, H): F with it minus F without it.
 
@@ -244,7 +243,7 @@ def brings(
 
 
 def each_brings(
-    passes: Passes, heads: Collection[Head], progress: Progress | None = None
+    passes: Passes, heads: Collection[Head], progress: Progress = unheard
 ) -> tuple[Values, tuple[float, float, float]]:
     """`brings`, of a text whose passes there are, and `three_values`: what a circuit's sheet shows."""
     values, everyone = three_values(passes, heads), all_heads(passes.lm)
@@ -254,8 +253,7 @@ def each_brings(
         for head, value in zip(changed, with_it, strict=True):
             found[head] = own - value if head in heads else value - own
         done += len(changed)
-        if progress is not None:
-            progress(done, len(everyone))
+        progress(done, len(everyone))
     return found, values
 
 

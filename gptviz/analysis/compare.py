@@ -213,9 +213,3 @@ def side_by_side(
     )
     pairs = align(left.tokens, right.tokens, one_text=other_text is None)
     return expected(left, right, *pairs.pairs[pairs.nearest(position % len(left))])
-
-
-@reads(lambda lm, block, head: (("attn", block),))
-def weights(lm: LanguageModel, t: Trace, block: int, head: int) -> torch.Tensor:
-    """One head's attention weights, (T, T)."""
-    return t["attn", block][head].clone()

@@ -16,7 +16,7 @@ import torch
 
 from gptviz.engine import forward
 from gptviz.engine.language_model import LanguageModel
-from gptviz.engine.progress import Progress
+from gptviz.engine.progress import Progress, unheard
 from gptviz.fast import kernels
 from gptviz.model import TransformerBlock
 
@@ -27,7 +27,7 @@ FEWEST, MOST = 32, 256  # tokens of the vocabulary that are looked at
 MOST_WORK = 2 * 10**11  # multiply-adds of them all
 
 
-def copying_scores(lm: LanguageModel, progress: Progress | None = None) -> pd.DataFrame:
+def copying_scores(lm: LanguageModel, progress: Progress = unheard) -> pd.DataFrame:
     """Return for every head: `ov_copying` and `qk_matching`, from -1 to 1 each, and `copies_top5`, from 0 to
     1.
 
@@ -67,8 +67,7 @@ def copying_scores(lm: LanguageModel, progress: Progress | None = None) -> pd.Da
             shares.append(found)
         else:
             rows += found
-        if progress is not None:
-            progress(done, steps)
+        progress(done, steps)
     table = pd.DataFrame(rows, columns=["block", "head", "ov_copying", "qk_matching"])
     return table.assign(copies_top5=shares)
 

@@ -9,15 +9,18 @@ The book's sections 2.7 (token embeddings) and 2.8 (encoding word positions).
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 import pandas as pd
 import torch
+import torch.nn.functional as F
 from numpy.typing import NDArray
 
 from gptviz.analysis.reads import reads
+from gptviz.analysis.stream import cosine
 from gptviz.digits import fixed
+from gptviz.engine.index import one_of, whole
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.tokens import Token
 from gptviz.engine.trace import Trace
@@ -56,9 +59,6 @@ def lengths_table(lm: LanguageModel, t: Trace) -> pd.DataFrame:
     """
     parts = embedding_rows(lm, t).astype(np.float64)
     norms = np.linalg.norm(parts, axis=-1)  # (3, T)
-    inner = np.einsum("td,td->t", parts[0], parts[1])
-    lengths = norms[0] * norms[1]
-    cosine = np.divide(inner, lengths, out=np.zeros_like(inner), where=lengths > 0)
     return pd.DataFrame(
         {
             "position": [token.position for token in t.tokens],
@@ -66,7 +66,7 @@ def lengths_table(lm: LanguageModel, t: Trace) -> pd.DataFrame:
             "token_norm": norms[0],
             "position_norm": norms[1],
             "sum_norm": norms[2],
-            "cosine": cosine,
+            "cosine": cosine(parts[0], parts[1]),
         }
     )
 
@@ -112,10 +112,8 @@ def nearest_tokens(
     vocabulary = matrix.shape[0]
     if not 0 <= token_id < vocabulary:
         raise ValueError(f"token id {token_id} is not in the matrix; it has ids 0 to {vocabulary - 1}")
-    if measure not in ("cosine", "dot"):
-        raise ValueError(f'measure is {measure!r}; it must be "cosine" or "dot"')
-    if k < 1:
-        raise ValueError(f"k is {k}; it must be at least 1")
+    one_of("measure", measure, get_args(Measure))
+    whole("k", k, 1)
     weight = matrix.detach().float().cpu()
     dot = weight @ weight[token_id]  # (V,)
     lengths = weight.norm(dim=1) * weight[token_id].norm()
@@ -138,8 +136,7 @@ def position_similarity(matrix: torch.Tensor) -> Rows:
     Symmetric, with 1 on the diagonal (0 where a position's row is all zeros).
     """
     weight = matrix.detach().cpu().double()
-    lengths = weight.norm(dim=1, keepdim=True)
-    unit = torch.where(lengths > 0, weight / lengths.clamp_min(1e-300), 0.0)
+    unit = F.normalize(weight, dim=1, eps=1e-300)
     return (unit @ unit.T).clamp(-1, 1).float().numpy()
 
 

@@ -18,8 +18,9 @@ import torch
 from numpy.typing import NDArray
 
 from gptviz.analysis.logit_attribution import direct_effects
-from gptviz.analysis.norms import find_norm, norm_steps
+from gptviz.analysis.norms import inside
 from gptviz.analysis.reads import reads
+from gptviz.engine.index import whole
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.reduction import Reduction
 from gptviz.engine.trace import Trace
@@ -89,16 +90,15 @@ class Units:
 @reads(lambda lm, block, position: sites(block))
 def units(lm: LanguageModel, t: Trace, block: int, position: int) -> Units:
     """All units of one block at one token. In a trace with edits the sum may not hold: see `difference`."""
-    middle, before, after, written = (t[site, block][position].numpy().astype(np.float64) for site in SITES)
-    model = t.of(lm.model)
-    second: Any = model.get_submodule(f"trf_blocks.{block}.ff.layers.2")
+    before, after, written = (t[site, block][position].numpy().astype(np.float64) for site in SITES[1:])
+    second: Any = lm.model.get_submodule(f"trf_blocks.{block}.ff.layers.2")
     matrix = _numbers(second.weight)  # (D, U): a column a unit
     bias = np.zeros(len(matrix)) if second.bias is None else _numbers(second.bias)
     columns = np.sqrt(np.einsum("du,du->u", matrix, matrix))
     square = float(written @ written)
     shares = after * np.einsum("d,du->u", written, matrix) / square if square else np.zeros_like(after)
     return Units(
-        given=norm_steps(find_norm(model, f"block {block} · norm2"), middle).after,
+        given=inside(lm, t, f"block {block} · norm2", position).after,
         before=before,
         after=after,
         columns=columns,
@@ -158,13 +158,11 @@ def readings(
     this position, and what later blocks make of the write is not in it.
     ValueError for k < 1, and for a position that there is not.
     """
-    if k < 1:
-        raise ValueError(f"k is {k}; ask for at least 1 token")
     second: Any = lm.model.get_submodule(f"trf_blocks.{block}.ff.layers.2")
     columns = second.weight.detach()[:, list(chosen)].T.contiguous()  # (D, n) -> (n, D)
     times = torch.tensor(list(activations), dtype=torch.float32)[:, None]
     effects = direct_effects(t, lm.model, columns, position) * times  # (n, V)
-    k = min(k, effects.shape[1])
+    k = min(whole("k", k, 1), effects.shape[1])
     high, low = effects.topk(k), effects.topk(k, largest=False)
 
     def pairs(top: torch.return_types.topk, row: int) -> list[tuple[int, float]]:

@@ -29,7 +29,7 @@ from gptviz.analysis.head_roles import kind_of, lifts_of, rests_of
 from gptviz.analysis.head_scores import COLUMNS, ENTROPY, RESTS, HeadScores
 from gptviz.analysis.random_repeats import random_repeats
 from gptviz.engine.language_model import LanguageModel
-from gptviz.engine.progress import Progress
+from gptviz.engine.progress import Progress, unheard
 from gptviz.engine.reduction import Reduction
 from gptviz.engine.sample import Window, long_passages, windows
 
@@ -63,7 +63,7 @@ class General:
         return self.table[place].iloc[0]  # half of what an index of both takes
 
 
-def general(lm: LanguageModel, progress: Progress | None = None, disk: bool = True) -> General:
+def general(lm: LanguageModel, progress: Progress = unheard, disk: bool = True) -> General:
     """All heads of a model in general: from the disk, or from some 60 short passes.
 
     `progress(done, of)` is called between passes, without a lock: what it raises stops the work, and
@@ -76,20 +76,15 @@ def general(lm: LanguageModel, progress: Progress | None = None, disk: bool = Tr
         return found
     work = len(texts) + len(sample)
     of = work + max(1, work // 4)  # about what the weights cost
-
-    def step(done: float) -> None:
-        if progress is not None:
-            progress(int(done), of)
-
-    step(0)
+    progress(0, of)
     repeated, read = _Means(), _Means()
     for number, ids in enumerate(texts, 1):
         repeated.add(lm, ids)
-        step(number)
+        progress(number, of)
     for number, window in enumerate(sample, 1):
         read.add(lm, window.ids, whole=True)
-        step(len(texts) + number)
-    weights = copying_scores(lm, lambda done, steps: step(work + (of - work) * done / steps))
+        progress(len(texts) + number, of)
+    weights = copying_scores(lm, lambda done, steps: progress(work + (of - work) * done // steps, of))
     table = _table(lm, repeated, read).merge(weights, on=["block", "head"])
     counts = (len(texts), sum(map(len, texts)), len(sample), sum(len(window.ids) for window in sample))
     made = General(table, *counts, key=key)

@@ -47,7 +47,7 @@ from gptviz.analysis.trial_passes import losses as losses_of
 from gptviz.engine.edits import Edit
 from gptviz.engine.index import index_of
 from gptviz.engine.language_model import LanguageModel
-from gptviz.engine.progress import Progress
+from gptviz.engine.progress import Progress, unheard
 from gptviz.engine.sample import long_passages
 from gptviz.engine.sample_means import sample_means
 
@@ -133,7 +133,7 @@ def trial(
     block: int,
     head: int,
     label: str,
-    progress: Progress | None = None,
+    progress: Progress = unheard,
     known: General | None = None,
     disk: bool = True,
 ) -> Trial:
@@ -231,14 +231,13 @@ def passages_of(lm: LanguageModel) -> Pairs:
 
 
 def _losses(
-    lm: LanguageModel, pairs: Pairs, block: int, heads: Sequence[int], label: str, progress: Progress | None
+    lm: LanguageModel, pairs: Pairs, block: int, heads: Sequence[int], label: str, progress: Progress
 ) -> NDArray[np.float64]:
     """(P, 2, 1 + C): of each text the model's own loss, with each head off by each baseline, and with the
     first one looking at all tokens alike, and where the label says.
     """
     done, steps = 0, len(pairs) * 2 * (1 + len(BASELINES) * len(heads) + 2)
-    stopped = progress and (lambda *_: progress(0, steps))
-    sample_means(lm, stopped)
+    sample_means(lm, lambda *_: progress(0, steps))
     off = [Edit("z", block, baseline, [h]) for baseline in BASELINES for h in heads]
     found: list[list[float]] = []
     for text in (text for pair in pairs for text in pair):
@@ -246,8 +245,7 @@ def _losses(
         for losses in losses_of(lm, text, block, heads[0], off, _looking(lm, text, label)):
             made += losses
             done += len(losses)
-            if progress is not None:
-                progress(done, steps)
+            progress(done, steps)
         found.append(made)
     return np.array(found).reshape(len(pairs), 2, -1)
 

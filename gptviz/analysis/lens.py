@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 from gptviz.analysis.reads import of_model, reads
 from gptviz.engine.config import GPTConfig
 from gptviz.engine.forward import logits_of, running
+from gptviz.engine.index import whole
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.sites import Key
 from gptviz.engine.trace import Trace
@@ -141,13 +142,11 @@ def reading(logits: torch.Tensor, k: int = TOP) -> Cells:
 
 def reading_of(logits: torch.Tensor, final: torch.Tensor, k: int = TOP) -> Cells:
     """(N, V) float32 logits, each P against the final log-probabilities (P, V): (N,). k is at least 1."""
-    if k < 1:
-        raise ValueError(f"k is {k}; ask for at least 1 token")
     log_p = torch.log_softmax(logits, dim=-1)  # (N, V)
     p = log_p.exp()
     entropy = -torch.linalg.vecdot(p, log_p)  # 0 x a large negative number is 0
     kl = torch.linalg.vecdot(final.exp(), final - log_p.unflatten(0, (-1, len(final)))).flatten()
-    ids = torch.from_numpy(top_ids(logits, k))
+    ids = torch.from_numpy(top_ids(logits, whole("k", k, 1)))
     return Cells(
         ids=ids.to(torch.int32).numpy(),
         probabilities=p.gather(-1, ids).numpy(),

@@ -37,7 +37,7 @@ from gptviz.analysis.prompts import Texts, averaged, is_many, over
 from gptviz.analysis.reads import of_model, reads
 from gptviz.engine.config import GPTConfig
 from gptviz.engine.language_model import LanguageModel
-from gptviz.engine.progress import Progress
+from gptviz.engine.progress import Progress, unheard
 from gptviz.engine.sites import Key
 from gptviz.engine.trace import Trace
 from gptviz.fast import kernels
@@ -154,7 +154,7 @@ def attributions(
     text: Texts,
     target: OneToken | tuple[OneToken, Against] | list[Any] | None = None,
     position: int = -1,
-    progress: Progress | None = None,
+    progress: Progress = unheard,
 ) -> pd.DataFrame:
     """`attribution` of a text, or its mean over a list of them: contribution, contribution_se and n.
 
@@ -162,14 +162,12 @@ def attributions(
     one it is what the model says first.
     """
     if is_many(text):
-        one = lambda ids, aim, told: attributions(lm, ids, aim, position, told)  # noqa: E731
-        return averaged(over(text, target, one, progress), ["contribution"])
+        return averaged(over(attributions, lm, text, target, progress, position=position), ["contribution"])
     trace = lm.trace(text, keep=sites(lm.config))
     aim: Any = int(trace.logits(position).argmax()) if target is None else target
     token, against = aim if isinstance(aim, tuple) else (aim, MEAN)
     table = attribution(trace, lm, token, against, position)
-    if progress is not None:
-        progress(1, 1)
+    progress(1, 1)
     return table
 
 

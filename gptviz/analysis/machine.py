@@ -20,6 +20,7 @@ from gptviz.analysis.attention import edited_weights, rows_of_attention, write_l
 from gptviz.analysis.embeddings import embedding_rows, shared_scale
 from gptviz.analysis.places import Place, parse, possible
 from gptviz.analysis.reads import Sites, reads
+from gptviz.analysis.stream import cosine
 from gptviz.digits import percent
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.reduction import Reduction
@@ -98,11 +99,6 @@ def _code(t: Trace, position: int) -> dict[str, str]:
 
 def _length(values: Any) -> float:
     return float(np.linalg.norm(np.asarray(values, dtype=np.float64)))
-
-
-def _cosine(a: Any, b: Any) -> float:
-    both = _length(a) * _length(b)
-    return float(np.dot(np.asarray(a, np.float64), np.asarray(b, np.float64)) / both) if both else 0.0
 
 
 def table(level: Level) -> pd.DataFrame:
@@ -191,11 +187,8 @@ def _next(lm: LanguageModel, t: Trace, position: int, ids: Sequence[int]) -> lis
 
 def _block(lm: LanguageModel, t: Trace, place: Place, position: int, shown: Any) -> Level:
     b = place.block
-    pre, attn, mid, mlp, post = (t[site, b][position].numpy() for site in STREAM)
-    norm1, norm2 = (
-        norms.norm_steps(norms.find_norm(lm.model, f"block {b} · {name}"), x).after
-        for name, x in (("norm1", pre), ("norm2", mid))
-    )
+    pre, attn, mid, mlp, post = (t[site, b][position].double().numpy() for site in STREAM)
+    norm1, norm2 = (norms.inside(lm, t, f"block {b} · norm{n}", position).after for n in (1, 2))
     rows = {"pre": pre, "norm1": norm1, "attn": attn, "mid": mid, "norm2": norm2, "mlp": mlp, "post": post}
     scale = shared_scale(np.stack([pre, attn, mid, mlp, post])).limit
     scales = dict.fromkeys(("norm1", "norm2"), shared_scale(np.stack([norm1, norm2])).limit)  # they are small
@@ -206,7 +199,7 @@ def _block(lm: LanguageModel, t: Trace, place: Place, position: int, shown: Any)
             )
             for name, row in rows.items()
         ],
-        "cosines": [_cosine(attn, pre), _cosine(mlp, mid)],
+        "cosines": [float(cosine(attn, pre)), float(cosine(mlp, mid))],
         "says": _says(
             "To a row that is {} long attention adds {}, and the feed-forward {}; {} goes out.",
             *map(_length, (pre, attn, mlp, post)),
@@ -304,8 +297,7 @@ def _embedding(lm: LanguageModel, t: Trace, place: Place, position: int, shown: 
 
 def _norm(lm: LanguageModel, t: Trace, place: Place, position: int, shown: Any) -> Level:
     final = place.kind == "final_norm"
-    norm = norms.find_norm(lm.model, "final" if final else f"block {place.block} · {place.kind}")
-    s = norms.norm_steps(norm, norms.norm_input(t, norm)[position])
+    s = norms.inside(lm, t, "final" if final else f"block {place.block} · {place.kind}", position)
     after = float(s.after.var())
     shift = [_row("+", "plus the norm's shift", s.shift, float(s.shift.mean()), "mean")] * s.has_shift
     return {

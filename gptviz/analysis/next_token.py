@@ -15,6 +15,7 @@ import torch.nn.functional as F
 
 from gptviz.analysis.loss import loss_steps
 from gptviz.analysis.reads import reads
+from gptviz.engine.index import whole
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.sampling import AS_IT_IS, Distribution, Sampling, distribution
 from gptviz.engine.trace import Trace
@@ -71,8 +72,7 @@ def candidates(
 
     Raises ValueError for k < 1.
     """
-    if k < 1:
-        raise ValueError(f"k is {k}; ask for at least 1 row")
+    whole("k", k, 1)
     chosen = distribution(logits, sampling)
     rank, probabilities = chosen.rank, chosen.probabilities
     ids = chosen.order[:k]

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from gptviz.analysis.reads import reads
 from gptviz.digits import significant
+from gptviz.engine.index import one_of
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.layer_norms import Norm, norms_of
 from gptviz.engine.trace import Trace
@@ -35,10 +36,8 @@ SITES = ("resid_pre", "resid_mid", "resid_post")
 @reads(*SITES)
 def norm_grids(lm: LanguageModel, t: Trace, quantity: str) -> tuple[Grid, Grid]:
     """The variance (biased) or the mean of every token's values before and after every norm: (N, T) each."""
-    if quantity not in QUANTITIES:
-        raise ValueError(f"quantity is {quantity!r}; it must be one of {', '.join(QUANTITIES)}")
     statistics = t.norm_statistics()
-    return statistics.grid(quantity), statistics.grid(f"{quantity}_after")
+    return statistics.grid(one_of("quantity", quantity, QUANTITIES)), statistics.grid(f"{quantity}_after")
 
 
 @reads(*SITES)
@@ -107,9 +106,7 @@ class Steps:
         return float(np.sqrt(self.variance + self.eps))
 
     def stage(self, name: str) -> Vector:
-        if name not in STAGES:
-            raise ValueError(f"no stage is called {name!r}; the stages are {', '.join(STAGES)}")
-        values: Vector = getattr(self, name)
+        values: Vector = getattr(self, one_of("stage", name, STAGES))
         return values
 
 

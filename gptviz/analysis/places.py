@@ -126,9 +126,8 @@ def _read_by_words(lm: LanguageModel, address: str, position: int) -> Sites:
 def resolve(lm: LanguageModel, t: Trace, address: str, position: int) -> Place:
     """The place that an address names on this text, seen from a position; what is not there is left out."""
     place = possible(parse(address), lm.config, len(t))
-    model = t.of(lm.model)
     if place.head == STRONGEST:
-        out = model.get_parameter(f"trf_blocks.{place.block}.att.out_proj.weight")
+        out = lm.model.get_parameter(f"trf_blocks.{place.block}.att.out_proj.weight")
         wrote = write_lengths(t["z", place.block][:, position : position + 1], out)  # (H, 1)
         place = replace(place, head=int(wrote[:, 0].argmax()))
     if place.query == HERE:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import pandas as pd
 
 from gptviz.analysis.against import difference
 from gptviz.engine.language_model import LanguageModel
-from gptviz.engine.progress import Progress
+from gptviz.engine.progress import Progress, unheard
 from gptviz.tokenizer.one import OneToken
 
 Texts = str | Sequence[Any]  # a text or its ids; or a list of texts, or of their ids
@@ -38,7 +39,7 @@ def measured(
     function: Callable[..., pd.DataFrame],
     prompt: Prompt,
     pair: bool = False,
-    progress: Progress | None = None,
+    progress: Progress = unheard,
     **options: Any,
 ) -> tuple[pd.DataFrame, float]:
     """`function(lm, text, target)` of a prompt, or of a pair; and the difference of logits itself."""
@@ -57,14 +58,17 @@ def is_many(text: Texts) -> bool:
 
 
 def over(
+    function: Callable[..., Any],
+    lm: LanguageModel,
     texts: Sequence[Any],
     target: Any,
-    numbers: Callable[[Any, Any, Progress | None], Any],
-    progress: Progress | None = None,
+    progress: Progress,
+    **options: Any,
 ) -> list[Any]:
-    """`numbers(text, target, progress)` of each. `target` is one for all, or a list with one for each.
+    """`function(lm, text, target)` of each. `target` is one for all, or a list with one for each.
 
-    ValueError for lists of different lengths, and what `numbers` raises, with the number of the text.
+    `progress` is that of all of them. ValueError for lists of different lengths, and what the function
+    raises, with the number of the text.
     """
     targets, found = target if isinstance(target, list) else [target] * len(texts), []
     if len(targets) != len(texts):
@@ -73,15 +77,16 @@ def over(
         )
     for number, (text, aim) in enumerate(zip(texts, targets, strict=True)):
         try:
-            found.append(numbers(text, aim, part_of(progress, number, len(texts))))
+            told = partial(_part_of, progress, number, len(texts))
+            found.append(function(lm, text, aim, progress=told, **options))
         except ValueError as error:
             raise ValueError(f"text {number}: {error}") from None
     return found
 
 
-def part_of(progress: Progress | None, number: int, count: int) -> Progress | None:
-    """The progress of one of so many pieces of work, told as that of all of them."""
-    return None if progress is None else lambda done, of: progress(number * of + done, count * of)
+def _part_of(progress: Progress, number: int, count: int, done: int, of: int) -> None:
+    """Tell the progress of one of so many pieces of work as that of all of them."""
+    progress(number * of + done, count * of)
 
 
 def averaged(tables: Sequence[pd.DataFrame], columns: Sequence[str]) -> pd.DataFrame:

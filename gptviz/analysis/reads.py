@@ -7,7 +7,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 from gptviz.engine.index import index_of
 from gptviz.engine.language_model import LanguageModel
-from gptviz.engine.progress import Progress
+from gptviz.engine.progress import Progress, unheard
 from gptviz.engine.sites import Key
 from gptviz.engine.trace import Trace
 from gptviz.engine.weights import AModel
@@ -18,7 +18,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 COUNTED: dict[str, Callable[[Trace], int]] = {  # parameters' names, and how many of each there are
     "block": lambda t: t.config.n_layers,
     "head": lambda t: t.config.n_heads,
-    "position": len,
+    **dict.fromkeys(("position", "query", "key"), len),
 }
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -94,7 +94,7 @@ def of_text(
     ids: tuple[int, ...],
     numbers: Callable[..., Any],
     *args: Any,
-    progress: Progress | None = None,
+    progress: Progress = unheard,
 ) -> Any:
     """`numbers(lm, trace, *args)` of a text's ids: the pass, and what is made of it."""
     return numbers(lm, lm.trace(ids, keep=sites_of(numbers, lm, *args)), *args)

@@ -19,6 +19,7 @@ from gptviz.analysis.head_roles import HeadRole
 from gptviz.analysis.head_scores import HeadScores
 from gptviz.analysis.reads import reads
 from gptviz.engine.given import ids_of
+from gptviz.engine.index import whole
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.trace import Trace
 from gptviz.tokenizer import named_bytes, show_token
@@ -33,8 +34,7 @@ def repeated(ids: Sequence[int], n: int) -> NDArray[np.bool_]:
 
     They may overlap with where they stood. ValueError for n below 1.
     """
-    if n < 1:
-        raise ValueError(f"n is {n}; a piece has at least 1 token")
+    whole("n", n, 1)
     seen: set[tuple[int, ...]] = set()
     found = np.zeros(len(ids), dtype=np.bool_)
     for end in range(n, len(ids) + 1):

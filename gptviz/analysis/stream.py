@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from gptviz.analysis.norms import find_norm, norm_steps
+from gptviz.analysis.norms import inside
 from gptviz.analysis.reads import reads
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.trace import Trace
@@ -232,10 +232,9 @@ class Block:
 @reads(*SITES)
 def block_at_work(lm: LanguageModel, t: Trace, block: int, position: int, most: int = 4) -> Block:
     """One block at work on one token. `without` is (size alone, size with the shortcut, cosine)."""
-    model = t.of(lm.model)
     rows = {site: t[site, block][position].numpy().astype(np.float64) for site in SITES}
-    for norm, source in (("norm1", "resid_pre"), ("norm2", "resid_mid")):
-        rows[norm] = norm_steps(find_norm(model, f"block {block} · {norm}"), rows[source]).after
+    for norm in ("norm1", "norm2"):
+        rows[norm] = inside(lm, t, f"block {block} · {norm}", position).after
     size = {name: float(np.linalg.norm(row)) for name, row in rows.items()}
     lines, shortcut = [], 0.0
     for line, name in BLOCK_LINES:

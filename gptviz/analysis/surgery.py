@@ -17,9 +17,10 @@ import torch
 
 from gptviz.analysis.moved import kl_bits
 from gptviz.engine.given import ids_of
+from gptviz.engine.index import one_of
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.past import Past
-from gptviz.engine.progress import Progress
+from gptviz.engine.progress import Progress, unheard
 
 Kind = Literal["delete", "swap values", "swap", "freeze"]
 
@@ -42,8 +43,7 @@ class Operation:
     token: int | None = None
 
     def __post_init__(self) -> None:
-        if self.kind not in self.KINDS:
-            raise ValueError(f"an operation is {self.kind!r}; it must be one of {', '.join(self.KINDS)}")
+        one_of("an operation", self.kind, self.KINDS)
         if (self.other is None) != (self.kind == "delete"):
             raise ValueError(f"{self.kind} has other = {self.other}; all but delete have one")
         if (self.token is None) == (self.kind == "freeze"):
@@ -96,7 +96,7 @@ def surgery(
     lm: LanguageModel,
     text: str | Sequence[int],
     operation: Operation,
-    progress: Progress | None = None,
+    progress: Progress = unheard,
 ) -> Surgery:
     """Return what comes after a text (or ids) whose cache was operated on: real passes of the model.
 
@@ -112,8 +112,7 @@ def surgery(
     if operation.token is not None:
         ids_of(lm, [operation.token])  # which the model must have
     _check_edits(lm, operation)
-    if progress is not None:
-        progress(0, 1)
+    progress(0, 1)
     before = remembered(lm, ids)
     unfrozen = None
     if operation.kind == "freeze":

@@ -12,7 +12,7 @@ import torch
 from gptviz.engine.generate import Growing, end_of_text, steps
 from gptviz.engine.given import ids_of
 from gptviz.engine.index import whole
-from gptviz.engine.progress import Progress
+from gptviz.engine.progress import Progress, unheard
 from gptviz.engine.reader import Reader
 from gptviz.engine.sampling import Sampling
 
@@ -49,7 +49,7 @@ def beam_search(
     beams: int,
     max_new_tokens: int,
     dropped: int | None = None,
-    progress: Progress | None = None,
+    progress: Progress = unheard,
 ) -> list[Round]:
     """Write on after a text (or ids) with so many beams, a pass for all of them together: see `search`.
 
@@ -59,8 +59,7 @@ def beam_search(
     grown = Growing(lm, len(ids) + longest)
 
     def read(texts: Sequence[Sequence[int]]) -> torch.Tensor:
-        if progress is not None:
-            progress(len(texts[0]) - len(ids), longest)
+        progress(len(texts[0]) - len(ids), longest)
         return grown.read(texts)
 
     return search(read, ids, beams, longest, end_of_text(lm), dropped)
@@ -72,7 +71,7 @@ def beside(
     beams: int,
     max_new_tokens: int,
     sampling: Sampling,
-    progress: Progress | None = None,
+    progress: Progress = unheard,
 ) -> tuple[list[Round], dict[str, tuple[tuple[int, ...], float]]]:
     """`beam_search`, and what it, greedy search and, where something is drawn, sampling come to.
 
@@ -90,14 +89,13 @@ def beside(
 
 
 def given(
-    lm: Reader, text: Sequence[int], rounds: Sequence[Round], progress: Progress | None = None
+    lm: Reader, text: Sequence[int], rounds: Sequence[Round], progress: Progress = unheard
 ) -> dict[tuple[int, ...], float]:
     """Return ln of what this model gives each beam of another's rounds, kept or dropped, by its ids."""
     read = Growing(lm, len(text) + len(rounds)).read
     found: dict[tuple[int, ...], float] = {(): 0.0}
     for n, one in enumerate(rounds):
-        if progress is not None:
-            progress(n, len(rounds))
+        progress(n, len(rounds))
         new = [beam.ids for beam in (*one.kept, *one.dropped) if len(beam.ids) == n + 1]  # the others ended
         before = list(dict.fromkeys(ids[:-1] for ids in new))
         rows = read([(*text, *ids) for ids in before]).double().log_softmax(-1)  # (b, V)

@@ -1,6 +1,10 @@
-"""The one parser of whole numbers: those that count something (a block, a head, a position), and others."""
+"""The one parser of whole numbers: those that count something (a block, a head, a position), and others.
+
+And of words of which there are only some.
+"""
 
 import operator
+from collections.abc import Iterable
 
 
 def whole_number(value: object) -> int | None:
@@ -29,3 +33,10 @@ def index_of(what: str, given: object, count: int | None) -> int:
         there_are = "give a whole number" if count is None else f"they go from 0 to {count - 1}"
         raise ValueError(f"there is no {what} {given!r}; {there_are}")
     return number if count is None else number % count
+
+
+def one_of(what: str, given: str, words: Iterable[str]) -> str:
+    """`given`, where it is one of these words. ValueError, which names `what` and lists them, where not."""
+    if given not in (known := list(words)):
+        raise ValueError(f"{what} is {given!r}; it must be one of {', '.join(known)}")
+    return given

@@ -19,7 +19,7 @@ from torch import nn
 from gptviz import disk_cache
 from gptviz.engine import forward
 from gptviz.engine.loaded import Loaded
-from gptviz.engine.progress import Progress
+from gptviz.engine.progress import Progress, unheard
 from gptviz.engine.sample import windows
 from gptviz.engine.sites import SITES, Key, all_keys
 from gptviz.engine.weights import PerWeights
@@ -31,7 +31,7 @@ Means = dict[Key, torch.Tensor]
 _known: PerWeights["Reading"] = PerWeights()
 
 
-def sample_means(lm: Loaded, progress: Progress | None = None) -> Means:
+def sample_means(lm: Loaded, progress: Progress = unheard) -> Means:
     """Return the mean over all tokens of the sample of every site but the attention weights, one row of it.
 
     (1, D) for a site of rows, (H, 1, D/H) for one that is split by heads, in float32 on the CPU. Worked out
@@ -44,8 +44,7 @@ def sample_means(lm: Loaded, progress: Progress | None = None) -> Means:
     """
     while (read := reading(lm)).means is None:
         read.step()
-        if progress is not None:
-            progress(read.done, read.of)
+        progress(read.done, read.of)
     return read.means
 
 

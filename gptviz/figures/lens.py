@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gptviz.digits import fixed
+from gptviz.engine.index import one_of
 from gptviz.figures.theme import Mode, Scale, palette
 
 MEASURES = ("probability", "rank", "entropy", "kl")
@@ -18,8 +19,7 @@ def colors_of(measure: str, values: NDArray[Any], vocabulary: int) -> NDArray[np
     Ranks go by their logarithm, from the last of the vocabulary to the first; bits from 0 to those of a blind
     guess, log2(vocabulary), and what is more has the last colour. ValueError for another measure.
     """
-    if measure not in MEASURES:
-        raise ValueError(f"measure is {measure!r}; it must be one of {', '.join(MEASURES)}")
+    one_of("measure", measure, MEASURES)
     found = np.asarray(values, dtype=np.float64)
     if measure == "rank":
         found = 1 - np.log(found) / math.log(max(vocabulary, 2))

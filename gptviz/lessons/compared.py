@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from gptviz.analysis.losses import losses
 from gptviz.engine.language_model import LanguageModel
-from gptviz.engine.progress import Progress
+from gptviz.engine.progress import Progress, unheard
 from gptviz.engine.sample import passages
 from gptviz.lessons.mlp import MLP, Ids, Recipe, train
 from gptviz.tokenizer import END_OF_TEXT, token_bytes
@@ -152,13 +152,12 @@ class Reading:
     bytes: int
 
 
-def bits_per_byte(lm: LanguageModel, read: Reading, progress: Progress | None = None) -> float:
+def bits_per_byte(lm: LanguageModel, read: Reading, progress: Progress = unheard) -> float:
     """Return what a GPT pays for the held-out text, in bits per byte."""
     nats = 0.0
     for number, window in enumerate(read.windows, 1):
         nats += float(losses(lm, lm.trace(window, keep=["final"]))["nats"].sum())
-        if progress is not None:
-            progress(number, len(read.windows))
+        progress(number, len(read.windows))
     return nats / math.log(2) / read.bytes
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from gptviz.engine.index import whole
 from gptviz.lessons.adam import Adam, Weights
 
 Ids = NDArray[np.int64]
@@ -35,8 +36,7 @@ class Recipe:
 
     def __post_init__(self) -> None:
         for name in ("context", "embedding", "hidden", "steps", "batch"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} is {getattr(self, name)}; it must be at least 1")
+            whole(name, getattr(self, name), 1)
 
     def rate(self, step: int) -> float:
         """The learning rate of a step, counted from 0."""

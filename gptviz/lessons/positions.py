@@ -16,6 +16,7 @@ import pandas as pd
 import torch
 from numpy.typing import NDArray
 
+from gptviz.engine.index import one_of
 from gptviz.engine.language_model import LanguageModel
 from gptviz.model import TransformerBlock
 
@@ -143,8 +144,7 @@ def products(lm: LanguageModel, scheme: str) -> pd.DataFrame:
 
 
 def _by_formula(scheme: str, n: int, d: int) -> torch.Tensor:
-    if scheme not in SCHEMES:
-        raise ValueError(f"there is no scheme {scheme!r}; there are {', '.join(SCHEMES)}")
+    one_of("scheme", scheme, SCHEMES)
     made = {"sinusoidal": sinusoidal, "rope": rotations}
     return made[scheme](n, d) if scheme in made else torch.zeros(n, d, dtype=torch.float64)
 

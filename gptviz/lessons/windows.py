@@ -14,6 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch.utils.data import DataLoader, default_collate
 
+from gptviz.engine.index import whole
 from gptviz.training.datasets import GPTDatasetV1
 
 # The beginning of Edith Wharton's "The Verdict" (1908), the text of the book's chapter 2: with GPT-2's
@@ -41,8 +42,7 @@ class Windows:
     drop_last: bool = True
 
     def __post_init__(self) -> None:
-        if self.batch_size < 1:
-            raise ValueError(f"batch_size is {self.batch_size}; it must be at least 1")
+        whole("batch_size", self.batch_size, 1)
         _ = self.dataset  # which looks at the other two
 
     @cached_property

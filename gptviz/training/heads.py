@@ -4,12 +4,12 @@ from typing import Any, cast
 
 from gptviz.analysis import head_general, head_trial
 from gptviz.engine.language_model import LanguageModel
-from gptviz.engine.progress import Progress
+from gptviz.engine.progress import Progress, unheard
 
 DIGITS = 6  # of a number, that mean something
 
 
-def measured_heads(lm: LanguageModel, progress: Progress | None = None) -> dict[str, Any]:
+def measured_heads(lm: LanguageModel, progress: Progress = unheard) -> dict[str, Any]:
     """Return what all heads do in general, and the trials of those labels, by their names on disk.
 
     All of it is measured, whatever is on disk. `progress(done, of)` is called after each label's trial.
@@ -25,8 +25,7 @@ def measured_heads(lm: LanguageModel, progress: Progress | None = None) -> dict[
     for done, claim in enumerate(claims, 1):
         trial = head_trial.trial(lm, *claim, known=general, disk=False)
         found[name(*claim)] = head_trial.to_json(trial)
-        if progress is not None:
-            progress(done, len(claims))
+        progress(done, len(claims))
     assert None not in found, "a model without edits has a name"
     return cast(dict[str, Any], _rounded(found))
 

@@ -3,6 +3,8 @@
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from gptviz.engine.index import one_of
+
 
 @dataclass(frozen=True)
 class Recipe:
@@ -32,12 +34,9 @@ class Recipe:
     )
 
     def __post_init__(self) -> None:
-        if self.hidden_optimizer not in ("muon", "adamw"):
-            raise ValueError(f'hidden_optimizer is {self.hidden_optimizer!r}; it must be "muon" or "adamw"')
-        if self.precision not in ("bfloat16", "float32"):
-            raise ValueError(f'precision is {self.precision!r}; it must be "bfloat16" or "float32"')
-        if self.init not in ("gpt2", "book"):
-            raise ValueError(f'init is {self.init!r}; it must be "gpt2" or "book"')
+        one_of("hidden_optimizer", self.hidden_optimizer, ("muon", "adamw"))
+        one_of("precision", self.precision, ("bfloat16", "float32"))
+        one_of("init", self.init, ("gpt2", "book"))
         if self.steps < 1 or not 0 <= self.decay_share <= 1:
             raise ValueError(
                 f"steps {self.steps} must be at least 1, decay_share {self.decay_share} between 0 and 1"

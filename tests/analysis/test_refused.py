@@ -82,7 +82,7 @@ REFUSED = [
     (lambda: alignment.missing([1, 2], [1]), "give the shorter first"),
     (lambda: attention.steps(LM, T, 0, 4), "there is no head 4; they go from 0 to 3"),
     (lambda: attention.steps(LM, T, 2, 0), "no block 2; they go from 0 to 1"),
-    (lambda: attention.cell(LM, T, 0, 0, 0, 99), "key is position 99"),
+    (lambda: attention.cell(LM, T, 0, 0, 0, 99), "no key 99; they go from 0 to 6"),
     (lambda: decoding_cost.work(GPT2, 0), "new is 0"),
     (lambda: decoding_cost.work(GPT2, 1, -1), "past -1"),
     (lambda: decoding_cost.work(GPT2, 2, 0, 3), "logits 3"),

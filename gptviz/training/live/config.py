@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from gptviz.engine.config import GPTConfig
+from gptviz.engine.index import one_of
 from gptviz.training.recipe import Recipe
 
 TASKS = {
@@ -62,8 +63,7 @@ class LiveConfig:
     threads: int = field(default=1, compare=False)
 
     def __post_init__(self) -> None:
-        if self.task not in TASKS:
-            raise ValueError(f"the task is {self.task!r}; it must be one of {', '.join(TASKS)}")
+        one_of("the task", self.task, TASKS)
         for name, (low, high) in LIMITS.items():
             value, whole = getattr(self, name), isinstance(low, int)
             kind = int if whole else (int, float)

@@ -26,7 +26,7 @@ from gptviz.analysis.shares import Waterfall, label_of
 from gptviz.analysis.tokens import place_of
 from gptviz.both import Both
 from gptviz.digits import percent, significant
-from gptviz.engine.index import index_of, whole
+from gptviz.engine.index import index_of, one_of, whole
 from gptviz.engine.names import show_id
 from gptviz.engine.sampling import Sampling
 from gptviz.engine.trace import Trace
@@ -234,8 +234,7 @@ def logit_lens(s: Sheet, measure: str = "probability") -> None:
     """Draw what each depth would say comes next, for every token: "probability",
     "entropy" or "kl" as colour.
     """
-    if measure not in (measures := ("probability", "entropy", "kl")):
-        raise ValueError(f"measure is {measure!r}; it must be one of {', '.join(measures)}")
+    one_of("measure", measure, ("probability", "entropy", "kl"))
     found, names = s.of(cells, 0, len(s.t)), row_names(s.t.config)
     rows = [(name.removeprefix("block ").replace(" ·", ""), f"After {name}") for name in names[:-1]]
     s.title = "What the model would say at each depth"
@@ -488,10 +487,8 @@ def show(
     name = SHORT.get(page or "every_head", page or "every_head").replace("-", "_").replace(" ", "_").lower()
     if name not in PICTURES:
         raise ValueError(f"there is no picture {page!r} of a trace; there are {', '.join(PICTURES)}")
-    if mode not in PALETTES:
-        raise ValueError(f"mode is {mode!r}; it must be one of {', '.join(PALETTES)}")
-    if shown not in SHOWN:
-        raise ValueError(f"shown is {shown!r}; it must be one of {', '.join(SHOWN)}")
+    one_of("mode", mode, PALETTES)
+    one_of("shown", shown, SHOWN)
     draw, sheet = PICTURES[name], Sheet(t, t.place_of(position), mode, shown)
     if whole:
         if name not in WHOLE:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from gptviz import KNOWN_MODELS, Edit, LanguageModel, Run
 from gptviz.analysis import compare
+from gptviz.analysis.attention import weights
 from gptviz.analysis.compare import ROUNDING, side_by_side
 from gptviz.both import Both
 from gptviz.checkpoints.hub import HUB_MODELS
@@ -331,7 +332,7 @@ with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key
     if kind == MODEL:
         their_head = block_and_head_inputs(other, *their_head, (VS_BLOCK, VS_HEAD), " on the right")
 heads = head_at, their_head
-patterns = [sheet.once(side.run, compare.weights, *place) for side, place in zip(sides, heads, strict=True)]
+patterns = [sheet.once(side.run, weights, *place) for side, place in zip(sides, heads, strict=True)]
 called = [f"Block {b}, head {h}" for b, h in heads]
 thirds = st.columns(3, gap="small")
 for number, (side, (b, h), pick) in enumerate(zip(sides, heads, (scene.pick, pick_right), strict=True)):

@@ -11,7 +11,7 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from gptviz import Run
-from gptviz.analysis import looked
+from gptviz.analysis.attention import last_row
 from gptviz.analysis.shapes import run_first_block
 from gptviz.both import Both
 from gptviz.digits import weight
@@ -41,9 +41,8 @@ def attention(run: Run, to: int | None = None) -> NDArray[np.float32]:
 
     With `to` what every head gives to that position, from every token.
     """
-    lm, wanted = runs.model(run), looked.read_at(len(run) - 1) if to is None else looked.towards(to)
-    trace = runs.get(run, ())
-    return np.stack([wanted.of(trace["attn", block]) for block in range(lm.config.n_layers)])
+    trace, blocks = runs.get(run, ()), range(runs.model(run).config.n_layers)
+    return np.stack([trace["attn", b][:, -1] if to is None else trace["attn", b][..., to] for b in blocks])
 
 
 def draw(scene: Scene, written: Written) -> None:
@@ -84,7 +83,7 @@ def draw(scene: Scene, written: Written) -> None:
     read = replace(scene, run=run, other=None, text=lm.decode(run.ids), truncated=False)
     read = replace(read, tokens=tuple(tokens), position=query)
     lines, again = [MultiHeadAttention.forward], lambda: run_first_block(lm, run.ids)
-    sheet.code_of(read, lines, looked.last_row, block, head, key="in_code_looked", run=again)
+    sheet.code_of(read, lines, last_row, block, head, key="in_code_looked", run=again)
 
 
 def draw_map(scene: Scene, written: Written, key: int, place: Place, chosen: tuple[int, int]) -> pd.DataFrame:
