@@ -27,7 +27,7 @@ def test_is_always_a_share_of_the_peak_and_never_nothing(steps, warmup, decay_sh
 @pytest.mark.parametrize(
     ("choice", "said"),
     [
-        ({"hidden_optimizer": "sgd"}, '\'sgd\'; it must be "muon" or "adamw"'),
+        ({"hidden_optimizer": "sgd"}, "'sgd'; it must be one of muon, adamw"),
         ({"steps": 0}, "steps 0 must be at least 1"),
         ({"decay_share": 1.5}, "decay_share 1.5 between 0 and 1"),
     ],
