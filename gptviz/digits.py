@@ -30,6 +30,11 @@ def significant(value: float, digits: int = 3) -> str:
     return fixed(float(f"{mantissa}e{power}"), max(0, digits - 1 - exponent))
 
 
+def term(number: str) -> str:
+    """A number after a plus or minus sign: in brackets if it has a sign of its own."""
+    return f"({number})" if number.startswith("−") else number
+
+
 def plus_minus(value: float, error: float) -> str:
     """Return a mean with its sign and its standard error, to the same decimals: "+2.06 ± 0.25"."""
     known = math.isfinite(error)

@@ -15,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 
 from gptviz.analysis.reads import reads
-from gptviz.digits import significant
+from gptviz.digits import significant, term
 from gptviz.engine.index import one_of
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.layer_norms import Norm, norms_of
@@ -179,7 +179,7 @@ def arithmetic(steps: Steps, dimension: int) -> pd.DataFrame:
         ("mean", f"sum of the {size} values / {size}", f"{of(steps.before.sum())} / {size}", steps.mean),
         ("variance", f"sum of (x − mean)² / {size}", f"{of(squares)} / {size}", steps.variance),
         ("deviation", "√(variance + eps)", f"√({of(steps.variance)} + {steps.eps:.5f})", steps.deviation),
-        (f"x[{i}] − mean", "how far this value is from the mean", f"{of(x)} − ({of(steps.mean)})", centred),
+        (f"x[{i}] − mean", "how far this is from the mean", f"{of(x)} − {term(of(steps.mean))}", centred),
         ("normalised", "(x − mean) / √(variance + eps)", f"{of(centred)} / {divisor}", normalised),
         (
             "times scale",
@@ -189,7 +189,7 @@ def arithmetic(steps: Steps, dimension: int) -> pd.DataFrame:
         ),
     ]
     if steps.has_shift:
-        numbers = f"{of(steps.scaled[i])} + ({of(steps.shift[i])})"
+        numbers = f"{of(steps.scaled[i])} + {term(of(steps.shift[i]))}"
         lines.append(("plus shift", f"scaled + shift[{i}]", numbers, steps.after[i]))
     return pd.DataFrame(lines, columns=["step", "formula", "with these numbers", "gives"])
 

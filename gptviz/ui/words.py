@@ -111,11 +111,6 @@ def unlike_printed(printed: Iterable[float], ours: Iterable[float]) -> list[str]
     return [f"{theirs} where this is {own}" for theirs, own in pairs if theirs != own]
 
 
-def term(number: str) -> str:
-    """A number after a plus or minus sign: in brackets if it has a sign of its own."""
-    return f"({number})" if number.startswith("−") else number
-
-
 def counted(count: int, thing: str) -> str:
     """So many of a thing: "1 token", "1,200 tokens", "2 batches"."""
     plural = f"{thing}{'es' if thing.endswith(('s', 'x', 'ch', 'sh')) else 's'}"

@@ -5,8 +5,9 @@ from dataclasses import replace
 import pytest
 import tiktoken
 
+from gptviz.digits import term
 from gptviz.tokenizer.vocabulary import fitted, of_encoding
-from gptviz.ui.words import as_code, duration, is_named, is_whole, show_id, term
+from gptviz.ui.words import as_code, duration, is_named, is_whole, show_id
 from tests.conftest import random_lm
 
 

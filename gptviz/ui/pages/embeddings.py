@@ -9,7 +9,7 @@ import streamlit as st
 from gptviz import GPTModel
 from gptviz.analysis import embeddings
 from gptviz.both import Both, alike
-from gptviz.digits import fixed, significant
+from gptviz.digits import fixed, significant, term
 from gptviz.figures.embeddings import embedding_sum, similarity_matrix
 from gptviz.figures.maps import Map
 from gptviz.figures.theme import palette
@@ -19,7 +19,7 @@ from gptviz.ui.sheet import SHOWN, why_same
 from gptviz.ui.shell.page import page
 from gptviz.ui.shell.panels import panel, sideways
 from gptviz.ui.shell.params import Param, if_there
-from gptviz.ui.words import as_code, prose, show_id, term
+from gptviz.ui.words import as_code, prose, show_id
 
 PARTS_OF_SUM = ("token embedding", "+ position embedding", "= what block 0 is given")
 MOST = 256  # tokens of the maps

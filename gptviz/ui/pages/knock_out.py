@@ -113,7 +113,7 @@ text = f"After {as_code(scene.label)} (position {scene.position}) {what} is **{n
 if order[0] == strongest:
     text += f"No part changes it as much as {labels[strongest]}"
 else:
-    text += f"Without the {labels[order[0]]} it is {without(order[0])}; of single heads {labels[strongest]} "
+    text += f"Without {labels[order[0]]} it is {without(order[0])}; of single heads {labels[strongest]} "
     text += "changes most"
 prose(
     f"{text}: **{without(strongest)}** without it. But {harmless} of the {int(is_head.sum())} heads can be "

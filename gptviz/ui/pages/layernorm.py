@@ -17,7 +17,7 @@ from gptviz.analysis.norms import (
     variance_parts,
 )
 from gptviz.both import Both
-from gptviz.digits import significant
+from gptviz.digits import significant, term
 from gptviz.engine.layer_norms import norms_of
 from gptviz.figures.maps import Map, Scale
 from gptviz.figures.norms import norm_histograms
@@ -26,7 +26,7 @@ from gptviz.ui import sheet
 from gptviz.ui.sheet import DIFFERENCE, SHOWN, why_same
 from gptviz.ui.shell.page import page
 from gptviz.ui.shell.params import Param, if_there
-from gptviz.ui.words import as_code, prose, term
+from gptviz.ui.words import as_code, prose
 
 SITES = ("resid_pre", "resid_mid", "resid_post")
 NORM = Param("ln_norm", str, "block 0 · norm1", if_there)

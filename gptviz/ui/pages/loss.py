@@ -20,7 +20,7 @@ from gptviz.analysis.loss import (
 from gptviz.analysis.losses import losses
 from gptviz.analysis.next_token import surprises
 from gptviz.both import Both
-from gptviz.digits import fixed, significant
+from gptviz.digits import fixed, significant, term
 from gptviz.engine.sampling import Sampling
 from gptviz.figures.next_token import loss_text, probability_text, surprise_color
 from gptviz.figures.surprise import surprise_rows
@@ -32,7 +32,7 @@ from gptviz.ui.shell.examples import example_row
 from gptviz.ui.shell.page import page
 from gptviz.ui.shell.target import candidates_at, logits_at
 from gptviz.ui.tables import STYLE, Cell, Row, number, table
-from gptviz.ui.words import Place, as_code, counted, prose, show_id, term, unlike_printed
+from gptviz.ui.words import Place, as_code, counted, prose, show_id, unlike_printed
 
 EXAMPLES = ("A copied passage", "A name comes back", "Once upon a time")
 NAMED, ROWS = 3, 5  # of the most expensive positions; of the largest logits
@@ -179,9 +179,9 @@ def smallest() -> None:
     left, right = st.columns([5, 6], gap="medium")
     with left:
         prose(
-            "A vocabulary of five, from a lecture's slides: five logits, their softmax, and the loss that "
-            "each token would cost as the target. The target is token 0. The slides print 1.4411, and so "
-            f"does `torch.nn.functional.cross_entropy`.{more * bool(others)}",
+            "A vocabulary of five, from Fijalkow's slides *Transformers from scratch*: five logits, their "
+            "softmax, and the loss that each token would cost as the target. The target is token 0. The "
+            f"slides print 1.4411, and so does `torch.nn.functional.cross_entropy`.{more * bool(others)}",
             "softmax",
         )
         start = fixed(uniform_loss(NOTEBOOK_CHARACTERS), 4)

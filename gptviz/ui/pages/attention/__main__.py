@@ -13,7 +13,7 @@ from gptviz.analysis.attention import cell, first_token, steps, table, weights
 from gptviz.analysis.head_scores import spans
 from gptviz.analysis.moved import pattern_moved
 from gptviz.both import Both
-from gptviz.digits import fixed, percent, significant
+from gptviz.digits import fixed, percent, significant, term
 from gptviz.figures.head_words import words_of
 from gptviz.figures.marks import CHANGED, DIFFERENCE, UNCHANGED
 from gptviz.figures.theme import palette
@@ -33,7 +33,7 @@ from gptviz.ui.shell.page import page
 from gptviz.ui.shell.panels import side_by_side
 from gptviz.ui.shell.params import Param
 from gptviz.ui.shell.state import HEAD, open_head
-from gptviz.ui.words import Place, counted, does, prose, term
+from gptviz.ui.words import Place, counted, does, prose
 
 AVERAGE, HIDE, ARCS = (Param(name, bool, False) for name in ("average", "hide_first", "arcs"))
 MASS: Param[int] = Param("mass", int, 90, lambda value, masses: min(masses, key=lambda m: abs(m - value)))

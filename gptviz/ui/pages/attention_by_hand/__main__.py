@@ -180,7 +180,7 @@ def mixed(way: str, start: Given, found: Sequence[Attention], query: int) -> str
     ours = vector(torch.cat([each.context[query] for each in found]).tolist())
     if vector(printed) == ours:
         return f"{said} The book prints the same for {name}: {ours}."
-    return f"{said} The notes of this example print {vector(printed)}, from rounded numbers; this is {ours}."
+    return f"{said} HackTricks, which has this example, prints {vector(printed)}, from rounded numbers."
 
 
 def how_to_read(way: str, start: Given) -> str:
@@ -331,7 +331,7 @@ def softmax() -> None:
     powers, others = unlike_printed(SLIDE_EXPONENTIALS, exponentials), unlike_printed(SLIDE_WEIGHTS, weights)
     with left:
         said = "e to the power of each score makes all of them positive; then each is divided by their sum. "
-        said += "The slides that these five scores are from print the same weights"
+        said += "The scores are from Fijalkow's slides *Transformers from scratch*, which print these weights"
         said += f" but for {', '.join(others)}." if others else "."
         more = f" Their scores have more digits than they print: e^score is {', '.join(powers)}."
         prose(said + more * bool(powers), "softmax")
