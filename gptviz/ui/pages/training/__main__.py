@@ -187,8 +187,8 @@ def nothing_yet() -> None:
         )
     prose(
         "A small GPT, the book's own `GPTModel`, learns while you watch: press a button, and its training "
-        "begins. The first is on random tokens in which a passage repeats: nobody can foresee the first time, "
-        "but what comes the second time is what came then. An **induction head** looks there.",
+        "begins. The first is on random tokens in which a passage repeats: nobody can foresee the first "
+        "time, but what comes the second time is what came then. An **induction head** looks there.",
         *("token", "head", "induction head"),
     )
     choice.presets(primary=True)
