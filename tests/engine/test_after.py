@@ -29,7 +29,7 @@ def assert_same(trace, whole, atol=1e-5):
 
 @pytest.mark.parametrize(
     ("edits", "of_site", "of_logits"),
-    [([], 1e-5, 3e-5), (["pos_emb=sample"], 3e-5, 5e-5)],
+    [([], 1e-5, 3e-5), (["pos_emb=sample"], 5e-5, 1e-4)],
     ids=["plain", "edited"],
 )
 def test_the_bundled_model_grown_token_by_token_is_within_the_measure_that_is_said(
