@@ -28,8 +28,8 @@ def variants(
     """Yield what the output head is given, (B, T, D), or (B, D) of a `row`, with each of these edits in turn.
 
     `size` of them are made in a batch. `stream` (T, D) came into the block. All edits are of sites of this
-    block; in every pass the model's own are made before them. The rows are those
-    of `lm.trace(ids, edits=[edit])`, within 1e-5 in float32.
+    block other than `attn`; in every pass the model's own are made before them. The rows are those of
+    `lm.trace(ids, edits=[edit])`, within 1e-5 in float32.
     """
     edits, start = ready(lm, edits), stream[None].to(lm.model.out_head.weight)  # (1, T, D)
     for i in range(0, len(edits), size):
