@@ -1,7 +1,6 @@
 """Every number of the one picture, against a forward pass that is written out by hand in float64."""
 
 import math
-from functools import lru_cache
 
 import numpy as np
 import pytest
@@ -14,33 +13,16 @@ from gptviz.analysis.places import Place, parse, possible, resolve
 from gptviz.analysis.reads import sites_of
 from gptviz.engine.config import GPTConfig
 from gptviz.ui.shell.state import DEFAULT_TEXT
+from tests.analysis.written_out import by_hand, weights_of
 from tests.conftest import random_lm
 
 OFF = (1, 0)  # the block and head that are switched off in a changed run
 AT = [
-    "",
-    "embedding",
-    "block.0",
-    "block.last",
-    "block.0.norm1",
-    "block.1.norm2",
-    "final_norm",
-    "block.1.attention",
-]
-AT += [
-    "block.1.head.0",
-    "block.last.head.strongest",
-    "block.1.head.1.cell.here.strongest",
-    "block.0.head.0.cell.1.2",
-]
-AT += [
-    "block.1.feed_forward",
-    "block.0.unit.strongest",
-    "block.1.unit.3",
-    "out_head",
-    "logit.best",
-    "logit.7",
-]
+    "", "embedding", "block.0", "block.last", "block.0.norm1", "block.1.norm2", "final_norm",
+    "block.1.attention", "block.1.head.0", "block.last.head.strongest", "block.0.head.0.cell.1.2",
+    "block.1.head.1.cell.here.strongest", "block.1.feed_forward", "block.0.unit.strongest", "block.1.unit.3",
+    "out_head", "logit.best", "logit.7",
+]  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -48,134 +30,97 @@ def twelve():
     return random_lm(3, n_layers=12, n_heads=12, emb_dim=48)
 
 
-@lru_cache(maxsize=4)
-def by_hand(lm, ids, off=None):
-    """All that happens to a text: what goes in and out of each part, a dict a block."""
-    w = {name: value.detach().double() for name, value in lm.model.state_dict().items()}
-    count, heads = len(ids), lm.config.n_heads
-
-    def linear(x, name):
-        return x @ w[f"{name}.weight"].T + w.get(f"{name}.bias", 0)
-
-    def norm(x, name):
-        x = x - x.mean(-1, keepdim=True)
-        x = x / torch.sqrt((x * x).mean(-1, keepdim=True) + 1e-5)
-        return x * w[f"{name}.scale"] + w.get(f"{name}.shift", 0)
-
-    def split(x):
-        return x.view(count, heads, -1).transpose(0, 1)  # (T, D) -> (H, T, d)
-
-    x = w["tok_emb.weight"][list(ids)] + w["pos_emb.weight"][:count]
-    out = {"in": x, "blocks": []}
-    for b in range(lm.config.n_layers):
-        name = f"trf_blocks.{b}"
-        found = {"pre": x, "norm1": norm(x, f"{name}.norm1")}
-        q, k, v = (
-            split(linear(found["norm1"], f"{name}.att.W_{part}")) for part in ("query", "key", "value")
-        )
-        scores = q @ k.mT  # (H, T, T)
-        weights = (
-            (scores / math.sqrt(q.shape[-1]))
-            .masked_fill(torch.ones(count, count).triu(1) > 0, -math.inf)
-            .softmax(-1)
-        )
-        z = weights @ v
-        if off is not None and off[0] == b:
-            z[off[1]] = 0
-        found |= {"q": q, "k": k, "v": v, "scores": scores, "weights": weights, "z": z}
-        out_proj = w[f"{name}.att.out_proj.weight"]
-        d = q.shape[-1]
-        found["wrote"] = torch.stack(
-            [z[h] @ out_proj[:, h * d : (h + 1) * d].T for h in range(heads)]
-        )  # (H, T, D)
-        found["brings"] = torch.stack([v[h] @ out_proj[:, h * d : (h + 1) * d].T for h in range(heads)])
-        found["attn"] = linear(z.transpose(0, 1).reshape(count, -1), f"{name}.att.out_proj")
-        found["mid"] = x + found["attn"]
-        found["norm2"] = norm(found["mid"], f"{name}.norm2")
-        before = linear(found["norm2"], f"{name}.ff.layers.0")
-        after = 0.5 * before * (1 + torch.tanh(math.sqrt(2 / math.pi) * (before + 0.044715 * before**3)))
-        found |= {"before": before, "after": after, "mlp": linear(after, f"{name}.ff.layers.2")}
-        x = found["post"] = found["mid"] + found["mlp"]
-        out["blocks"].append(found)
-    out["final"] = norm(x, "final_norm")
-    out["logits"] = out["final"] @ w["out_head.weight"].T
-    return out
-
-
-def size(x):
-    return float(x.norm())
-
-
-def rows(lm, place, found, position):
-    """What the lines of a place hold, in turn, and the numbers beside them (None: any)."""
-    kind, w = place.kind, {name: value.detach().double() for name, value in lm.model.state_dict().items()}
+def lines_of(lm, place, found, position):
+    """What the lines of a place hold, in turn: rows, (row, number) pairs, numbers."""
+    kind, w = place.kind, weights_of(lm.model)
     b = found["blocks"][place.block] if "block" in place.at else None
     if kind == "embedding":
         token, where = w["tok_emb.weight"][found["ids"][position]], w["pos_emb.weight"][position]
-        return [(token, size(token)), (where, size(where)), (token + where, size(token + where))]
+        return [token, where, token + where]
     if kind in ("norm1", "norm2", "final_norm"):
         x = found["blocks"][-1]["post"] if kind == "final_norm" else b["pre" if kind == "norm1" else "mid"]
         y = found["final"] if kind == "final_norm" else b[kind]
         x, y, name = x[position], y[position], f"trf_blocks.{place.block}.{kind}" if b else "final_norm"
-        variance = float(x.var(correction=0))
-        flat = (x - x.mean()) / math.sqrt(variance + 1e-5)
-        scale, shift = w[f"{name}.scale"], w[f"{name}.shift"]
-        return [
-            (x, float(x.mean())), (x - x.mean(), variance), (flat, math.sqrt(variance + 1e-5)),
-            (scale, float(scale.mean())), (shift, float(shift.mean())), (y, float(y.var(correction=0))),
-        ]  # fmt: skip
+        variance = x.var(correction=0)
+        divisor, scale, shift = torch.sqrt(variance + 1e-5), w[f"{name}.scale"], w[f"{name}.shift"]
+        through = [(x, x.mean()), (x - x.mean(), variance), ((x - x.mean()) / divisor, divisor)]
+        return [*through, (scale, scale.mean()), (shift, shift.mean()), (y, y.var(correction=0))]
     if kind == "cell":
-        q, k, v = (
-            b["q"][place.head, place.query],
-            b["k"][place.head, place.key],
-            b["v"][place.head, place.key],
-        )
-        score, root = float(q @ k), math.sqrt(len(q))
-        weight = float(b["weights"][place.head, place.query, place.key])
-        lines = [(q, size(q)), (k, size(k)), (q * k, score), (None, root), (None, score / root)]
+        q, (k, v) = b["q"][place.head, place.query], (b[name][place.head, place.key] for name in "kv")
+        score, root = q @ k, math.sqrt(len(q))
+        lines = [q, k, (q * k, score), root, score / root]
         if place.key > place.query:
-            return [*lines, (None, 0.0)]
+            return [*lines, 0]
         row = b["scores"][place.head, place.query, : place.query + 1] / root
-        e = torch.exp(row - row.max())
-        return [
-            *lines,
-            (None, float(e[place.key])),
-            (None, float(e.sum())),
-            (None, weight),
-            (v, size(v)),
-            (weight * v, size(weight * v)),
-        ]
+        e, weight = torch.exp(row - row.max()), b["weights"][place.head, place.query, place.key]
+        return [*lines, e[place.key], e.sum(), weight, v, weight * v]
     if kind == "feed_forward":
         before, after, norm2, mlp = (b[name][position] for name in ("before", "after", "norm2", "mlp"))
-        return [
-            (norm2, size(norm2)),
-            (before, int((before > 0).sum())),
-            (after, size(after)),
-            (mlp, size(mlp)),
-        ]
+        return [norm2, (before, (before > 0).sum()), after, mlp]
     if kind == "unit":
-        name, u = f"trf_blocks.{place.block}.ff.layers", place.unit
-        row, asks, writes = b["norm2"][position], w[f"{name}.0.weight"][u], w[f"{name}.2.weight"][:, u]
-        before, after = (float(b[part][position, u]) for part in ("before", "after"))
-        return [
-            (row, size(row)), (asks, size(asks)), (row * asks, float(row @ asks)),
-            (None, float(w[f"{name}.0.bias"][u])), (None, before), (None, after), (writes, size(writes)),
-            (after * writes, size(after * writes)),
-        ]  # fmt: skip
+        name, u, row = f"trf_blocks.{place.block}.ff.layers", place.unit, b["norm2"][position]
+        asks, writes = w[f"{name}.0.weight"][u], w[f"{name}.2.weight"][:, u]
+        before, after = (b[part][position, u] for part in ("before", "after"))
+        products = (row * asks, row @ asks)
+        return [row, asks, products, w[f"{name}.0.bias"][u], before, after, writes, after * writes]
     row = found["final"][position]
     if kind == "out_head":
-        return [(row, size(row))]
+        return [row]
     logits, column = found["logits"][position], w["out_head.weight"][place.id]
-    rank = 1 + int((logits > logits[place.id]).sum())
-    return [
-        (row, size(row)), (column, size(column)), (row * column, float(logits[place.id])),
-        (None, float(logits.softmax(-1)[place.id])), (None, rank),
-    ]  # fmt: skip
+    rank = 1 + (logits > logits[place.id]).sum()
+    return [row, column, (row * column, logits[place.id]), logits.softmax(-1)[place.id], rank]
 
 
 def near(now, expected):
     expected = np.asarray(expected, dtype=np.float64)
     assert np.allclose(now, expected, rtol=2e-3, atol=2e-4 * max(1.0, float(np.abs(expected).max(initial=0))))
+
+
+def are_the_lines(lines, expected):
+    assert len(lines) == len(expected)
+    for line, one in zip(lines, expected, strict=True):
+        values, number = one if isinstance(one, tuple) else (torch.as_tensor(one), None)
+        if number is None:  # a row's size, or the number itself
+            number = values.norm() if values.dim() else values
+        near(line["number"], number)
+        assert ("values" in line) == (values.dim() == 1)
+        if "values" in line:
+            near(line["values"], values[: len(line["values"])])
+            assert len(line["values"]) == line["of"] or len(line["values"]) == machine.WIDE
+
+
+def are_the_reads(reads, blocks, position, off):
+    """Of each block those that bring most; what is read by a head that is off is not passed on."""
+    for b, block in enumerate(blocks):
+        own = [read for read in reads if read["block"] == b]
+        near([r["weight"] for r in own], [block["weights"][r["head"], position, r["key"]] for r in own])
+        if off is None:
+            brought = (
+                block["weights"][:, position, :position, None] * block["brings"][:, :position]
+            )  # (H, n, D)
+            most = brought.norm(dim=-1).flatten().sort(descending=True).values[: machine.READS]
+            near([read["brought"] for read in own], most)
+
+
+def drawn_at(place, found, position, window):
+    """The arrays of a place that is no list of lines, by their names in the level."""
+    seen, blocks = slice(window.start, window.stop), found["blocks"]
+    if place.kind == "machine":
+        stream = torch.stack([found["in"], *(b[part] for b in blocks for part in ("mid", "post"))])
+        writes = torch.stack([b[part] for b in blocks for part in ("attn", "mlp")])
+        return {"stream": stream.norm(dim=-1)[:, seen], "writes": writes.norm(dim=-1)[:, seen]}
+    b = blocks[place.block]
+    if place.kind == "block":
+        pairs = (("attn", "pre"), ("mlp", "mid"))
+        return {"cosines": [torch.cosine_similarity(b[x][position], b[y][position], dim=0) for x, y in pairs]}
+    if place.kind == "attention":
+        down, across = np.tril_indices(len(window))
+        return {"weights": b["weights"][:, down + window.start, across + window.start]}
+    at = (place.head, position), (place.head, seen)
+    scores, row = (b[name][place.head, position, seen] for name in ("scores", "weights"))
+    rows = {"q": b["q"][at[0]], "k": b["k"][at[1]], "v": b["v"][at[1]], "z": b["z"][at[0]], "row": row}
+    scaled = scores / math.sqrt(b["q"].shape[-1])
+    return rows | {"scores": scores, "scaled": scaled, "outside": 1 - row.sum()}
 
 
 def check(lm, ids, at, position, off=None):
@@ -185,68 +130,23 @@ def check(lm, ids, at, position, off=None):
     t = edited.trace(list(ids), keep=sites_of(machine.level, edited, place.at))
     level = machine.level(edited, t, place.at, position)
     found = by_hand(lm, tuple(ids), off) | {"ids": list(ids)}
-    blocks, window = found["blocks"], machine.window(len(ids), position)
-    seen = slice(window.start, window.stop)
+    if "lines" in level:
+        are_the_lines(level["lines"], lines_of(lm, place, found, position))
+    else:
+        for name, values in drawn_at(place, found, position, machine.window(len(ids), position)).items():
+            near(level[name], values)
     if place.kind == "machine":
-        stream = [found["in"], *(b[part] for b in blocks for part in ("mid", "post"))]
-        near(level["stream"], torch.stack(stream).norm(dim=-1)[:, seen])
-        near(
-            level["writes"],
-            torch.stack([b[part] for b in blocks for part in ("attn", "mlp")]).norm(dim=-1)[:, seen],
-        )
-        for b, block in enumerate(blocks):
-            brought = (
-                block["weights"][:, position, :position, None] * block["brings"][:, :position]
-            )  # (H, n, D)
-            if off is not None and off[0] == b:
-                brought[off[1]] = 0
-            most = brought.norm(dim=-1).flatten().sort(descending=True).values[: machine.READS]
-            reads = [read for read in level["reads"] if read["block"] == b]
-            if off is None:  # a head that is off still looks; what it reads is not passed on
-                near([read["brought"] for read in reads], most)
-            for read in reads:
-                near(read["weight"], block["weights"][read["head"], position, read["key"]])
-        expected = found["logits"][position].softmax(-1).sort(descending=True).values[: machine.BEST]
-        near([one["value"] for one in level["next"]], expected)
+        are_the_reads(level["reads"], found["blocks"], position, off)
+        chances = found["logits"][position].softmax(-1).sort(descending=True).values
+        near([one["value"] for one in level["next"]], chances[: machine.BEST])
     elif place.kind == "block":
-        b = blocks[place.block]
-        for wire in level["wires"]:
-            near(wire["values"], b[wire["name"]][position][: machine.WIDE])
-            near(wire["number"], size(b[wire["name"]][position]))
-        pairs = (("attn", "pre"), ("mlp", "mid"))
-        near(
-            level["cosines"],
-            [float(torch.cosine_similarity(b[x][position], b[y][position], dim=0)) for x, y in pairs],
-        )
+        rows = [found["blocks"][place.block][wire["name"]][position] for wire in level["wires"]]
+        near([wire["values"] for wire in level["wires"]], torch.stack(rows)[:, : machine.WIDE])
+        near([wire["number"] for wire in level["wires"]], torch.stack(rows).norm(dim=-1))
     elif place.kind == "attention":
-        b = blocks[place.block]
-        down, across = np.tril_indices(len(window))
-        near(level["weights"], b["weights"][:, down + window.start, across + window.start])
+        b = found["blocks"][place.block]
         near([head["wrote"] for head in level["heads"]], b["wrote"][:, position].norm(dim=-1))
         near([head["weight"] for head in level["heads"]], b["weights"][:, position].max(dim=-1).values)
-    elif place.kind == "head":
-        b, h = blocks[place.block], place.head
-        for name, value in (
-            ("q", b["q"][h, position]),
-            ("k", b["k"][h, seen]),
-            ("v", b["v"][h, seen]),
-            ("z", b["z"][h, position]),
-        ):
-            near(level[name], value)
-        scores = b["scores"][h, position, seen]
-        near(level["scores"], scores)
-        near(level["scaled"], scores / math.sqrt(b["q"].shape[-1]))
-        near(level["row"], b["weights"][h, position, seen])
-        near(level["outside"], 1 - b["weights"][h, position, seen].sum() if len(window) < len(ids) else 0)
-    else:
-        expected = rows(lm, place, found, position)
-        assert len(level["lines"]) == len(expected)
-        for line, (values, number) in zip(level["lines"], expected, strict=True):
-            near(line["number"], number)
-            assert ("values" in line) == (values is not None)
-            if values is not None:
-                near(line["values"], values[: len(line["values"])])
-                assert len(line["values"]) == line["of"] or len(line["values"]) == machine.WIDE
     assert level["says"] and len(machine.table(level)) >= (position > 0)
 
 
@@ -275,10 +175,8 @@ def test_what_is_drawn_of_the_unchanged_model_is_what_was_chosen_in_the_changed_
         level = machine.level(edited, t, at, position)
         other = machine.level(mini, was, at, position, level["shown"])
         assert level["shown"] == other["shown"]
-        words = [
-            [piece for piece in one["says"] if not isinstance(piece, int | float)] for one in (level, other)
-        ]
-        assert words[0] == words[1]
+        said, words = ([p for p in one["says"] if not isinstance(p, int | float)] for one in (level, other))
+        assert said == words
         assert machine.table(level).shape == machine.table(other).shape
     of_lengths = edited.trace(DEFAULT_TEXT, keep=machine.reading(edited), reduce=machine.LENGTHS)
     now, kept = (machine.level(edited, one, "", position) for one in (of_lengths, t))
