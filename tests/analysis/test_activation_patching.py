@@ -15,15 +15,20 @@ from gptviz.analysis.alignment import differing
 from gptviz.analysis.patches import POSITION_SITES, SITES, Patch, patches_of
 from gptviz.analysis.reach import unseen
 from gptviz.ui.pages.patching.other import PAIRS
-from tests.conftest import KINDS_OF_MODELS, random_lm
+from tests.analysis.written_out import IDS as CLEAN
+from tests.analysis.written_out import OTHER as CORRUPT
+from tests.analysis.written_out import Told
+from tests.conftest import KINDS_OF_MODELS, above, random_lm
 from tests.test_model import to_hugging_face
-
-CLEAN = [5, 300, 17, 17, 4000, 8, 300]
-CORRUPT = [5, 300, 99, 17, 4000, 7, 300]
 
 
 def place(row):
     return [None if pd.isna(row[name]) else int(row[name]) for name in ("head", "position")]
+
+
+def patch_of(row, ids=CLEAN):
+    """A row of a table as an edit, with the values of these ids."""
+    return Patch(row["site"], row["block"], *place(row)).edit(ids)
 
 
 def target_of(lm, clean, corrupt, position=-1):
@@ -32,9 +37,13 @@ def target_of(lm, clean, corrupt, position=-1):
     return int(moved.argmax()), int(moved.argmin())
 
 
-def difference(lm, ids, edits, token, against, position):
-    logits = lm.trace(ids, keep=[], edits=edits).logits(position).double()
-    return float(logits[token] - logits[against])
+def difference(lm, ids, edits, target, position=-1):
+    return above(lm.trace(ids, keep=[], edits=edits).logits(position), *target).item()
+
+
+def map_of(table, site, blocks=6):
+    """(L, places): the effects at a site."""
+    return table[table["site"] == site]["effect"].to_numpy().reshape(blocks, -1)
 
 
 @pytest.mark.parametrize("changes", KINDS_OF_MODELS.values(), ids=KINDS_OF_MODELS)
@@ -42,21 +51,20 @@ def test_a_batch_is_one_edit_after_the_other(changes, monkeypatch):
     lm = random_lm(6, **changes)
     for direction, position, numbers in (("denoising", -1, 4 * 32 * len(CLEAN) * 2), ("noising", 3, 2**22)):
         monkeypatch.setattr(patches, "BATCH_NUMBERS", numbers)
-        target, steps = target_of(lm, CLEAN, CORRUPT, position), []
-        told = lambda *step, to=steps: to.append(step)  # noqa: E731
+        target, told = target_of(lm, CLEAN, CORRUPT, position), Told()
         table = patching(lm, CLEAN, CORRUPT, target, SITES, direction, position, told)
-        assert steps[-1] == (len(table), len(table)) and steps == sorted(set(steps))
-        own, source = (CORRUPT, CLEAN) if direction == "denoising" else (CLEAN, CORRUPT)
-        clean, corrupt = (difference(lm, ids, (), *target, position) for ids in (CLEAN, CORRUPT))
         at = range(len(CLEAN))[position]
         assert len(table) == lm.config.n_layers * (3 * (at + 1) + 5 * lm.config.n_heads)
+        assert told.came_to(len(table))
+        own, source = (CORRUPT, CLEAN) if direction == "denoising" else (CLEAN, CORRUPT)
+        clean, corrupt = (difference(lm, ids, (), target, position) for ids in (CLEAN, CORRUPT))
         values = lm.trace(source)
         for number, row in enumerate(table.to_dict("records")):
-            edit = Patch(row["site"], row["block"], *place(row)).edit(source)
+            edit = patch_of(row, source)
             assert Edit.parse(str(edit)) == edit
             # the values as data, in every ninth row; in the others from the same pass
             edit = edit if number % 9 == 0 else replace(edit, value=values)
-            logit = difference(lm, own, [edit], *target, position)
+            logit = difference(lm, own, [edit], target, position)
             assert row["logit"] == pytest.approx(logit, abs=1e-5, rel=1e-6), edit
             metric = (logit - corrupt) / (clean - corrupt)
             assert row["metric"] == pytest.approx(metric, abs=1e-4)
@@ -75,26 +83,18 @@ def test_an_estimate_is_what_a_small_part_of_the_patch_does_for_the_whole(direct
         site, block = row["site"], row["block"]
         head, position = ([one] if one is not None else None for one in place(row))
         value = mine[site, block]
-        ends = [
-            difference(
-                lm,
-                own,
-                [Edit(site, block, value + part * (theirs[site, block] - value), head, position)],
-                *target,
-                5,
-            )
-            for part in (-eps, eps)
-        ]
-        assert row["estimate"] == pytest.approx((ends[1] - ends[0]) / (2 * eps), abs=0.02, rel=0.02), row
+        way = theirs[site, block] - value
+        edits = [Edit(site, block, value + part * way, head, position) for part in (-eps, eps)]
+        less, more = (difference(lm, own, [edit], target, 5) for edit in edits)
+        assert row["estimate"] == pytest.approx((more - less) / (2 * eps), abs=0.02, rel=0.02), row
     said = agreement(table).set_index("site")
     assert said.index.tolist() == list(SITES)
     for site, rows in table.groupby("site"):
         off = (rows["estimate"] - rows["change"]).abs()
         worst = rows.loc[off.idxmax()]
         assert said.loc[site, "worst"] == off.max() and said.loc[site, "block"] == worst["block"]
-        assert said.loc[site, "correlation"] == pytest.approx(
-            np.corrcoef(rows["estimate"], rows["change"])[0, 1]
-        )
+        correlation = np.corrcoef(rows["estimate"], rows["change"])[0, 1]
+        assert said.loc[site, "correlation"] == pytest.approx(correlation)
     assert "estimate" not in patching(lm, CLEAN, CORRUPT, target, "z")
 
 
@@ -108,29 +108,17 @@ def test_where_attribution_patching_fails(mini):
 
 def test_the_bundled_models_pair(mini):
     """The word stays at its own place until block 5, whose attention hands it to the last position."""
-    pair = PAIRS[0]
-    table = patching(mini, pair.other, pair.text)
-    stream, attention = (
-        table[table["site"] == site]["effect"].to_numpy().reshape(6, -1) for site in ("resid_pre", "attn_out")
-    )
+    table = patching(mini, PAIRS[0].other, PAIRS[0].text, sites=["resid_pre", "attn_out"])
+    stream, attention = map_of(table, "resid_pre"), map_of(table, "attn_out")
     assert stream.argmax(axis=1).tolist() == [7] * 6 and stream[:, 7].min() > 0.9
-    assert stream[:, :7].any() == False  # noqa: E712  (before the token that differs nothing is another)
+    assert not stream[:, :7].any()  # before the token that differs nothing is another
     assert attention[5].argmax() == 15 and attention[5, 15] > 0.9
-    ids = [mini.encode(text) for text in (pair.text, pair.other)]
-    barn, mill = (mini.encode(word)[0] for word in (" barn", " mill"))
-    for row in table.iloc[np.argsort(-table["effect"].abs().to_numpy())[:8]].to_dict("records"):
-        edit = Patch(row["site"], row["block"], *place(row)).edit(ids[1])
-        assert row["logit"] == pytest.approx(difference(mini, ids[0], [edit], barn, mill, -1), abs=1e-5)
 
 
 def test_one_head_hands_on_who_is_meant(mini):
-    pair = PAIRS[1]
-    table = patching(mini, pair.other, pair.text, sites=["resid_pre", "z", "attn"])
-    stream = table[table["site"] == "resid_pre"]["effect"].to_numpy().reshape(6, 11)
+    table = patching(mini, PAIRS[1].other, PAIRS[1].text, sites=["resid_pre", "z", "attn"])
+    stream, outputs, pattern = (map_of(table, site) for site in ("resid_pre", "z", "attn"))
     assert stream.argmax(axis=1).tolist() == [7, 7, 7, 7, 10, 10] and stream.max(axis=1).min() > 0.9
-    outputs, pattern = (
-        table[table["site"] == site]["effect"].to_numpy().reshape(6, 8) for site in ("z", "attn")
-    )
     assert outputs.argmax() == 3 * 8 + 7 and outputs[3, 7] > 0.85 and abs(pattern[3, 7]) < 0.02
 
 
@@ -142,54 +130,33 @@ def test_every_pair_makes_the_model_say_something_else(mini, pair):
     assert table["effect"][at].tolist() == pytest.approx([1], abs=1e-5)
 
 
-def test_everything_patched_at_the_first_block_is_the_other_pass():
-    lm = random_lm(6)
-    whole = Edit("resid_pre", 0, Patch("resid_pre", 0, position=0).edit(CLEAN).value)
-    assert torch.equal(lm.trace(CORRUPT, edits=[whole])["final"], lm.trace(CLEAN)["final"])
-    one = CLEAN[:5] + CORRUPT[5:]  # a text with one difference: one cell is everything
-    target = target_of(lm, one, CORRUPT)
-    table = patching(lm, one, CORRUPT, target, sites="resid_pre")
-    assert table["metric"][2] == pytest.approx(1, abs=1e-5)
-    noised = patching(lm, one, CORRUPT, target, sites="resid_pre", direction="noising")
-    assert noised["metric"][2] == pytest.approx(0, abs=1e-5)
-    assert noised["effect"][2] == pytest.approx(-1, abs=1e-5)
-
-
 def test_transformers_with_its_own_hooks():
     """A second truth: transformers' GPT-2 with our weights, its own activations put in by its own hooks."""
     lm = random_lm(6, n_layers=3)
-    theirs = to_hugging_face(lm.model, vars(lm.config))
+    theirs, d = to_hugging_face(lm.model, vars(lm.config)), lm.config.head_dim
     modules = {"resid_pre": "", "attn_out": "attn", "mlp_out": "mlp", "z": "attn.c_proj"}
-    table = patching(lm, CLEAN, CORRUPT, (7, 8000), sites=list(modules))
-    clean, corrupt = torch.tensor([CLEAN]), torch.tensor([CORRUPT])
-    d = lm.config.emb_dim // lm.config.n_heads
-    for site, name in modules.items():
-        for row in table[table["site"] == site].to_dict("records")[2::4]:
-            block = theirs.transformer.h[row["block"]]
-            module = block.get_submodule(name) if name else block
-            head, position = place(row)
-            where = (0, position) if head is None else (0, slice(None), slice(head * d, head * d + d))
-            kept = []
+    for row in patching(lm, CLEAN, CORRUPT, (7, 8000), sites=list(modules)).to_dict("records")[2::4]:
+        module = theirs.transformer.h[row["block"]].get_submodule(modules[row["site"]])
+        head, position = place(row)
+        where = (0, position) if head is None else (0, slice(None), slice(head * d, head * d + d))
+        kept = []
 
-            def visit(given, where=where, kept=kept):
-                if not kept:
-                    kept.append(given.clone())
-                    return given
-                given = given.clone()
-                given[where] = kept[0][where]
-                return given
+        def visit(given, where=where, kept=kept):
+            """Keep the first pass's values, and put them into the second's."""
+            kept.append(given.clone())
+            given[where] = kept[0][where]
+            return given
 
-            if site in ("resid_pre", "z"):
-                handle = module.register_forward_pre_hook(lambda _m, args, v=visit: (v(args[0]), *args[1:]))
-            else:
-                handle = module.register_forward_hook(
-                    lambda _m, _a, out, v=visit: (v(out[0]), *out[1:]) if isinstance(out, tuple) else v(out)
-                )
-            with torch.no_grad():
-                theirs(clean)
-                logits = theirs(corrupt).logits[0, -1].double()
-            handle.remove()
-            assert row["logit"] == pytest.approx(float(logits[7] - logits[8000]), abs=2e-4), (site, row)
+        if row["site"] in ("resid_pre", "z"):
+            handle = module.register_forward_pre_hook(lambda _m, args, v=visit: (v(args[0]), *args[1:]))
+        else:
+            handle = module.register_forward_hook(
+                lambda _m, _a, out, v=visit: (v(out[0]), *out[1:]) if isinstance(out, tuple) else v(out)
+            )
+        with torch.no_grad():
+            _, logits = (theirs(torch.tensor([ids])).logits[0, -1] for ids in (CLEAN, CORRUPT))
+        handle.remove()
+        assert row["logit"] == pytest.approx(above(logits, 7, 8000).item(), abs=2e-4), row
 
 
 def test_the_cone_is_what_a_patch_really_changes():
@@ -210,8 +177,7 @@ def test_a_changed_model_keeps_its_changes_under_every_patch():
     edits = [Edit("z", 0, heads=[1]), Edit("mlp_out", 1, "mean")]
     table = patching(lm.edited(*edits), CLEAN, CORRUPT, (7, 8000), sites=["attn_out", "v"], position=5)
     for row in table.to_dict("records"):
-        edit = Patch(row["site"], row["block"], *place(row)).edit(CLEAN)
-        logit = difference(lm, CORRUPT, [*edits, edit], 7, 8000, 5)
+        logit = difference(lm, CORRUPT, [*edits, patch_of(row)], (7, 8000), 5)
         assert row["logit"] == pytest.approx(logit, abs=1e-6)
 
 
@@ -239,27 +205,25 @@ def test_without_a_target_it_is_what_both_texts_say_first(mini):
 
 
 def test_at_the_last_position_texts_of_any_length_are_averaged(mini):
-    texts = [
-        ("The man took off", "The girl took off"),
-        ("Here the king loved his", "Here the king loved her"),
-    ]
+    one = ("The man took off", "Here the king loved his")
+    other = ("The girl took off", "Here the king loved her")
     sites = ("attn_out", "z", "resid_pre")
-    both = [patching(mini, *pair, sites=sites, estimate=True) for pair in texts]
-    lasts = [(table["position"].isna() | (table["position"] == table["position"].max())) for table in both]
+    both = [patching(mini, *pair, sites=sites, estimate=True) for pair in zip(one, other, strict=True)]
+    lasts = [table["position"].fillna(-1).isin([-1, table["position"].max()]) for table in both]
     alone = [table[last].reset_index(drop=True) for table, last in zip(both, lasts, strict=True)]
-    table = patching(mini, *map(list, zip(*texts, strict=True)), sites=sites, estimate=True, last=True)
+    table = patching(mini, [*one], [*other], sites=sites, estimate=True, last=True)
     assert len(table) == 6 + 48 + 6 and table["n"].eq(2).all()
     assert set(table["position"].dropna()) == {-1} and (table["block"] == alone[0]["block"]).all()
     for name in ("logit", "change", "estimate"):
         assert np.allclose(table[name], (alone[0][name] + alone[1][name]) / 2, atol=1e-5), name
     with pytest.raises(ValueError, match="or ask for last=True, or for sites of heads"):
-        patching(mini, *map(list, zip(*texts, strict=True)), sites=sites)
+        patching(mini, [*one], [*other], sites=sites)
 
 
 def test_bfloat16():
     lm = gptviz.load("mini", dtype="bfloat16")
     table = patching(lm, PAIRS[0].other, PAIRS[0].text, sites=["resid_pre", "z"])
-    assert table["effect"].to_numpy()[:96].reshape(6, 16)[:, 7].min() > 0.85
+    assert map_of(table, "resid_pre")[:, 7].min() > 0.85
 
 
 def test_a_model_of_one_block_has_the_difference_itself_alone():

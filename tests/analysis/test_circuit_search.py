@@ -1,7 +1,7 @@
 """Circuits: batched and restarted passes are what edits do one by one, and what missing weights do."""
 
-import copy
 import itertools
+from functools import partial
 
 import numpy as np
 import pytest
@@ -9,6 +9,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gptviz import Edit
 from gptviz.analysis.circuit_passes import Passes, all_heads, edits_of
 from gptviz.analysis.circuit_search import (
     Circuit,
@@ -24,9 +25,9 @@ from gptviz.analysis.circuit_search import (
     written,
 )
 from gptviz.ui.shell.state import DEFAULT_TEXT
-from tests.conftest import random_lm
+from tests.analysis.written_out import IDS, Stopped, Told, without
+from tests.conftest import above, random_lm
 
-IDS = [5, 300, 17, 17, 4000, 8, 300]
 BASELINES = ("zero", "mean", "sample")
 TINY = random_lm(3, n_layers=2, n_heads=2)  # 16 circuits: few enough to try all
 HEADS = all_heads(TINY)
@@ -37,13 +38,21 @@ def likely(lm):
     return int(lm.trace(IDS, keep=[]).next_tokens(1)["id"][0])
 
 
+def measured(logits, target):
+    """F: a probability, or of a pair the difference."""
+    pair = isinstance(target, tuple)
+    return float(above(logits, *target) if pair else logits.double().softmax(0)[target])
+
+
 def by_edits(lm, text, target, heads, baseline, feed_forwards=True, position=-1):
     """F from one pass with edits."""
     edits = edits_of(lm, heads, baseline, feed_forwards)
-    logits = lm.trace(text, keep=[], edits=edits).logits(position).double()
-    if isinstance(target, tuple):
-        return float(logits[target[0]] - logits[target[1]])
-    return float(logits.softmax(0)[target])
+    return measured(lm.trace(text, keep=[], edits=edits).logits(position), target)
+
+
+def everyone(heads):
+    """All circuits of these heads."""
+    return [c for n in range(len(heads) + 1) for c in itertools.combinations(heads, n)]
 
 
 @pytest.mark.parametrize("baseline", BASELINES)
@@ -52,10 +61,8 @@ def test_all_heads_and_feed_forwards_are_the_model(baseline, target):
     lm = random_lm(6)
     passes = Passes(lm, IDS, target, baseline)
     assert passes.of([all_heads(lm)])[0] == pytest.approx(passes.whole, abs=1e-6)
-    logits = lm.model(torch.tensor([IDS]))[0, -1].double()
-    one, two = target if isinstance(target, tuple) else (target, None)
-    own = logits.softmax(0)[one] if two is None else logits[one] - logits[two]
-    assert passes.whole == pytest.approx(own.item(), abs=1e-6)
+    own = lm.model(torch.tensor([IDS]))[0, -1].detach()
+    assert passes.whole == pytest.approx(measured(own, target), abs=1e-6)
     assert edits_of(lm, all_heads(lm), baseline) == []
 
 
@@ -63,31 +70,29 @@ def test_all_heads_and_feed_forwards_are_the_model(baseline, target):
 @pytest.mark.parametrize(("feed_forwards", "position", "target"), [(True, -1, 7), (False, 3, (12, 7))])
 def test_a_batch_is_one_pass_with_edits_after_the_other(baseline, feed_forwards, position, target):
     lm = random_lm(6)
+    how = baseline, feed_forwards, position
     chosen = [(), [(0, 1)], [(0, 0), (1, 2)], all_heads(lm)[2:7], all_heads(lm)]
-    passes = Passes(lm, IDS, target, baseline, feed_forwards, position)
+    alone = [by_edits(lm, IDS, target, heads, *how) for heads in chosen]
+    assert np.allclose(Passes(lm, IDS, target, *how).of(chosen), alone, atol=1e-5)
+    are_brought(lm, target, chosen[2], *how)
 
-    def alone(heads):
-        return by_edits(lm, IDS, target, heads, baseline, feed_forwards, position)
 
-    assert np.allclose(passes.of(chosen), [alone(heads) for heads in chosen], atol=1e-5)
-    own = chosen[2]
-    more = [alone({*own, head}) - alone(set(own) - {head}) for head in all_heads(lm)]
-    found = brings(lm, IDS, target, own, baseline, feed_forwards, position)
-    assert np.allclose(found.ravel(), more, atol=1e-5)
+def are_brought(lm, target, own, *how):
+    """What each head brings is a pass with it less one without it."""
+    alone, own = partial(by_edits, lm, IDS, target), set(own)
+    brought = [alone(own | {head}, *how) - alone(own - {head}, *how) for head in all_heads(lm)]
+    assert np.allclose(brings(lm, IDS, target, own, *how).ravel(), brought, atol=1e-5)
 
 
 def test_a_circuit_with_zeros_is_a_model_without_those_weights():
     """Nothing of ours: the plain forward of a copy whose output weights are 0."""
     lm = random_lm(6)
-    d = lm.config.emb_dim // lm.config.n_heads
     for heads in ([(0, 1), (1, 3)], [], [(1, 0)]):
-        model = copy.deepcopy(lm.model)
+        others = [Edit("z", b, "zero", [h]) for b, h in set(all_heads(lm)) - set(heads)]
         with torch.no_grad():
-            for b, h in set(all_heads(lm)) - set(heads):
-                model.trf_blocks[b].att.out_proj.weight[:, h * d : (h + 1) * d] = 0
-            logits = model(torch.tensor([IDS]))[0, -1]
+            logits = without(lm, *others).model(torch.tensor([IDS]))[0, -1]
         found = Passes(lm, IDS, 7, "zero").of([heads])[0]
-        assert found == pytest.approx(logits.softmax(0)[7].item(), abs=1e-5)
+        assert found == pytest.approx(measured(logits, 7), abs=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -116,10 +121,9 @@ def test_each_step_of_a_search_is_the_closest_of_all_that_it_could_take(way, bas
 @pytest.mark.parametrize("baseline", BASELINES)
 def test_beside_an_exhaustive_search_of_a_tiny_model(target, baseline):
     """All 16 circuits of four heads, a pass with edits each: a greedy search is among them, and no better."""
-    everyone = [set(c) for n in range(5) for c in itertools.combinations(HEADS, n)]
-    values = {frozenset(c): by_edits(TINY, IDS, target, c, baseline) for c in everyone}
+    values = {frozenset(c): by_edits(TINY, IDS, target, c, baseline) for c in everyone(HEADS)}
     passes = Passes(TINY, IDS, target, baseline)
-    assert np.allclose(passes.of(everyone), list(values.values()), atol=1e-5)
+    assert np.allclose(passes.of(everyone(HEADS)), list(values.values()), atol=1e-5)
     off = {c: abs(value - passes.whole) for c, value in values.items()}
     enough = 0.1 * off[frozenset()] + 1e-5
     fewest = min(len(c) for c in values if off[c] <= enough)
@@ -130,14 +134,13 @@ def test_beside_an_exhaustive_search_of_a_tiny_model(target, baseline):
         if way == "add" and len(found.steps) > 1:  # the first step of a greedy search is exhaustive
             assert abs(found.steps["value"][1] - passes.whole) == pytest.approx(closest_alone, abs=1e-5)
     for heads in (HEADS[:2], HEADS[1:], []):
-        measured = score(passes, heads)
-        sets = [set(k) for n in range(len(heads) + 1) for k in itertools.combinations(heads, n)]
+        worth = score(passes, heads)
         gaps = {
-            written(k): abs(values[frozenset(set(heads) - k)] - values[frozenset(set(HEADS) - k)])
-            for k in sets
+            written(k): abs(values[frozenset({*heads} - {*k})] - values[frozenset({*HEADS} - {*k})])
+            for k in everyone(heads)
         }
-        assert dict(zip(measured["K"], measured["gap"], strict=True)) == pytest.approx(gaps, abs=2e-5)
-        assert measured["K"][0] == "" and gaps[""] == pytest.approx(off[frozenset(heads)], abs=2e-5)
+        assert dict(zip(worth["K"], worth["gap"], strict=True)) == pytest.approx(gaps, abs=2e-5)
+        assert worth["K"][0] == "" and gaps[""] == pytest.approx(off[frozenset(heads)], abs=2e-5)
 
 
 @pytest.mark.parametrize("feed_forwards", [True, False])
@@ -146,8 +149,7 @@ def test_a_circuit_that_raises_the_prediction_does_not_keep_it(feed_forwards):
     raised, missed = 0, 0
     for token in range(0, 8000, 1600):
         passes = Passes(TINY, IDS, (token, 7), "zero", feed_forwards)
-        everyone = [c for n in range(5) for c in itertools.combinations(HEADS, n)]
-        values = dict(zip(everyone, passes.of(everyone).tolist(), strict=True))
+        values = dict(zip(everyone(HEADS), passes.of(everyone(HEADS)).tolist(), strict=True))
         enough = allowed(passes.whole, values[()])
         assert enough == pytest.approx(0.1 * abs(passes.whole - values[()]))
         raised += sum(value - passes.whole > enough for value in values.values())
@@ -163,8 +165,8 @@ def test_a_circuit_that_raises_the_prediction_does_not_keep_it(feed_forwards):
 
 
 def test_the_whole_model_is_faithful_and_complete():
-    measured = score(Passes(TINY, IDS, 7), HEADS)
-    assert len(measured) == 16 and measured["gap"].max() == pytest.approx(0, abs=1e-6)
+    worth = score(Passes(TINY, IDS, 7), HEADS)
+    assert len(worth) == 16 and worth["gap"].max() == pytest.approx(0, abs=1e-6)
 
 
 def test_the_sets_of_a_large_circuit():
@@ -181,9 +183,8 @@ def test_the_bundled_model_needs_its_induction_heads(mini):
     passes = Passes(mini, DEFAULT_TEXT, " mill", "sample")
     chosen = parse(heads, mini)
     value = passes.of([chosen])[0]
-    assert value == pytest.approx(
-        by_edits(mini, DEFAULT_TEXT, mini.encode(" mill")[0], chosen, "sample"), abs=1e-5
-    )
+    alone = by_edits(mini, DEFAULT_TEXT, mini.encode(" mill")[0], chosen, "sample")
+    assert value == pytest.approx(alone, abs=1e-5)
     enough = allowed(passes.whole, passes.of([()])[0])
     assert abs(value - passes.whole) <= enough
     for head in ((5, 0), (5, 3), (5, 6)):
@@ -204,33 +205,19 @@ def test_an_edited_model_has_its_own_circuits():
     lm = random_lm(6).edited("z.0.1=zero", "resid_mid.1@2=mean")
     token = (likely(lm), 7)
     passes = Passes(lm, IDS, token, "sample")
-    logits = lm.trace(IDS).logits(-1)
-    assert passes.whole == pytest.approx((logits[token[0]] - logits[7]).item(), abs=1e-5)
+    assert passes.whole == pytest.approx(measured(lm.trace(IDS).logits(-1), token), abs=1e-5)
     assert abs(passes.whole - Passes(lm.plain, IDS, token).whole) > 1e-2
     heads = [(0, 1), (1, 0)]
     assert passes.of([heads])[0] == pytest.approx(by_edits(lm, IDS, token, heads, "sample"), abs=1e-5)
-    found = brings(lm, IDS, token, all_heads(lm), "sample")
-    for (b, h), value in zip(all_heads(lm), found.ravel(), strict=True):
-        without = by_edits(lm, IDS, token, set(all_heads(lm)) - {(b, h)}, "sample")
-        assert value == pytest.approx(passes.whole - without, abs=1e-5)
+    are_brought(lm, token, all_heads(lm), "sample")
 
 
 def test_it_can_be_stopped_and_leaves_nothing_behind():
-    lm = random_lm(6)
+    lm, told = random_lm(6), Told(stop_after=3)
     before = lm.trace(IDS, keep=[]).logits(-1)
-    done = []
-
-    class Stop(Exception):
-        pass
-
-    def progress(passes, of):
-        done.append((passes, of))
-        if len(done) == 3:
-            raise Stop
-
-    with pytest.raises(Stop):
-        circuit(lm, IDS, 99, progress=progress)
-    assert done == [(4, 36), (8, 36), (12, 36)]
+    with pytest.raises(Stopped):
+        circuit(lm, IDS, 99, progress=told)
+    assert told == [(4, 36), (8, 36), (12, 36)]
     assert not any(module._forward_hooks or module._forward_pre_hooks for module in lm.model.modules())
     assert torch.equal(lm.trace(IDS, keep=[]).logits(-1), before)
 
@@ -242,9 +229,8 @@ def test_one_token_one_head_and_bfloat16():
     half = random_lm(6)
     half.model.bfloat16()
     heads = all_heads(half)[:3]
-    assert Passes(half, IDS, 7, "sample").of([heads])[0] == pytest.approx(
-        by_edits(half, IDS, 7, heads, "sample"), abs=0.05
-    )
+    value = by_edits(half, IDS, 7, heads, "sample")
+    assert Passes(half, IDS, 7, "sample").of([heads])[0] == pytest.approx(value, abs=0.05)
 
 
 @given(st.sets(st.sampled_from(HEADS)))

@@ -30,15 +30,17 @@ from gptviz.analysis import (
     source_tokens,
 )
 from gptviz.analysis.surgery import Operation, surgery
+from tests.analysis.written_out import IDS, OTHER
 from tests.conftest import random_lm
 
-IDS, OTHER = [5, 300, 17, 17, 4000, 8, 300], [5, 300, 99, 17, 4000, 7, 300]
+UNEQUAL = [IDS, IDS[1:]]
 LM = random_lm()
 T, MODEL = LM.trace(IDS), LM.model
 GPT2, EYE, NORM = LM.config, torch.eye(3), norms.norms_of(MODEL)[0]
 PARTS = embeddings.embedding_rows(LM, T)
 PATCHED = partial(patching, LM, IDS, OTHER)
 KEPT = logit_attribution.sites(LM.config)
+EDITED = LM.trace(IDS, keep=[*KEPT, "q", "k", "v"], edits=["z.0=mean"])
 KEYS = head_formulas.role_keys([1, 2, 3], [False] * 3)
 
 REFUSED = [
@@ -50,6 +52,9 @@ REFUSED = [
     (lambda: knock_out(LM, IDS, 1, "uniform"), "baseline is 'uniform'; it must be one of zero, mean, sample"),
     (lambda: knock_out(LM, IDS, 1, position=9), "no position 9"),
     (lambda: knock_out(LM, "", 1), "the text is empty"),
+    (lambda: knock_out(LM, [IDS, IDS], [7]), "2 texts and 1 targets given"),
+    (lambda: knock_out(LM, [IDS, []], 7), "text 1: the text is empty"),
+    (lambda: knock_out(LM, ["one", "two"], [7, 99999]), "text 1: target is 99999"),
     (lambda: PATCHED(sites="tok_emb"), "sites has 'tok_emb'; they are resid_pre, attn_out"),
     (lambda: PATCHED(sites=[]), "sites has 'nothing'"),
     (lambda: PATCHED(direction="both"), "direction is 'both'; it must be one of denoising, noising"),
@@ -61,12 +66,21 @@ REFUSED = [
     (lambda: PATCHED(position=9), "no position 9; they go from 0 to 6"),
     (
         lambda: patching(LM, IDS, OTHER[:-1]),
-        "the corrupt one lacks .*, which the clean one has at position 5",
+        "the corrupt one lacks .* has at position 5",
     ),
     (lambda: patching(LM, IDS[1:], OTHER), "the clean one lacks .*, which the corrupt one has at position 0"),
     (lambda: patching(LM, IDS, IDS), "after both texts: choose two tokens"),
     (lambda: patching(LM, IDS, IDS, (5, 6)), "same difference .* nothing that a patch could bring back"),
     (lambda: patching(LM, "", ""), "both texts are empty"),
+    (lambda: patching(LM, [IDS, IDS], [OTHER]), "give corrupt as one, with a text for each"),
+    (
+        lambda: patching(LM, UNEQUAL, UNEQUAL),
+        "text 0 has 7 tokens and text 1 has 6: position by",
+    ),
+    (
+        lambda: patching(LM, UNEQUAL, UNEQUAL[::-1], (7, 8), "z"),
+        "text 0: the clean text has 7 tokens",
+    ),
     (lambda: circuit(LM, IDS, 7, within=0), "within is 0; it is the share of"),
     (lambda: circuit(LM, IDS, 7, within=float("nan")), "within is nan"),
     (lambda: circuit(LM, IDS, 7, within="all"), "within is 'all'"),
@@ -114,10 +128,7 @@ REFUSED = [
     (lambda: attribution(T, MODEL, 3, position=7), "no position 7; they go from 0 to 6"),
     (lambda: source_tokens(LM.trace(IDS, keep=[*KEPT, "attn"]), MODEL, 3), r"'v', 0.* was not kept"),
     (lambda: source_tokens(LM.trace(IDS, keep=[*KEPT, "v"]), MODEL, 3), r"'q', 0.* was not kept"),
-    (
-        lambda: source_tokens(LM.trace(IDS, keep=[*KEPT, "q", "k", "v"], edits=["z.0=mean"]), MODEL, 3),
-        "edited pass needs attn of block 0",
-    ),
+    (lambda: source_tokens(EDITED, MODEL, 3), "edited pass needs attn of block 0"),
     (lambda: loss.loss_steps(torch.zeros(1, 4), torch.tensor([8])), "8 is no id of a vocabulary of 4"),
     (lambda: loss.loss_steps(torch.zeros(2, 4), torch.zeros(3).long()), r"\(2, 4\) and targets \(3,\)"),
     (lambda: loss.uniform_loss(0), "0 tokens"),
