@@ -33,14 +33,8 @@ KNOWN = {
 def configs(draw):
     heads = draw(st.integers(1, 4))
     flags = {name: draw(st.booleans()) for name in ("qkv_bias", "tie_embeddings", "norm_bias", "linear_bias")}
-    return GPTConfig(
-        vocab_size=draw(st.integers(1, 70)),
-        context_length=draw(st.integers(1, 30)),
-        emb_dim=heads * draw(st.integers(1, 6)),
-        n_heads=heads,
-        n_layers=draw(st.integers(1, 4)),
-        **flags,
-    )
+    vocabulary, context, width, layers = (draw(st.integers(1, most)) for most in (70, 30, 6, 4))
+    return GPTConfig(vocabulary, context, heads * width, heads, layers, **flags)
 
 
 def evaluated(formula, values):
@@ -90,12 +84,6 @@ def test_the_parts_and_the_tensors_add_up(config):
         assert (table["bfloat16_bytes"] == 2 * table["parameters"]).all()
 
 
-def test_the_numbers_that_the_seeds_print():
-    assert anatomy(BOOK).parameters == 163_009_536
-    assert anatomy(replace(BOOK, tie_embeddings=True)).parameters == 124_412_160
-    assert anatomy(replace(BOOK, qkv_bias=True)).parameters == 163_037_184
-
-
 def test_the_sum_is_worked_out_as_the_seeds_do():
     lines = {line.label: line for line in sum_lines(anatomy(BOOK))}
     printed = {
@@ -129,41 +117,24 @@ def test_the_sum_is_worked_out_as_the_seeds_do():
 def test_openais_models(name):
     config = HUB_MODELS[name].config
     assert anatomy(config).parameters == KNOWN[name]
+    sizes = {"vocab_size": config.vocab_size, "n_positions": config.context_length}
+    sizes |= {"n_embd": config.emb_dim, "n_head": config.n_heads, "n_layer": config.n_layers}
     with torch.device("meta"):
-        theirs = GPT2LMHeadModel(
-            GPT2Config(
-                vocab_size=config.vocab_size,
-                n_positions=config.context_length,
-                n_embd=config.emb_dim,
-                n_head=config.n_heads,
-                n_layer=config.n_layers,
-            )
-        )
+        theirs = GPT2LMHeadModel(GPT2Config(**sizes))
     assert theirs.num_parameters() == KNOWN[name]
 
 
 @pytest.mark.parametrize("name", [name for name in HUB_MODELS if name.startswith("tiny")])
 def test_tiny_stories(name):
     """The published sizes, but for the 1,792 positions that are not read."""
-    ours = HUB_MODELS[name]
+    ours, layers = HUB_MODELS[name], HUB_MODELS[name].config.n_layers
+    sizes = {"hidden_size": ours.config.emb_dim, "num_heads": ours.config.n_heads, "num_layers": layers}
+    alternating = [[["global", "local"], layers // 2]]
     with torch.device("meta"):
-        theirs = GPTNeoForCausalLM(
-            GPTNeoConfig(
-                hidden_size=ours.config.emb_dim,
-                num_layers=ours.config.n_layers,
-                num_heads=ours.config.n_heads,
-                attention_types=[[["global", "local"], ours.config.n_layers // 2]],
-            )
-        )
+        theirs = GPTNeoForCausalLM(GPTNeoConfig(attention_types=alternating, **sizes))
     assert anatomy(ours.config).parameters == theirs.num_parameters() - 1792 * ours.config.emb_dim
-    masks = ours.config.n_layers * 2048**2
+    masks = layers * 2048**2
     assert ours.download_bytes == 4 * theirs.num_parameters() + masks
-
-
-@pytest.mark.parametrize("heads", [1, 2, 3, 4, 6, 12, 256, 768])
-def test_heads_change_nothing(heads):
-    found = anatomy(replace(BOOK, n_heads=heads))
-    assert found.tensors == anatomy(BOOK).tensors
 
 
 def test_nothing_is_allocated():
@@ -216,11 +187,9 @@ def test_the_tables_say_where_a_tensor_is():
     tied = replace(BOOK, tie_embeddings=True)
     table = tensor_table(tied).set_index("tensor")
     row = table.loc["trf_blocks.3.ff.layers.0.weight"]
-    assert (row["part"], row["shape"], row["formula"]) == (
-        "block 3 · feed-forward",
-        "3072 × 768",
-        "4 emb_dim × emb_dim",
-    )
+    assert row[["part", "shape", "formula"]].tolist() == [
+        *("block 3 · feed-forward", "3072 × 768", "4 emb_dim × emb_dim")
+    ]
     head = table.loc["out_head.weight"]
     assert (head["parameters"], head["shared_with"]) == (0, "tok_emb.weight")
     parts = part_table(tied).set_index("part")

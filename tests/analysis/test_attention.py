@@ -8,6 +8,7 @@ import torch
 
 import gptviz
 from gptviz.analysis import attention
+from tests.analysis.written_out import by_hand
 
 TEXT = "The cat sat on the mat. The cat sat"
 
@@ -22,34 +23,20 @@ def trace(lm):
 def test_the_steps_lead_from_one_to_the_next(lm, trace, block, head):
     """What stands between the pass's own queries and keys, weights and output is the formula."""
     steps = attention.steps(lm, trace, block, head)
-    assert steps.divisor == math.sqrt(8)
-    for i, q in enumerate(steps.q.tolist()):
-        for j, k in enumerate(steps.k.tolist()):
-            score = math.fsum(a * b for a, b in zip(q, k, strict=True))
-            assert steps.scores[i, j].item() == pytest.approx(score, abs=1e-4)
-            expected = -math.inf if j > i else score / math.sqrt(8)
-            assert steps.masked[i, j].item() == pytest.approx(expected, abs=1e-4)
     torch.testing.assert_close(torch.softmax(steps.masked, dim=-1), steps.weights, rtol=0, atol=1e-5)
     torch.testing.assert_close(steps.weights @ steps.v, steps.z, rtol=1e-5, atol=1e-5)
     torch.testing.assert_close(steps.weights, attention.weights(lm, trace, block, head), rtol=0, atol=0)
-
-
-def test_a_cell_adds_up(lm, trace):
-    for query, key in ((5, 0), (5, 3), (5, 5), (0, 0)):
-        cell = attention.cell(lm, trace, 0, 1, query, key)
+    assert torch.equal(steps.weights, trace["attn", block][head])
+    for query, key in ((5, 0), (5, 3), (5, 5), (0, 0), (2, 4)):
+        cell = attention.cell(lm, trace, block, head, query, key)
         assert math.fsum(cell.products.tolist()) == pytest.approx(cell.score, abs=1e-12)
-        assert cell.score / math.sqrt(8) == pytest.approx(cell.scaled, abs=1e-12)
+        assert cell.score == pytest.approx(steps.scores[query, key].item(), abs=1e-4)
+        if key > query:  # behind the mask: a score and no weight
+            assert cell.weight is None
+            continue
         assert cell.row.scaled[key].item() == pytest.approx(cell.scaled, abs=1e-12)
-        assert len(cell.row.weights) == query + 1
-        assert cell.row.exp.sum().item() == pytest.approx(cell.row.total, abs=1e-12)
-        assert cell.row.exp.max().item() == 1
-        assert cell.weight == pytest.approx(trace["attn", 0][1, query, key].item(), abs=1e-5)
-
-
-def test_a_cell_behind_the_mask_has_a_score_and_no_weight(lm, trace):
-    cell = attention.cell(lm, trace, 0, 0, query=2, key=4)
-    assert cell.weight is None
-    assert cell.score == pytest.approx(attention.steps(lm, trace, 0, 0).scores[2, 4].item(), abs=1e-4)
+        assert len(cell.row.weights) == query + 1 and cell.row.exp.max().item() == 1
+        assert cell.weight == pytest.approx(steps.weights[query, key].item(), abs=1e-5)
 
 
 def test_the_softmax_survives_scores_that_would_overflow():
@@ -62,16 +49,11 @@ def test_without_the_first_token_rows_sum_to_one_again(lm, trace, head):
     weights = attention.weights(lm, trace, 0, head)
     rest = attention.weights(lm, trace, 0, head, True)
     assert rest[:, 0].isnan().all() and rest[0].isnan().all()
-    for i in range(1, len(weights)):
-        row = weights[i].tolist()
-        left = 1 - row[0]
-        assert rest[i, 1:].tolist() == pytest.approx([w / left for w in row[1:]], abs=1e-5)
+    wanted = weights[1:, 1:] / weights[1:, 1:].sum(dim=-1, keepdim=True)
+    torch.testing.assert_close(rest[1:, 1:], wanted, rtol=0, atol=1e-5)
     assert not trace["attn", 0].isnan().any(), "the trace itself must stay as it was"
-
-
-def test_a_row_that_gave_the_first_token_everything_has_nothing_left():
-    rest = attention.without_first(torch.tensor([[1.0, 0.0], [1.0, 0.0]]))
-    assert rest.isnan().all()
+    gave_everything = torch.tensor([[1.0, 0.0], [1.0, 0.0]])
+    assert attention.without_first(gave_everything).isnan().all()
 
 
 def test_the_mean_of_a_block_is_a_distribution_again(lm, trace):
@@ -80,29 +62,18 @@ def test_the_mean_of_a_block_is_a_distribution_again(lm, trace):
     assert mean[4, 2].item() == pytest.approx(sum(trace["attn", 1][h, 4, 2].item() for h in range(4)) / 4)
 
 
-def test_the_heads_writes_and_the_bias_are_what_attention_adds(lm, trace):
-    """Adding the heads up one by one gives attn_out, so the norms are of the right vectors."""
-    proj = lm.model.trf_blocks[1].att.out_proj
-    parts = []
-    for head in range(4):
-        part = trace["z", 1][head] @ proj.weight.detach()[:, head * 8 : head * 8 + 8].T
-        parts.append(part)
-    torch.testing.assert_close(sum(parts) + proj.bias.detach(), trace["attn_out", 1], rtol=1e-4, atol=1e-4)
-    writes = attention.mean_writes(trace, lm.model)
-    assert writes.shape == (2, 4)
-    torch.testing.assert_close(writes[1], torch.stack(parts).norm(dim=-1).mean(dim=-1), rtol=1e-5, atol=0)
+def test_what_heads_write_is_as_long_as_in_the_pass_written_out(lm, trace):
+    blocks = by_hand(lm, tuple(token.id for token in trace.tokens))["blocks"]
+    wrote = torch.stack([block["wrote"].norm(dim=-1).mean(dim=-1) for block in blocks]).float()  # (L, H)
+    torch.testing.assert_close(attention.mean_writes(trace, lm.model), wrote, rtol=1e-4, atol=0)
 
 
 def test_the_pull_of_the_first_token_is_a_mean_over_the_later_rows(trace):
     shares = torch.stack([trace["attn", b][:, 1:, 0].mean(dim=-1) for b in range(2)])  # (n_layers, H)
     found = attention.first_token(shares, trace["v", 1][2], 1, 2)
-    cells = [
-        [trace["attn", b][h, q, 0].item() for q in range(1, len(trace))] for b in (0, 1) for h in range(4)
-    ]
-    means = [sum(row) / len(row) for row in cells]
-    assert found.mean == pytest.approx(sum(means) / 8, abs=1e-6) and found.own == pytest.approx(
-        means[6], abs=1e-6
-    )
+    heads = [trace["attn", b][h] for b in range(2) for h in range(4)]
+    means = [sum(attn[1:, 0].tolist()) / (len(trace) - 1) for attn in heads]
+    assert (found.mean, found.own) == pytest.approx((sum(means) / 8, means[6]), abs=1e-6)
     assert (found.heads, found.of) == (sum(mean > 0.5 for mean in means), 8)
     assert found.even == pytest.approx(sum(1 / n for n in range(2, len(trace) + 1)) / (len(trace) - 1))
     assert found.value_norm == pytest.approx(math.hypot(*trace["v", 1][2, 0].tolist()), rel=1e-5)

@@ -1,5 +1,6 @@
 """Two passes side by side: pairs of tokens, patterns, streams, next tokens, against loops written out."""
 
+import itertools
 import math
 
 import numpy as np
@@ -79,13 +80,9 @@ def test_grouped_rows_are_sums_over_the_tokens_since_the_pair_before(n, data):
     weights = torch.from_numpy(np.random.default_rng(n).random((2, n, n))).float().tril()
     weights = weights / weights.sum(dim=-1, keepdim=True)
     found = grouped(weights, ends)
-    for h in range(2):
-        for row, query in enumerate(ends):
-            start = 0
-            for column, end in enumerate(ends):
-                by_hand = sum(weights[h, query, key].item() for key in range(start, end + 1))
-                assert found[h, row, column].item() == pytest.approx(by_hand, abs=1e-6)
-                start = end + 1
+    for column, (start, end) in enumerate(itertools.pairwise([-1, *ends])):
+        by_hand = weights[:, ends, start + 1 : end + 1].double().sum(dim=-1)
+        assert torch.allclose(found[..., column], by_hand, atol=1e-6)
     assert torch.allclose(found.sum(dim=-1), torch.ones(2, len(ends), dtype=torch.float64), atol=1e-5)
 
 
@@ -126,26 +123,20 @@ def test_models_of_other_shapes_are_refused_in_a_sentence(mini, untrained):
 
 
 def test_next_tokens_of_two_vocabularies_are_the_same_where_their_bytes_are(mini, untrained):
-    other = untrained
-    left, right = mini.trace(TEXT).logits(-1), other.trace(TEXT).logits(-1)
-    found = compare.next_tokens(left, right, mini.tokenizer, other.tokenizer, k=3)
-    mine, theirs = left.double().softmax(0), right.double().softmax(0)
-    assert mini.decode([int(found["left_id"][0])]) == " mill" == other.decode([int(found["right_id"][0])])
-    assert set(mine.topk(3).indices.tolist()) <= set(found["left_id"].dropna())
-    assert set(theirs.topk(3).indices.tolist()) <= set(found["right_id"].dropna())
-    for row in found.itertuples():
-        if row.left_id is not pd.NA:
-            assert row.left == mine[row.left_id].item()
-            assert row.left_rank == 1 + int((mine > mine[row.left_id]).sum())
-        if row.right_id is not pd.NA:
-            assert row.right == theirs[row.right_id].item()
+    logits = [lm.trace(TEXT).logits(-1) for lm in (mini, untrained)]
+    found = compare.next_tokens(*logits, mini.tokenizer, untrained.tokenizer, k=3)
+    for lm, side, own in zip((mini, untrained), ("left", "right"), logits, strict=True):
+        p, rows = own.double().softmax(0), found.dropna(subset=side)
+        ids = rows[f"{side}_id"].tolist()
+        assert lm.decode(ids[:1]) == " mill" and set(p.topk(3).indices.tolist()) <= set(ids)
+        assert rows[side].tolist() == p[ids].tolist()
+        assert rows[f"{side}_rank"].tolist() == [1 + int((p > p[i]).sum()) for i in ids]
     assert found[["left", "right"]].max(axis=1).is_monotonic_decreasing
 
 
 def test_a_token_that_a_vocabulary_lacks_has_no_numbers_there(mini, untrained):
-    other = untrained
-    lacking = next(i for i in range(40000, 50000) if mini.encode(other.decode([i]))[1:])
+    lacking = next(i for i in range(40000, 50000) if mini.encode(untrained.decode([i]))[1:])
     right = torch.zeros(50257).index_fill(0, torch.tensor([lacking]), 50.0)
-    found = compare.next_tokens(torch.arange(8192.0), right, mini.tokenizer, other.tokenizer, k=1)
+    found = compare.next_tokens(torch.arange(8192.0), right, mini.tokenizer, untrained.tokenizer, k=1)
     (row,) = found[found["right_id"] == lacking].itertuples()
     assert row.left_id is pd.NA and math.isnan(row.left) and row.right == pytest.approx(1)

@@ -6,6 +6,7 @@ import torch
 
 from gptviz.analysis import copying
 from gptviz.analysis.copying import ALONE_AT, TOP, copying_scores, sampled
+from tests.analysis.written_out import Told, weights_of
 from tests.conftest import random_lm
 
 
@@ -18,10 +19,6 @@ def norm(x, scale):
     return (x - x.mean(axis=1, keepdims=True)) * scale
 
 
-def numbers(parameter):
-    return parameter.detach().double().numpy()
-
-
 def sign(table):
     values = np.linalg.eigvals(table)
     return float(values.real.sum() / np.abs(values).sum())
@@ -32,18 +29,18 @@ def test_eigenvalues_are_those_of_the_whole_tables(tied):
     lm = tiny(tie_embeddings=tied)
     found = copying_scores(lm).set_index(["block", "head"])
     assert len(found) == 6 and found[["ov_copying", "qk_matching"]].abs().le(1).all(axis=None)
-    model, d = lm.model, lm.config.head_dim
-    embedding, out = numbers(model.tok_emb.weight), numbers(model.out_head.weight)
-    for b, block in enumerate(model.trf_blocks):
-        read = norm(embedding, numbers(block.norm1.scale))  # (V, D)
+    w = {name: value.numpy() for name, value in weights_of(lm.model).items()}
+    embedding, out, d = w["tok_emb.weight"], w["out_head.weight"], lm.config.head_dim
+    for b in range(2):
+        block = f"trf_blocks.{b}"
+        read = norm(embedding, w[f"{block}.norm1.scale"])  # (V, D)
         for h in range(3):
             own = slice(h * d, (h + 1) * d)
-            q, k, v = (numbers(getattr(block.att, f"W_{n}").weight)[own] for n in ("query", "key", "value"))
-            written = read @ v.T @ numbers(block.att.out_proj.weight)[:, own].T  # (V, D)
-            ov = norm(written, numbers(model.final_norm.scale)) @ (out - out.mean(axis=0)).T  # (V, V)
-            qk = (read @ q.T) @ (read @ k.T).T
+            q, k, v = (read @ w[f"{block}.att.W_{n}.weight"][own].T for n in ("query", "key", "value"))
+            written = v @ w[f"{block}.att.out_proj.weight"][:, own].T  # (V, D)
+            ov = norm(written, w["final_norm.scale"]) @ (out - out.mean(axis=0)).T  # (V, V)
             assert found.loc[(b, h), "ov_copying"] == pytest.approx(sign(ov), abs=1e-6)
-            assert found.loc[(b, h), "qk_matching"] == pytest.approx(sign(qk), abs=1e-6)
+            assert found.loc[(b, h), "qk_matching"] == pytest.approx(sign(q @ k.T), abs=1e-6)
 
 
 def test_a_head_that_hands_on_what_it_reads_copies_and_its_reverse_does_not():
@@ -92,6 +89,5 @@ def test_large_vocabularies_are_sampled_and_the_work_is_told(monkeypatch):
     lm = tiny()
     monkeypatch.setattr(copying, "MOST_WORK", 0)
     assert len(sampled(lm)) == copying.FEWEST
-    told = []
-    copying_scores(lm, lambda done, of: told.append((done, of)))
-    assert told[-1][0] == told[-1][1] == len(told)
+    copying_scores(lm, told := Told())
+    assert told.came_to(len(told))

@@ -16,6 +16,7 @@ from gptviz.analysis.logit_attribution import reader
 from gptviz.engine.sample import MOST_WINDOWS, WINDOW, passages, windows
 from gptviz.model import GELU
 from gptviz.training.corpus import HELD_OUT
+from tests.analysis.written_out import frozen
 from tests.conftest import TEXTS, models, random_lm
 
 TEXT = "The cat sat on the mat, and the cat slept."
@@ -53,9 +54,8 @@ def test_the_table_and_the_half_are_the_same_numbers(lm):
         assert row.writes == pytest.approx(abs(row.after) * row.column)
         assert row.fires == (row.before > 0) and row.before == found.before[row.unit]
     half = found.half()
-    assert (
-        table["writes"][: half - 1].sum() < table["writes"].sum() / 2 <= table["writes"][:half].sum() + 1e-12
-    )
+    writes = table["writes"]
+    assert writes[: half - 1].sum() < writes.sum() / 2 <= writes[:half].sum() + 1e-12
     assert found.largest(3) == table["unit"][:3].tolist()
 
 
@@ -76,12 +76,10 @@ def test_a_reading_is_the_direct_effect_that_autograd_gives_with_the_norm_frozen
     found = readings(lm, t, 0, units_, times, 4, position)
     columns = model.trf_blocks[0].ff.layers[2].weight.detach()[:, units_].double()  # (D, 2)
     stream = t["resid_post", lm.config.n_layers - 1][position].double()
-    frozen = (stream.var(unbiased=False) + model.final_norm.eps).sqrt()
-    norm, rows = model.final_norm.scale.detach().double(), model.out_head.weight.detach().double()
+    read, rows = frozen(model.final_norm, stream), model.out_head.weight.detach().double()
 
     def logits(act):
-        x = stream + columns @ act
-        after = rows @ ((x - x.mean()) / frozen * norm)
+        after = rows @ read(stream + columns @ act)
         return after - after.mean()
 
     slope = torch.autograd.functional.jacobian(logits, torch.zeros(2).double())  # (V, 2)

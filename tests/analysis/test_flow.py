@@ -11,10 +11,8 @@ from gptviz import Edit
 from gptviz.analysis import flow
 from gptviz.analysis.flow import contribution_graph, into_attention, into_feed_forward, token_flow
 from gptviz.analysis.rollout import rollout
+from tests.analysis.written_out import IDS, SHAPES
 from tests.conftest import TEXTS, models, random_lm
-
-IDS = [5, 300, 17, 17, 4000, 8, 300]
-PLAIN = {"qkv_bias": False, "linear_bias": False, "norm_bias": False}
 
 
 def published(parts, whole):
@@ -39,7 +37,7 @@ def all_at_once(lm, trace, block):
 
 
 @pytest.mark.parametrize("at_once", [1, 100, flow.AT_ONCE])
-@pytest.mark.parametrize("changes", [{}, PLAIN, {"n_heads": 1}], ids=["biases", "none", "one head"])
+@pytest.mark.parametrize("changes", SHAPES.values(), ids=SHAPES)
 def test_streamed_they_are_the_published_formula_all_at_once(monkeypatch, changes, at_once):
     monkeypatch.setattr(flow, "AT_ONCE", at_once)
     lm = random_lm(7, n_layers=3, **changes)

@@ -15,6 +15,7 @@ from gptviz.analysis.head_general import general, known_general
 from gptviz.analysis.head_measures import MEASURES
 from gptviz.engine.sample import Window
 from gptviz.loading import load
+from tests.analysis.written_out import Stopped, Told
 from tests.conftest import random_lm
 
 INDUCTION = {(5, head) for head in (0, 3, 4, 5, 7)}
@@ -118,16 +119,9 @@ def test_heads_that_rest_on_the_sample_are_named_for_what_they_do_where_they_can
 
 
 def test_progress_comes_between_passes_and_may_stop_it():
-    lm = random_lm(7, context_length=16)
-    told = []
-
-    def stop(done, of):
-        told.append((done, of))
-        if done == 3:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        general(lm, stop, disk=False)
+    told = Told(stop_after=4)
+    with pytest.raises(Stopped):
+        general(random_lm(7, context_length=16), told, disk=False)
     assert [done for done, _ in told] == [0, 1, 2, 3] and len({of for _, of in told}) == 1
 
 

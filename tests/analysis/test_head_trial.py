@@ -11,6 +11,7 @@ from gptviz.analysis import head_trial, trial_passes
 from gptviz.analysis.head_general import General, known_general
 from gptviz.analysis.head_trial import others, passages_of, trial
 from gptviz.loading import load
+from tests.analysis.written_out import Stopped, Told
 from tests.conftest import random_lm
 
 
@@ -176,17 +177,10 @@ def test_a_trial_is_kept_stopped_and_refused(tmp_path, monkeypatch):
         first.reasons,
         first.repeated,
     )
-    told = []
-    trial(lm, 1, 1, "copies", lambda done, of: told.append((done, of)), named(lm))
-    done = [done for done, _ in told]
-    assert done == sorted(set(done)) and done[-1] == told[0][1] == 5 * 2 * (1 + 2 * 2 + 2)  # of 2 heads
-
-    def stop(done, _of):
-        if done >= 2:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        trial(lm, 1, 0, "copies", stop, named(lm))
+    trial(lm, 1, 1, "copies", told := Told(), named(lm))
+    assert told.came_to(5 * 2 * (1 + 2 * 2 + 2))  # of 2 heads
+    with pytest.raises(Stopped):
+        trial(lm, 1, 0, "copies", Told(stop_after=2), named(lm))
     with pytest.raises(ValueError, match="label is 'mixed'"):
         trial(lm, 0, 0, "mixed")
     with pytest.raises(ValueError, match="no head 7"):

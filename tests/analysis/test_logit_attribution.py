@@ -11,18 +11,11 @@ import gptviz
 from gptviz import Edit
 from gptviz.analysis import attribution, knock_out, source_tokens
 from gptviz.analysis.feed_forward import readings
-from gptviz.analysis.logit_attribution import heads_read, logit, logit_shares, reader, sites, spread
+from gptviz.analysis.logit_attribution import heads_read, logit, logit_shares, sites, spread
 from gptviz.analysis.paths import paths
 from gptviz.ui.shell.state import DEFAULT_TEXT
+from tests.analysis.written_out import IDS, by_hand, frozen, weights_of
 from tests.conftest import KINDS_OF_MODELS, TEXTS, above, models, random_lm
-
-IDS = [5, 300, 17, 17, 4000, 8, 300]
-
-
-def plain_logits(lm, ids):
-    """The model's own forward, in double precision: (T, V)."""
-    with torch.no_grad():
-        return lm.model.double()(torch.tensor([ids]))[0]
 
 
 def total(table):
@@ -53,7 +46,8 @@ def test_on_any_model_the_parts_sum_and_the_sources_sum_to_the_heads(lm, ids, to
     counts = table["part"].value_counts()
     assert counts.get("attention bias", 0) == layers * linear and counts.get("final shift", 0) == norm
     assert counts["feed-forward"] == layers and "edit" not in counts and "rounding" not in counts
-    wanted = above(plain_logits(lm, ids)[position], *tokens).item()  # which makes the model float64
+    with torch.no_grad():
+        wanted = above(lm.model.double()(torch.tensor([ids]))[0, position], *tokens).item()
     assert logit(trace, *tokens, position) == pytest.approx(wanted, rel=1e-4, abs=1e-3)
 
 
@@ -89,8 +83,8 @@ def test_each_part_is_its_gradient_times_itself(changes, against):
     """What is explained, the LayerNorm frozen, as the module computes it, and differentiated by torch."""
     lm, position, token = random_lm(5, **changes), 4, 123
     trace = lm.trace(IDS)
-    table = attribution(trace, lm.model, token, against, position).set_index(["part", "block", "head"])
     model, n_heads = lm.model, lm.config.n_heads
+    table = attribution(trace, model, token, against, position).set_index(["part", "block", "head"])
     parts = {("embedding", pd.NA, pd.NA): trace["tok_emb"][position]}
     parts["position", pd.NA, pd.NA] = trace["pos_emb"][position]
     for b, block in enumerate(model.trf_blocks):
@@ -102,12 +96,8 @@ def test_each_part_is_its_gradient_times_itself(changes, against):
         parts["feed-forward", b, pd.NA] = trace["mlp_out", b][position]
     leaves = {name: part.double().requires_grad_() for name, part in parts.items()}
     x = sum(leaves.values())
-    frozen = (x.detach().var(unbiased=False) + model.final_norm.eps).sqrt()
-    after = (x - x.mean()) / frozen * model.final_norm.scale.detach().double()
-    if model.final_norm.shift is not None:
-        after = after + model.final_norm.shift.detach().double()
-    rows = model.out_head.weight.detach().double()
-    above(rows @ after, token, against).backward()
+    rows = weights_of(model)["out_head.weight"]
+    above(rows @ frozen(model.final_norm, x)(x), token, against).backward()
     for name, leaf in leaves.items():
         wanted = (leaf.grad * leaf.detach()).sum().item()
         assert table.loc[[name], "contribution"].item() == pytest.approx(wanted, abs=1e-4), name
@@ -115,34 +105,23 @@ def test_each_part_is_its_gradient_times_itself(changes, against):
 
 
 def test_source_tokens_are_a_times_v_times_the_heads_output_matrix():
-    """Against einsums over the weights themselves, with the attention worked out anew."""
-    lm = random_lm(11)
-    trace, model, position, token = lm.trace(IDS), lm.model, 5, 99
-    found = source_tokens(trace, model, token, None, position)
-    d = lm.config.emb_dim // lm.config.n_heads
-    x = trace["resid_post", 1][position].double()
-    divisor = (x.var(unbiased=False) + model.final_norm.eps).sqrt()
-    for b, block in enumerate(model.trf_blocks):
-        with torch.no_grad():
-            read = block.norm1(trace["resid_pre", b]).double()
-        for h in range(lm.config.n_heads):
-            rows = slice(h * d, (h + 1) * d)
-            q, k, v = (
-                read @ linear.weight.detach()[rows].double().T + linear.bias.detach()[rows].double()
-                for linear in (block.att.W_query, block.att.W_key, block.att.W_value)
-            )
-            scores = (q[position] @ k[: position + 1].T) / d**0.5
-            out = block.att.out_proj.weight.detach()[:, rows].double()
-            written = torch.einsum("t,td,ed->te", scores.softmax(0), v[: position + 1], out)  # (t, D)
-            centred = (written - written.mean(-1, keepdim=True)) / divisor * model.final_norm.scale.detach()
-            wanted = above(centred @ model.out_head.weight.detach().double().T, token)
-            assert torch.allclose(found[b, h, : position + 1], wanted, atol=1e-4)
-            bias = out @ block.att.W_value.bias.detach()[rows].double()
-            constant = reader(trace, model, token, None, position).direction @ bias
-            own = heads_read(lm, trace, b, token, None, position)
-            assert own.anyway[h] == pytest.approx(float(constant))
-            assert np.allclose(own.given[h], wanted, atol=1e-4)
-            assert np.allclose(own.attention[h], scores.softmax(0), atol=1e-6)
+    """Against the pass written out, whose attention and values are worked out anew."""
+    lm, position, token = random_lm(11), 5, 99
+    trace, w, heads = lm.trace(IDS), weights_of(lm.model), lm.config.n_heads
+    found = source_tokens(trace, lm.model, token, None, position)
+    blocks = by_hand(lm, tuple(IDS))["blocks"]
+    read = frozen(lm.model.final_norm, blocks[-1]["post"][position])
+    for b, block in enumerate(blocks):
+        attention = block["weights"][:, position]  # (H, T)
+        wanted = above(read(attention[..., None] * block["brings"]) @ w["out_head.weight"].T, token)  # (H, T)
+        assert np.allclose(found[b], wanted, atol=1e-4)
+        att = f"trf_blocks.{b}.att"
+        through = w[f"{att}.out_proj.weight"].unflatten(1, (heads, -1))  # (D, H, d)
+        biases = torch.einsum("ehd,hd->he", through, w[f"{att}.W_value.bias"].unflatten(0, (heads, -1)))
+        own = heads_read(lm, trace, b, token, None, position)
+        assert np.allclose(own.anyway, above(read(biases) @ w["out_head.weight"].T, token))
+        assert np.allclose(own.given, wanted[:, : position + 1], atol=1e-4)
+        assert np.allclose(own.attention, attention[:, : position + 1], atol=1e-6)
 
 
 def test_without_a_bias_in_the_values_there_is_nothing_to_split():
@@ -173,13 +152,11 @@ def test_an_edited_run_sums_to_the_changed_models_logit(edit):
 
 
 def test_what_no_part_wrote_is_in_the_edits_row():
-    lm = random_lm(8)
-    table = attribution(
-        lm.trace(IDS, edits=[Edit("resid_post", 1, lambda x: x + 3 * x.roll(1))]), lm.model, 7
-    )
-    assert abs(table.loc[table["part"] == "edit", "contribution"].item()) > 0.01
-    untouched = attribution(lm.trace(IDS, edits=[Edit("resid_mid", 0, positions=[2])]), lm.model, 7, None, 1)
-    assert untouched.loc[untouched["part"] == "edit", "contribution"].item() == pytest.approx(0, abs=1e-4)
+    lm, found = random_lm(8), []
+    for edit, position in (("resid_post.1=+3*tok5-out9", -1), ("resid_mid.0@2=zero", 1)):
+        table = attribution(lm.trace(IDS, edits=[edit]), lm.model, 7, None, position)
+        found.append(table.loc[table["part"] == "edit", "contribution"].item())
+    assert abs(found[0]) > 0.01 and found[1] == pytest.approx(0, abs=1e-4)
 
 
 def test_a_head_that_was_replaced_has_no_sources():
@@ -193,8 +170,8 @@ def test_a_head_that_was_replaced_has_no_sources():
     of_heads = attribution(halved, lm.model, 7).query("part == 'head' and block == 1")["contribution"]
     given = source_tokens(halved, lm.model, 7)[1]
     assert np.allclose(given.sum(-1), of_heads, atol=1e-4)
-    frozen = spread(lm.trace(IDS), lm.model) / spread(halved, lm.model)
-    assert torch.allclose(given[2], -1.5 * frozen * own[1, 2], atol=1e-4)
+    smaller = spread(lm.trace(IDS), lm.model) / spread(halved, lm.model)
+    assert torch.allclose(given[2], -1.5 * smaller * own[1, 2], atol=1e-4)
     elsewhere = lm.trace(IDS, edits=[Edit("z", 1, "mean", heads=[2], positions=[0])])
     assert torch.allclose(source_tokens(elsewhere, lm.model, 7), own, atol=1e-4)
 
@@ -203,12 +180,10 @@ def test_below_the_parts_stand_their_sum_and_the_models_own():
     lm = random_lm(8)
     trace = lm.trace(IDS)
     table = logit_shares(lm, trace, 7, 9, 3)
-    assert (
-        table[:-2]["contribution"].tolist() == attribution(trace, lm.model, 7, 9, 3)["contribution"].tolist()
-    )
-    logits = trace.logits(3)
+    assert table[:-2]["contribution"].equals(attribution(trace, lm.model, 7, 9, 3)["contribution"])
+    own = above(trace.logits(3), 7, 9).item()
     assert table["part"].tolist()[-2:] == ["sum", "the model's own"]
-    assert table["contribution"].tolist()[-2:] == pytest.approx([float(logits[7] - logits[9])] * 2, abs=1e-4)
+    assert table["contribution"].tolist()[-2:] == pytest.approx([own, own], abs=1e-4)
 
 
 def test_bfloat16_has_its_rounding_as_a_part():
@@ -224,16 +199,15 @@ def test_bfloat16_has_its_rounding_as_a_part():
 def test_the_story_of_mill_against_town(mini):
     """What block 5 adds to the logit, and that it reads it from the word's first place."""
     trace = mini.trace(DEFAULT_TEXT)
-    mill, town = (mini.tokenizer.encode_single_token(word) for word in (b" mill", b" town"))
+    mill, town = mini.encode(" mill town")
     table = attribution(trace, mini.model, mill, town)
     assert total(table) == pytest.approx(8.9311, abs=1e-4)
     assert logit(trace, mill, town) == pytest.approx(8.9311, abs=1e-4)
     last = table[(table["block"] == 5) & (table["part"] == "head")]["contribution"]
     assert last.round(2).tolist() == [0.76, 0.13, 0.63, 0.96, 1.18, 0.74, 0.11, 0.67]
     assert last.sum() == pytest.approx(5.17, abs=0.01)
-    first = table["contribution"].round(2)
-    assert table["part"][:2].tolist() == ["embedding", "position"] and first[:2].tolist() == [0.0, -0.02]
-    assert first[(table["block"] == 5) & (table["part"] == "feed-forward")].tolist() == [3.46]
+    of_part = table.query("block.isna() or block == 5").set_index("part")["contribution"].round(2)
+    assert of_part[["embedding", "position", "feed-forward"]].tolist() == [0.0, -0.02, 3.46]
     sources = source_tokens(trace, mini.model, mill, town)[5].sum(0)  # (T,): all heads of block 5
     assert [token.id for token in trace.tokens].index(mill) == sources.argmax() == 7
     assert sources[7] == pytest.approx(4.16, abs=0.005)

@@ -13,10 +13,8 @@ from gptviz import Edit
 from gptviz.analysis import attribution, source_tokens
 from gptviz.analysis.paths import EARLIER, EDGES, HEADS, SITES, paths
 from gptviz.analysis.readings import by_key, by_query, by_value, head_reading, parts, word_reading
+from tests.analysis.written_out import IDS, SHAPES, frozen
 from tests.conftest import TEXTS, above, models, random_lm
-
-IDS = [5, 300, 17, 17, 4000, 8, 300]
-PLAIN = {"qkv_bias": False, "linear_bias": False, "norm_bias": False}
 
 
 def near(got, wanted, scale):
@@ -81,13 +79,10 @@ def frozen_head(lm, trace, block, head, position, direction):
     rows = slice(head * d, (head + 1) * d)
     x = trace["resid_pre", block][: position + 1].double()  # (n, D)
     leaves = [x.clone().requires_grad_() for _ in range(3)]
-    std = (x.var(-1, unbiased=False, keepdim=True) + norm.eps).sqrt()
     made = []
     for leaf, layer in zip(leaves, (att.W_query, att.W_key, att.W_value), strict=True):
         # the mean is that of the leaf: a LayerNorm takes it off whatever stands there
-        after = (leaf - leaf.mean(-1, keepdim=True)) / std * norm.scale.detach().double()
-        if norm.shift is not None:
-            after = after + norm.shift.detach().double()
+        after = frozen(norm, x)(leaf) + (0 if norm.shift is None else norm.shift.detach().double())
         layer_bias = 0 if layer.bias is None else layer.bias.detach().double()[rows]
         made.append(after @ layer.weight.detach().double()[rows].T + layer_bias)
     q, k, v = made
@@ -96,7 +91,7 @@ def frozen_head(lm, trace, block, head, position, direction):
     return (weights @ v) @ (out.T @ direction), dict(zip("QKV", leaves, strict=True))
 
 
-@pytest.mark.parametrize("changes", [{}, PLAIN, {"n_heads": 1}], ids=["biases", "none", "one head"])
+@pytest.mark.parametrize("changes", SHAPES.values(), ids=SHAPES)
 def test_query_key_and_value_are_the_gradients_of_the_head_with_the_norm_frozen(changes):
     lm, block, position = random_lm(4, n_layers=3, **changes), 2, 5
     trace = lm.trace(IDS)

@@ -9,61 +9,52 @@ from hypothesis import strategies as st
 
 from gptviz.analysis.surgery import Operation, Surgery, surgery
 from gptviz.engine.edits import Edit
+from tests.analysis.written_out import without
 from tests.conftest import random_lm
 
 IDS = [5, 70, 300, 12, 12, 4000, 9, 811]
 N = len(IDS) - 1
 
 
-def by_hand(lm, entries, last, position):
-    """The last token's logits, from a list of (key, value) vectors a block and head, with plain loops."""
-    model, c = lm.model, lm.config
+def cached(lm, ids):
+    """Of each block the keys and values of all tokens but the last, (H, T - 1, d)."""
+    trace = lm.trace(ids)
+    return [[trace[site, b][:, :-1] for site in "kv"] for b in range(lm.config.n_layers)]
+
+
+def written_out(lm, cache, last, position):
+    """The last token's logits when it looks at these keys and values and at its own."""
+    model, heads = lm.model, lm.config.n_heads
     with torch.no_grad():
         x = model.tok_emb.weight[last] + model.pos_emb.weight[position]
-        for b, block in enumerate(model.trf_blocks):
-            read = block.norm1.formula(x)
+        for block, (keys, values) in zip(model.trf_blocks, cache, strict=True):
+            read, att = block.norm1.formula(x), block.att
             q, k, v = (
-                (w.weight @ read + w.bias).split(c.head_dim)
-                for w in (block.att.W_query, block.att.W_key, block.att.W_value)
+                (w.weight @ read + w.bias).view(heads, 1, -1) for w in (att.W_query, att.W_key, att.W_value)
             )
-            outputs = []
-            for h in range(c.n_heads):
-                seen = [*entries[b][h], (k[h], v[h])]
-                scores = torch.stack([(q[h] * key).sum() / math.sqrt(c.head_dim) for key, _ in seen])
-                weights = scores.exp() / scores.exp().sum()
-                outputs.append(sum(w * value for w, (_, value) in zip(weights, seen, strict=True)))
-            x = x + block.att.out_proj(torch.cat(outputs))
+            keys, values = torch.cat([keys, k], dim=1), torch.cat([values, v], dim=1)  # (H, T, d)
+            scores = (q * keys).sum(dim=-1) / math.sqrt(lm.config.head_dim)  # (H, T)
+            weights = scores.exp() / scores.exp().sum(dim=-1, keepdim=True)
+            x = x + block.att.out_proj((weights[..., None] * values).sum(dim=1).flatten())
             x = x + block.ff(block.norm2.formula(x))
         return model.out_head(model.final_norm.formula(x))
 
 
-def entries_of(trace):
-    """[block][head] -> the cached (key, value) pairs, in order."""
-    return [
-        [list(zip(k[:-1], v[:-1], strict=True)) for k, v in zip(trace["k", b], trace["v", b], strict=True)]
-        for b in range(trace.config.n_layers)
-    ]
-
-
 def operated(lm, operation):
-    entries = entries_of(lm.trace(IDS))
+    at, other, here = operation.position, operation.other, list(range(N))
+    order = {"delete": here[:at] + here[at + 1 :], "freeze": here}.get(operation.kind)
+    if order is None:  # two change places
+        order = here[:]
+        order[at], order[other] = other, at
+    orders = (here if operation.kind == "swap values" else order), order  # of keys and of values
+    cache = cached(lm, IDS)
     if operation.kind == "freeze":
-        other = list(IDS)
-        other[operation.other] = operation.token
-        old, entries = entries, entries_of(lm.trace(other))
-    for b, block in enumerate(entries):
-        for h, pairs in enumerate(block):
-            at, two = operation.position, operation.other
-            if operation.kind == "delete":
-                del pairs[at]
-            elif operation.kind == "swap":
-                pairs[at], pairs[two] = pairs[two], pairs[at]
-            elif operation.kind == "swap values":
-                (k1, v1), (k2, v2) = pairs[at], pairs[two]
-                pairs[at], pairs[two] = (k1, v2), (k2, v1)
-            else:
-                pairs[at] = old[b][h][at]
-    return by_hand(lm, entries, IDS[-1], N)
+        frozen, cache = cache, cached(lm, [*IDS[:other], operation.token, *IDS[other + 1 :]])
+        for block, old in zip(cache, frozen, strict=True):
+            for rows, of_old in zip(block, old, strict=True):
+                rows[:, at] = of_old[:, at]
+    cache = [[rows[:, kept] for rows, kept in zip(block, orders, strict=True)] for block in cache]
+    return written_out(lm, cache, IDS[-1], N)
 
 
 @pytest.mark.parametrize(
@@ -90,20 +81,8 @@ def test_each_operation_is_the_attention_written_out(lm, operation):
 @pytest.mark.parametrize("edit", ["z.0.1+3=zero", "v.1.2=zero", "mlp_out.0=zero", "z.*.0=zero"])
 def test_of_a_changed_model_it_is_that_of_one_with_those_weights_at_zero(kind, edit):
     """An edit to zero is a model whose weights there are zero: no edit is made in its passes."""
-    lm, other = random_lm(seed=3), random_lm(seed=3)
-    d, parsed = lm.config.head_dim, Edit.parse(edit)
-    with torch.no_grad():
-        for b in parsed.blocks(lm.config.n_layers):
-            block = other.model.trf_blocks[b]
-            for h in parsed.heads or ():
-                part = slice(h * d, (h + 1) * d)
-                if parsed.site == "z":
-                    block.att.out_proj.weight[:, part] = 0
-                else:
-                    block.att.W_value.weight[part], block.att.W_value.bias[part] = 0, 0
-            if parsed.site == "mlp_out":
-                block.ff.layers[2].weight.zero_(), block.ff.layers[2].bias.zero_()
-    asked = {"delete": (), "freeze": (5, 999)}.get(kind, (5,))
+    lm = random_lm(seed=3)
+    other, asked = without(lm, Edit.parse(edit)), {"delete": (), "freeze": (5, 999)}.get(kind, (5,))
     found, wanted = (surgery(one, IDS, Operation(kind, 2, *asked)) for one in (lm.edited(edit), other))
     assert found.agrees and found.kl_bits > 0
     for name in ("uncached", "cached", "after"):
@@ -111,15 +90,11 @@ def test_of_a_changed_model_it_is_that_of_one_with_those_weights_at_zero(kind, e
     assert not torch.allclose(found.after, surgery(lm, IDS, Operation(kind, 2, *asked)).after, atol=1e-2)
 
 
-@pytest.mark.parametrize(
-    ("edit", "kind"),
-    [
-        ("z.0=mean", "swap values"),
-        ("attn.1.0=first", "delete"),
-        ("attn.*=hide3", "swap"),
-        ("k.0@-1=zero", "swap"),
-    ],
-)
+MEANS_SOMETHING_ELSE = {"z.0=mean": "swap values", "attn.1.0=first": "delete", "attn.*=hide3": "swap"}
+MEANS_SOMETHING_ELSE |= {"k.0@-1=zero": "swap"}
+
+
+@pytest.mark.parametrize(("edit", "kind"), MEANS_SOMETHING_ELSE.items())
 def test_an_edit_that_means_something_else_there_is_refused(edit, kind):
     asked = () if kind == "delete" else (5,)
     with pytest.raises(ValueError, match=r"give lm\.plain"):
@@ -170,9 +145,8 @@ def test_the_divergence_in_bits():
 
 def test_two_tokens_and_the_only_one_deleted(lm):
     found = surgery(lm, IDS[:2], Operation("delete", 0))
-    torch.testing.assert_close(
-        found.after, by_hand(lm, [[[] for _ in range(4)] for _ in range(2)], IDS[1], 1), rtol=1e-3, atol=1e-3
-    )
+    nothing = [[rows[:, :0] for rows in block] for block in cached(lm, IDS[:2])]
+    torch.testing.assert_close(found.after, written_out(lm, nothing, IDS[1], 1), rtol=1e-3, atol=1e-3)
 
 
 def test_a_text_is_encoded(lm):

@@ -41,14 +41,9 @@ def weights_of(model) -> dict[str, torch.Tensor]:
 
 
 def frozen(norm, stream):
-    """The LayerNorm of rows (..., D) as a linear function, in float64, with the spread that `stream` has."""
+    """A LayerNorm without its shift as a linear function of rows (..., D), with the spread of `stream`."""
     spread = (stream.detach().double().var(-1, unbiased=False, keepdim=True) + norm.eps).sqrt()
-
-    def apply(x):
-        after = (x - x.mean(-1, keepdim=True)) / spread * norm.scale.detach().double()
-        return after if norm.shift is None else after + norm.shift.detach().double()
-
-    return apply
+    return lambda x: (x - x.mean(-1, keepdim=True)) / spread * norm.scale.detach().double()
 
 
 def without(lm: LanguageModel, *edits: Edit) -> LanguageModel:
