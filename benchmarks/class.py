@@ -54,9 +54,7 @@ class Server:
         self.start()
 
     def start(self) -> None:
-        self._process, self.url = start_server(
-            self._home, "--server.headless", "true", **{SETTING: self._database}
-        )
+        self._process, self.url = start_server(self._home, **{SETTING: self._database})
 
     def kill(self) -> None:
         self._process.kill()

@@ -130,7 +130,7 @@ def main() -> None:
     heads = f"{'ms':>6} {'all bytes':>10} {'its own':>8} {'frames/s':>8} {'task, ms':>8}"
     print(f"{'model':15} {'tokens':>6} {'place':28} {heads}")
     with tempfile.TemporaryDirectory() as home, sync_playwright() as playwright:
-        process, url = start_server(Path(home), "--server.headless", "true")
+        process, url = start_server(Path(home))
         browser = playwright.chromium.launch(executable_path=chromium(), args=CHROMIUM_ARGS)
         try:
             for model, text in (("mini", TEXT), ("gpt2-untrained", TEXT * 3)):

@@ -145,7 +145,7 @@ def main() -> None:
     parser.add_argument("--pages", nargs="+", default=PAGES)
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as home:
-        server, url = start_server(Path(home), "--server.headless", "true")
+        server, url = start_server(Path(home))
         try:
             found = run(url, args.text, args.rounds, args.pages)
         finally:

@@ -116,7 +116,7 @@ def main() -> None:
     parser.add_argument("--pages", nargs="+", choices=PAGES, default=PAGES, metavar="PAGE")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as home:
-        server, url = start_server(Path(home), "--server.headless", "true")
+        server, url = start_server(Path(home))
         try:
             found = {
                 count: asyncio.run(measure(url, server.pid, text_of(count), count, args))

@@ -223,7 +223,6 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as home:
         process, url = start_server(
             Path(home),
-            *("--server.headless", "true"),
             **{
                 cached_runs.SETTING: str(args.cache_mb),
                 WORKERS: os.environ.get(WORKERS, f"{os.cpu_count()}"),

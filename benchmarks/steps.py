@@ -63,7 +63,7 @@ def main() -> None:
     print("| steps on the page | CPU time: median | slowest | by the clock: median | slowest |")
     print("|---|---|---|---|---|")
     with tempfile.TemporaryDirectory() as home:
-        server, url = start_server(Path(home), "--server.headless", "true")
+        server, url = start_server(Path(home))
         try:
             for what, n, steps in (("20 tokens", 20, 100), ("a full context", context, 20)):
                 found = asyncio.run(stepped(url, server.pid, text_of(n), steps))

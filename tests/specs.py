@@ -4,11 +4,29 @@ import base64
 import json
 import re
 from html import unescape
+from html.parser import HTMLParser
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+
+
+class Reader(HTMLParser):
+    """What an HTML consists of: its texts, and its tags with their attributes."""
+
+    def __init__(self, source: str):
+        super().__init__()
+        self.texts: list[str] = []
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.feed(source)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append(data)
 
 
 def decoded(value: Any) -> Any:

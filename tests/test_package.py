@@ -119,7 +119,7 @@ def test_the_wheels_own_app_answers_on_every_page(tmp_path):
     files = {path.name: path.locate() for path in PathDistribution(found).files}
     assert (files["app.py"].parent / ".streamlit" / "config.toml").is_file() and "py.typed" in files
 
-    options = ("--server.headless", "true", "--server.enableAgentApi", "true")
+    options = ("--server.enableAgentApi", "true")
     # nothing of this checkout: neither its folder nor a path to it
     process, url = start_server(tmp_path, *options, gptviz=fresh / "bin" / "gptviz", PYTHONPATH="")
     try:

@@ -107,7 +107,8 @@ def start_server(
     process = subprocess.Popen(
         [
             *(streamlit if gptviz is None else (str(gptviz), "app")),
-            *("--server.port", str(port), "--server.address", "127.0.0.1", *options),
+            *("--server.port", str(port), "--server.address", "127.0.0.1", "--server.headless", "true"),
+            *options,
         ],
         cwd=ROOT if gptviz is None else home,
         env=os.environ | {"HOME": str(home), "BROWSER": "true", "GPTVIZ_WORKERS": "1"} | environment,
@@ -139,7 +140,7 @@ def stop_server(process: "subprocess.Popen[bytes]") -> None:
 @pytest.fixture(scope="session")
 def server(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of one server for all tests, "http://127.0.0.1:…"."""
-    process, url = start_server(tmp_path_factory.mktemp("home"), "--server.headless", "true")
+    process, url = start_server(tmp_path_factory.mktemp("home"))
     yield url
     stop_server(process)
 
@@ -288,9 +289,15 @@ def settled(page: Any) -> Any:
     return page
 
 
-@pytest.fixture(name="settled")
-def settled_fixture() -> Callable[[Any], Any]:
-    return settled
+def by(test_id: str, **data: object) -> str:
+    """The selector of what has this data-testid, and of its other data-… these."""
+    return f"[data-testid={test_id}]" + "".join(f"[data-{name}='{value}']" for name, value in data.items())
+
+
+def went(page: Any, way: str) -> Any:
+    """Go "back", "forward" or to the same place "again", and wait for what that causes; gives the page."""
+    {"back": page.go_back, "forward": page.go_forward, "again": page.reload}[way]()
+    return settled(page)
 
 
 def press(place: Any) -> Any:
@@ -314,8 +321,3 @@ def address(page: Any) -> dict[str, str]:
 def type_prompt(page: Any, text: str) -> Any:
     """Replace the prompt and run it."""
     return typed(page.get_by_role("textbox", name="Prompt"), text)
-
-
-@pytest.fixture(name="type_prompt")
-def type_prompt_fixture() -> Callable[[Any, str], Any]:
-    return type_prompt

@@ -1,16 +1,20 @@
 """An example of every component: `NAME(mode, on)` draws it, and `on(event)` gets what it sends."""
 
-import io
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import streamlit as st
-from PIL import Image, ImageColor
+import torch
 
+from gptviz.analysis.next_token import candidates as most_probable
 from gptviz.both import Both
+from gptviz.engine.sampling import Sampling
 from gptviz.engine.tokens import Token
+from gptviz.figures.candidates import candidate_rows, column_heads, draw_rows
+from gptviz.figures.head_grid import thumbnails
+from gptviz.figures.surprise import surprise_rows
 from gptviz.figures.theme import Mode, figure, palette
 from gptviz.tokenizer import get_encoding, show_token
 from gptviz.tokenizer.cut import Cut
@@ -81,26 +85,22 @@ def branches(mode: Mode, on: On) -> None:
     branch_tree(rows, 1, 3, mode, on("branch"))
 
 
+# of a changed and of the unchanged model: 300 tokens, the last of the three that have names is a piece
+LOGITS = torch.linspace(3.5, -290, 300)
+UNCHANGED = LOGITS.roll(1) / 2
+
+
+def named(token: int) -> str:
+    return ["·had", "·gypsy", "\\xe4"][token]
+
+
 def candidates(mode: Mode, on: On) -> None:
-    """Three candidates, the second one cut by top-k, the third a piece of a character; and the rest.
-
-    They are those of a changed model: each has its ghost.
-    """
-
-    def row(i: int, token: str, p: float, **more: Any) -> dict[str, Any]:
-        numbers = {"logit": 3.5 - i, "scaled": 3.5 - i, "probability": p, "model_probability": 0.25}
-        texts = {"logit_text": f"{3.5 - i:.2f}", "scaled_text": f"{3.5 - i:.2f}", "p_text": f"{p:.2f}"}
-        cut = dict(zip(("filter", "filter_text"), ("kept", "✓") if p else ("top-k", "✕ top-k"), strict=True))
-        marks = {"first": i == 0, "out": p == 0, "was_first": i == 1, "rest": False, "whole": i < 2}
-        which = {"key": str(i), "id": 10 + i, "rank": i + 1, "rank_text": str(i + 1), "token": token}
-        return which | numbers | texts | cut | marks | {"ghost": 0.25, "ghost_text": "0.250"} | more
-
-    rows = [row(i, *shown) for i, shown in enumerate([("·had", 0.4), ("·gypsy", 0.0), ("\\xe4", 0.1)])]
-    rest = row(3, "8,189 others", 0.5, key="rest", id=None, rank=0, rest=True, rank_text="", whole=False)
-    heads = {"rank": "rank", "token": "token", "logit": "logit", "scaled": "÷ 1", "filter": "filters"}
-    candidate_bars(
-        rows, rest, heads | {"before": "unchanged", "p": "changed"}, mode, on("append"), action="Append"
-    )
+    """Three candidates of a changed model, each with its ghost, the third cut by top-k; and the rest."""
+    sampling = Sampling(top_k=2)
+    found, unchanged = (most_probable(logits, 3, sampling) for logits in (LOGITS, UNCHANGED))
+    rows, rest = candidate_rows(found, sampling, named, lambda token: token < 2, unchanged=unchanged)
+    heads = column_heads(sampling, compared=True)
+    candidate_bars(rows, rest, heads, mode, on("append"), action="Append")
 
 
 def cell_clicks(mode: Mode, on: On) -> None:
@@ -178,23 +178,12 @@ def machine(mode: Mode, on: On) -> None:
 
 
 def draws(mode: Mode, on: On) -> None:
-    """Three candidates, the second one drawn by 0.45, and what is left; each with what it had unchanged."""
-    rows: list[dict[str, Any]] = []
-    segments: list[dict[str, Any]] = []
-    at = 0.0
-    for i, (shown, p) in enumerate([("·had", 0.4), ("·gypsy", 0.2), ("·was", 0.1)]):
-        place = {"shown": shown, "start": at, "stop": at + p}
-        numbers = {"probability": p, "model_probability": p, "p_text": f"{p:.2f}"}
-        numbers |= {"ghost": 0.3, "ghost_text": "0.3"}
-        says = {"place": f"{at:.2f} to {at + p:.2f}", "sentence": f"has {p:.2f}. " * (i + 1)}
-        rows.append({"id": 10 + i, "rank": i + 1, "drawn": i == 1, "cut": False} | place | numbers | says)
-        segments.append({"index": i, "kind": "candidate"} | place)
-        at += p
-    segments.append({"index": None, "start": at, "stop": 1.0, "shown": "8,189 others", "kind": "rest"})
-    rest = {"shown": "8,189 others", "probability": 0.3, "p_text": "0.30", "place": "0.70 to 1"}
-    rest |= {"ghost_text": "0.4"}
-    point = {"at": 0.45, "text": "0.450"}
-    draw_draws(rows, segments, point, mode, on("branch"), rest=rest, compared=("unchanged", "changed"))
+    """Three candidates, the second one drawn, and what is left; each with what it had unchanged."""
+    found, unchanged = (most_probable(logits, 3) for logits in (LOGITS, UNCHANGED))
+    drawn = draw_rows(found, Sampling(), 1, "drawn", named, unchanged)
+    at, names = drawn.rows[1]["start"], ("unchanged", "changed")
+    point = {"at": at, "text": f"{at:.3f}"}
+    draw_draws(drawn.rows, drawn.segments, point, mode, on("branch"), rest=drawn.rest, compared=names)
 
 
 def guide_look(mode: Mode, on: On) -> None:
@@ -216,20 +205,15 @@ def seat(mode: Mode, on: On) -> None:
 
 
 def heads(mode: Mode, on: On) -> None:
-    """Two blocks of three heads, and twelve of twelve; each picture a diagonal on paper. One is changed."""
+    """Two blocks of three heads, and twelve of twelve, of which one is changed."""
     for key, blocks, count in (("heads_example", 2, 3), ("heads_many", 12, 12)):
         mixed = {"kind": "mixed", "label": "mixed"}
         row = [mixed | {"says": "mixed, over many. " * (1 + i % 3), "write": 1.0 + i} for i in range(count)]
         moved = [role | {"moved": i / count} for i, role in enumerate(row)]
         roles = [row, *[moved] * (blocks - 1)]
         row[1] |= {"changed": True, "moved": 0.0}
-        side, colors, file = 6, palette(mode), io.BytesIO()
-        picture = Image.new("RGB", (side * count, side * blocks), colors.paper)
-        for x in range(picture.width):
-            for y in range(x % side, picture.height, side):
-                picture.putpixel((x, y), ImageColor.getrgb(colors.output))
-        picture.save(file, format="PNG")
-        head_grid(file.getvalue(), side, roles, (1, 2), mode, on("head"), key=key)
+        picture, side = thumbnails(np.tile(causal(6), (blocks, count, 1, 1)), mode)
+        head_grid(picture, side, roles, (1, 2), mode, on("head"), key=key)
 
 
 def lens(mode: Mode, on: On) -> None:
@@ -290,18 +274,10 @@ def surprise(mode: Mode, on: On) -> None:
 
     Each has what the unchanged model was surprised by.
     """
-    raws = [b"The", b" cat", b" \xc3", b"\xa9", b" sat"]
-    colors = [color for _, color in palette(mode).attention]
-    rows: list[dict[str, Any]] = [
-        {"bits": 1.5 * i, "rank": 10**i, "bits_text": f"{1.5 * i:.1f}", "color": colors[1]}
-        | {"sentence": f"came with {1.5 * i:.1f} bits of surprise." * i}
-        | {"ghost": {"bits": 0.5 * i, "text": f"{0.5 * i:.1f}", "color": colors[0]}}
-        for i in range(len(raws))
-    ]
-    rows[0] |= {"bits": None, "rank": None, "bits_text": "–", "ghost": None, "sentence": "is the first."}
-    rows = [row | {"token": show_token(raw)} for row, raw in zip(rows, raws, strict=True)]
-    legend = {"from": colors[0], "to": colors[2], "low": "0 bits", "high": "13 bits", "rest": "Point at one."}
-    legend["ghost"] = "changed above, unchanged below"
+    raws, bits = [b"The", b" cat", b" \xc3", b"\xa9", b" sat"], np.array([np.nan, 1.5, 3, 4.5, 6])
+    table = pd.DataFrame({"bits": bits, "probability": 2**-bits, "rank": [0, 10, 100, 1000, 10_000]})
+    shown, unchanged = [show_token(raw) for raw in raws], table.assign(bits=bits / 3)
+    rows, legend = surprise_rows(table, shown, 8192, mode, unchanged=unchanged)
     surprise_chips(rows, 2, legend, mode, on("position"), raws=raws)
 
 

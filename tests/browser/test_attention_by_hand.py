@@ -1,10 +1,6 @@
 """The Attention by hand page in Chromium: a typed number moves what comes after it, and is in the link."""
 
-import numpy as np
-
-from gptviz.lessons import scaling as lesson
-from tests.browser.conftest import press, typed
-from tests.browser.plots import values
+from tests.browser.conftest import press, typed, went
 
 
 def cell(page, sheet, row, column):
@@ -18,7 +14,7 @@ def field(page, sheet, row, column):
     return page.locator(f"[data-testid=number][data-sheet={sheet}][data-row='{row}'][data-column='{column}']")
 
 
-def test_a_number_is_typed_and_everything_after_it_moves(open_page, settled):
+def test_a_number_is_typed_and_everything_after_it_moves(open_page):
     page = open_page("attention_by_hand")
     assert cell(page, "context0", 1, 2).inner_text() == "0.8610"
     typed(field(page, "x", 1, 2), "0")
@@ -32,22 +28,14 @@ def test_a_number_is_typed_and_everything_after_it_moves(open_page, settled):
     cell(page, "scores0", 0, 1).hover()
     said = page.locator("[data-testid=worksheet-by_hand] [data-testid=says]").inner_text()
     assert said == "Hello · shiny = 0.34 × 0.53 + 0.22 × 0.34 + 0.54 × 0 = 0.2550"
-    page.reload()
-    settled(page)
+    went(page, "again")
     cell(page, "scores0", 1, 1).filter(has_text="0.3965").wait_for()
     press(page.get_by_role("button", name="As printed"))
     cell(page, "context0", 1, 2).filter(has_text="0.8610").wait_for()
 
 
-def test_the_old_address_of_scaling_opens_why_it_divides_and_d_slides(open_page, settled):
-    page = open_page("scaling", viewport=(390, 844), text="Sam and the dog", sc_d=64)
-    assert page.get_by_role("heading", level=1).inner_text() == "Attention by hand"
-    assert np.allclose(values(page, "scaling_variance", 0, "y"), lesson.by_size()["variance"])
-    page.get_by_role("slider", name="d, the numbers").press("ArrowRight")
-    settled(page)
-    assert "sc_d=128" in page.url
-
-    # a click on a picture that is not drawn yet is kept until it is
+def test_a_click_to_save_a_picture_that_is_not_drawn_yet_is_kept_until_it_is(open_page):
+    page = open_page("scaling", viewport=(390, 844), text="Sam and the dog")
     hide = "(layers, [now, then]) => layers.forEach((layer) => layer.classList.replace(now, then))"
     layers = page.locator(".st-key-scaling_variance .main-svg")
     count = layers.count()
@@ -57,5 +45,5 @@ def test_the_old_address_of_scaling_opens_why_it_divides_and_d_slides(open_page,
         buttons.get_by_test_id("save-svg").click()
         page.locator(".st-key-scaling_variance .not-yet").evaluate_all(hide, ["not-yet", "main-svg"])
     assert count and saving.value.suggested_filename.endswith(".svg")
-    page = open_page("scaling", sc_p=0.2)
+    page = open_page("scaling", sc_p=0.2)  # an older address, of another step
     page.locator("div.st-key-scaling_drop_after").wait_for()

@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.sessions import Visitor
 from gptviz.ui.shell.state import DEFAULT_TEXT
-from tests.browser.conftest import address, press
+from tests.browser.conftest import address, press, settled, went
 
 
 def effect(page):
@@ -18,7 +18,7 @@ def effect(page):
     return {name: found.get_attribute(f"data-{name}") for name in ("token", "before", "now", "kl")}
 
 
-def test_three_clicks_and_the_previous_token_head_is_off_everywhere(open_page, settled):
+def test_three_clicks_and_the_previous_token_head_is_off_everywhere(open_page):
     page = open_page()
     page.get_by_test_id("stPageLink-NavLink").filter(has_text="Attention").first.click()
     settled(page).get_by_test_id("head-4-3").click()
@@ -36,16 +36,12 @@ def test_three_clicks_and_the_previous_token_head_is_off_everywhere(open_page, s
     assert 0 <= box["y"] < 80
     press(page.get_by_test_id("changes-switch"))
     assert page.get_by_test_id("changes").get_attribute("data-off") == "true"
-    page.go_back()
-    settled(page)
+    went(page, "back")
     assert effect(page) == seen
-    page.go_back()  # before the head was off
-    settled(page)
+    went(page, "back")  # before the head was off
     page.get_by_test_id("changes").wait_for(state="detached")
-    page.go_forward()
-    settled(page)
-    page.reload()
-    settled(page)
+    went(page, "forward")
+    went(page, "again")
     assert effect(page) == seen
 
     press(page.get_by_test_id("stPageLink-NavLink").filter(has_text="Next token").first)
@@ -54,7 +50,7 @@ def test_three_clicks_and_the_previous_token_head_is_off_everywhere(open_page, s
     page.get_by_test_id("changes").wait_for(state="detached")
 
 
-def test_an_induction_head_and_all_of_its_kind_are_two_clicks_away(open_page, settled):
+def test_an_induction_head_and_all_of_its_kind_are_two_clicks_away(open_page):
     """What that does to the numbers: tests/pages/test_heads.py."""
     page = open_page()
     page.get_by_test_id("stPageLink-NavLink").filter(has_text="Heads on trial").first.click()
@@ -65,7 +61,7 @@ def test_an_induction_head_and_all_of_its_kind_are_two_clicks_away(open_page, se
     assert box["y"] + box["height"] <= 800 and together.bounding_box()["y"] <= 760
 
 
-def test_the_strip_leaves_the_picture_in_the_first_screen(open_page, settled):
+def test_the_strip_leaves_the_picture_in_the_first_screen(open_page):
     page = open_page("attention", block=4, head=3, edits="z.4.3=zero")
     assert page.get_by_test_id("changes").bounding_box()["height"] <= 44
     picture = page.locator("[data-testid=matrix-head]").bounding_box()

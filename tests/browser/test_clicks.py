@@ -1,4 +1,4 @@
-"""What pointing at each page's pictures says, and what a click on them chooses: the address has it.
+"""What pointing at each page's pictures says, and what clicks and sliders choose: the address has it.
 
 What is drawn is held to the model in tests/pages; here is what only a browser does.
 """
@@ -8,8 +8,9 @@ import re
 import numpy as np
 import pytest
 
+from gptviz.lessons.scaling import scores
 from gptviz.tokenizer import get_encoding
-from tests.browser.conftest import address
+from tests.browser.conftest import address, settled
 from tests.browser.plots import click, values
 
 TEXT = "Sam and the dog and the cat"
@@ -50,6 +51,10 @@ CLICKS = {
         (("compare_heads", (3, 5)), "block (?P<block>5) · head (?P<head>3)", {}),
         (("compare_streams", (4, 6)), r"at the end at `·mill` \(position (?P<token>7)\)", {}),
         (chip(1, ".st-key-chips_right"), "", {"token": "3"}),  # its partner, from the end
+    ),
+    "data_windows": (
+        {"dw_text": "book"},
+        ("[data-testid=window][data-window='5']", "", {"dw_window": "5"}),
     ),
     "embeddings": (
         {"text": "the king and the queen and the king", "token": 4},
@@ -125,7 +130,7 @@ CLICKS = {
 
 
 @pytest.mark.parametrize("name", CLICKS)
-def test_what_is_pointed_at_is_named_and_what_is_clicked_is_chosen(open_page, settled, name):
+def test_what_is_pointed_at_is_named_and_what_is_clicked_is_chosen(open_page, name):
     query, *clicks = CLICKS[name]
     page = open_page(name, **query)
     for place, saying, there in clicks:
@@ -143,7 +148,44 @@ def test_what_is_pointed_at_is_named_and_what_is_clicked_is_chosen(open_page, se
         assert {part: said.get(part, "") for part in there} == there
 
 
-def test_a_file_of_texts_is_averaged(open_page, settled, mini):
+# Of each page: what it is opened with, a slider and the key that is pressed on it, what the address has then,
+# and a curve's field that it draws anew, with what must hold of it then and not before.
+SLIDERS = {
+    "baselines": (
+        {"base_steps": 50, "base_step": 400},
+        ("Steps of training, right", "Home", {"base_step": "0"}),
+        ("baselines_pairs", 1, "z", lambda chances: chances.max() < 0.5),
+    ),
+    "data_windows": ({"dw_text": "book"}, ("Slide the window", "ArrowRight", {"dw_window": "1"}), None),
+    "positions": (
+        {"text": STORY, "pos_scheme": "rope"},
+        ("Position of the query", "ArrowRight", {"pos_at": "9"}),
+        ("position_dials_0", 3, "x", lambda x: np.isclose(x[1], np.cos(9))),
+    ),
+    "scaling": (
+        {"sc_d": 64},
+        ("d, the numbers", "ArrowRight", {"sc_d": "128"}),
+        ("scaling_scores", 1, "y", lambda y: np.allclose(y, scores()[128][0])),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SLIDERS)
+def test_a_slider_moves_the_address_and_what_is_drawn(open_page, name):
+    query, (label, key, there), drawn = SLIDERS[name]
+    page = open_page(name, **query)
+    slider = page.get_by_role("slider", name=label)
+    if drawn:
+        *curve, holds = drawn
+        assert not holds(values(page, *curve))
+    slider.press(key)
+    settled(page)
+    assert address(page).items() >= there.items()
+    if drawn:
+        assert holds(values(page, *curve))
+
+
+def test_a_file_of_texts_is_averaged(open_page, mini):
     page, texts = open_page("knock_out", measure="logit"), ["The cat sat on the", "Once upon a time there"]
     file = {"name": "texts.txt", "mimeType": "text/plain", "buffer": "\r\n".join(texts).encode()}
     page.locator(".st-key-many_file input[type=file]").set_input_files(file)

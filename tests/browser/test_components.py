@@ -13,18 +13,13 @@ from gptviz.ui.components import kernel
 from tests.browser import examples as drawings
 from tests.browser.axe import shut_out
 from tests.browser.components_app import with_examples
-from tests.browser.conftest import start_server, stop_server
+from tests.browser.conftest import by, start_server, stop_server
 
 SILENT = {"chart", "merges", "tokenizer_rows", "guide_look"}  # they send nothing
 
 
 def part(page, component, *path):
     return page.locator(f".st-key-example_{component} " + " ".join(path))
-
-
-def by(test_id, **data):
-    found = "".join(f"[data-{name}='{value}']" for name, value in data.items())
-    return f"[data-testid={test_id}]{found}"
 
 
 def click_weight(page):
@@ -82,7 +77,7 @@ ACTIONS = {
         ((by("arc-token", side="key", position=2), "ArrowUp ArrowLeft Space"), ["pick", [1, None]]),
     ],
     "branches": [(by("branch-row", branch=2), ["branch", 2]), ("ArrowUp Enter", ["branch", 1])],
-    "candidates": [(by("append", id=11), ["append", 11])],
+    "candidates": [(by("append", id=1), ["append", 1])],
     "cell_clicks": [
         (click_cell, ["cell", [1, 1]]),
         ((by("chart-keys"), "ArrowRight ArrowDown Enter"), ["cell", [0, 0]]),
@@ -98,7 +93,7 @@ ACTIONS = {
         ("ArrowRight Enter", ["position", 3]),
         (by("next-token"), ["append", 7]),
     ],
-    "draws": [(by("branch", id=12), ["branch", 12])],
+    "draws": [(by("branch", id=2), ["branch", 2])],
     "heads": [(by("head-0-1"), ["head", [0, 1]]), ("ArrowDown Enter", ["head", [1, 1]])],
     "lens": [
         (by("lens-cell", row=2, position=4), ["pick", [2, 4]]),
@@ -166,7 +161,7 @@ def act(page, name, action):
 def examples(browser, tmp_path_factory):
     """The address of the page of examples."""
     home = tmp_path_factory.mktemp("home")
-    process, url = start_server(home, "--server.headless", "true", app="tests/browser/components_app.py")
+    process, url = start_server(home, app="tests/browser/components_app.py")
     yield url
     stop_server(process)
 
@@ -261,7 +256,13 @@ def tabbed(page, name):
 # what a width brings into sight may need a font that is not there yet, and moves a line when it comes
 AT_REST = """() => new Promise((rest) => requestAnimationFrame(() => requestAnimationFrame(rest)))
   .then(() => document.fonts.ready).then(() => new Promise(requestAnimationFrame)).then(() => null)"""
-MOVED_OVER = {"candidates": ".row", "surprise": ".chip", "machine": ".door", "worksheet": ".cell:visible"}
+MOVED_OVER = {
+    "candidates": ".row",
+    "heads": ".head[data-block='0']",
+    "surprise": ".chip",
+    "machine": ".door",
+    "worksheet": ".cell:visible",
+}
 
 
 @pytest.mark.parametrize("name", sorted({*ACTIONS, *SILENT}))
@@ -340,6 +341,17 @@ def parts_of_a_character_stand_under_it(page):
     assert (group.get_attribute("data-text"), inside) == ("·你", ["3", "4", "5"])
     whole = group.locator(".whole").bounding_box()
     assert whole["y"] + whole["height"] <= group.locator("[data-testid=chip]").first.bounding_box()["y"] + 1
+
+
+def test_a_windows_targets_stand_under_its_inputs_and_one_further_on(open_example):
+    page = open_example("windows")
+    shown = part(page, "windows", by("windows")).first
+    seen = "all => all.map((n) => [+n.dataset.window, +n.dataset.position, n.getBoundingClientRect().x])"
+    inputs, targets = (shown.locator(by(f"window-{kind}")).evaluate_all(seen) for kind in ("input", "target"))
+    assert [cell[:2] for cell in inputs] == [[w, w + i] for w in range(4) for i in range(4)]
+    assert [cell[:2] for cell in targets] == [[1, 2 + i] for i in range(4)]
+    columns = {position: x for _, position, x in inputs}
+    assert all(abs(columns[position] - x) < 1 for _, position, x in targets)
 
 
 def test_every_merge_of_a_ladder_is_on_the_page(open_example):

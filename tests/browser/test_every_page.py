@@ -2,10 +2,10 @@
 
 import pytest
 
-from gptviz.figures.theme import palette
+from gptviz.figures.theme import palette, rgb
 from gptviz.ui.shell.navigation import PAGES
 from tests.browser.axe import shut_out
-from tests.browser.conftest import press
+from tests.browser.conftest import press, settled
 from tests.browser.test_pictures import rows_of_buttons, save, texts_of
 
 FIRST_SCREEN = {  # what a page is about, with its lower edge in the first screen
@@ -43,15 +43,15 @@ MOVES = """() => {
 }"""
 
 
-def turned(page, settled):
+def turned(page):
     """Dark and on a phone: nothing sticks out, nothing moves, nobody is shut out."""
     page.emulate_media(color_scheme="dark")
     page.set_viewport_size({"width": 390, "height": 844})  # at once: a chart is drawn anew for either
     page.wait_for_function(PAPER, arg=palette("dark").paper)
     page.locator(".gv[data-mode=light]").filter(visible=True).first.wait_for(state="detached")
     app = page.locator("[data-testid=stApp]")
-    red, green, blue = bytes.fromhex(palette("dark").paper[1:])
-    assert app.evaluate("(n) => getComputedStyle(n).backgroundColor") == f"rgb({red}, {green}, {blue})"
+    paper = f"rgb{rgb(palette('dark').paper)}"
+    assert app.evaluate("(n) => getComputedStyle(n).backgroundColor") == paper
     settled(page)
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     assert page.get_by_test_id("stMain").evaluate("(n) => n.scrollWidth - n.clientWidth") <= 0
@@ -85,7 +85,7 @@ def saved(page, folder):
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_a_page_saves_its_pictures_turns_and_shuts_nobody_out(open_page, settled, tmp_path, name):
+def test_a_page_saves_its_pictures_turns_and_shuts_nobody_out(open_page, tmp_path, name):
     page = open_page(name, text="one two three <&> 東京 one two")
     if name in FIRST_SCREEN:
         box = page.locator(FIRST_SCREEN[name]).bounding_box()
@@ -93,17 +93,17 @@ def test_a_page_saves_its_pictures_turns_and_shuts_nobody_out(open_page, settled
     if name not in ("training", "class"):  # nothing was trained yet: see test_training.py
         saved(page, tmp_path)
     assert shut_out(page) == []
-    turned(page, settled)
+    turned(page)
     if name in PRESENTED:
         presented(page)
 
 
-def test_the_guides_bar_shuts_nobody_out(open_page, settled):
+def test_the_guides_bar_shuts_nobody_out(open_page):
     """With its question, on the page that waits for the answer; then answered."""
     page = open_page("next_token", guide="tour", step=1)
     assert shut_out(page) == []
     page.get_by_role("textbox", name="Which word").fill("mill")
     press(page.get_by_role("button", name="That is my guess"))
     assert shut_out(page) == []
-    turned(page, settled)
+    turned(page)
     presented(page)

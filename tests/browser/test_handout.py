@@ -13,7 +13,7 @@ from gptviz.engine.config import GPTConfig
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.sites import all_keys
 from gptviz.figures.next_token import probability_text
-from gptviz.figures.theme import palette
+from gptviz.figures.theme import palette, rgb
 from gptviz.handout import LARGEST, PAGES, handout
 from gptviz.model import GPTModel
 from gptviz.tokenizer import named_bytes, show_token, well_formed
@@ -224,16 +224,14 @@ def test_a_lesson_on_it(opened, lm):
     for name in PAGES:
         page.goto(f"{page.url.split('#')[0]}#page={name}&text=one+東京+<b>+one&edits=z.4.3%3Dzero")
         page.locator(f"section[data-page={name}]").wait_for()
-        assert shut_out(at_rest(page)) == []
-        page.set_viewport_size({"width": 390, "height": 844})
-        page.emulate_media(color_scheme="dark")
-        page.locator(".gv[data-mode=light]").filter(visible=True).first.wait_for(state="detached")
-        assert page.evaluate("document.documentElement.scrollWidth") <= 390
-        assert page.evaluate("document.body.style.background") != palette("light").paper
-        assert shut_out(page) == []
-        page.set_viewport_size({"width": 1280, "height": 800})
-        page.emulate_media(color_scheme="light")
-        page.locator(".gv[data-mode=dark]").filter(visible=True).first.wait_for(state="detached")
+        for mode, other, width in (("dark", "light", 390), ("light", "dark", 1280)):
+            page.emulate_media(color_scheme=mode)
+            page.set_viewport_size({"width": width, "height": 800})
+            page.locator(f".gv[data-mode={other}]").filter(visible=True).first.wait_for(state="detached")
+            assert shut_out(at_rest(page)) == []
+            assert page.evaluate("document.documentElement.scrollWidth") <= width
+            drawn_on = page.evaluate("getComputedStyle(document.body).backgroundColor")
+            assert drawn_on == f"rgb{rgb(palette(mode).paper)}"
     page.get_by_role("textbox").fill("")
     page.get_by_role("button", name="Run").click()
     assert "no text yet" in at_rest(page).get_by_role("status").inner_text()

@@ -5,70 +5,61 @@ import pytest
 from gptviz.guides import find
 from gptviz.ui.shell.navigation import PAGES
 from gptviz.ui.shell.state import DEFAULT_TEXT
-from tests.browser.conftest import address
+from tests.browser.conftest import address, by, settled
 
 HEAD = "block.4.head.3"
 
 
 def door(page, at):
-    return page.locator(f"[data-testid=place-door][data-at='{at}']").last
+    return page.locator(by("place-door", at=at)).last
 
 
-def arrived(page, at, settled):
-    page.locator(f"[data-testid=machine][data-at='{at}']").wait_for()
+def arrived(page, at):
+    page.locator(by("machine", at=at)).wait_for()
     page.locator(".layer.before").wait_for(state="detached")
     settled(page)
 
 
-def values(page, kind):
-    found = page.locator(f"[data-testid=place-door][data-kind='{kind}']").all()
-    return {one.get_attribute("data-at"): float(one.get_attribute("data-value")) for one in found}
-
-
-def test_one_falls_by_clicks_from_the_machine_to_a_number_and_back(open_page, settled, mini):
-    t, page = mini.trace(DEFAULT_TEXT), open_page()
-    arrived(page, "", settled)
-    following = t.next_tokens(k=10)
-    assert values(page, "bar") == pytest.approx(
-        {f"logit.{i}": p for i, p in zip(following["id"], following["probability"], strict=True)}, rel=1e-4
-    )
+def test_one_falls_by_clicks_from_the_machine_to_a_number_and_back(open_page, mini):
+    page, weights = open_page(), mini.trace(DEFAULT_TEXT)["attn", 4][3, 15]
+    arrived(page, "")
     for at in ("block.4", "block.4.attention", HEAD, f"{HEAD}.cell.15.14"):
         place = door(page, at)
-        if at == HEAD:
-            assert len(values(page, "head")) == 8
         if at.endswith("14"):
-            shown = values(page, "cell")
-            expected = {f"{HEAD}.cell.15.{key}": float(t["attn", 4][3, 15, key]) for key in range(16)}
-            assert shown == pytest.approx(expected, abs=1e-6)
+            cells = page.locator(by("place-door", kind="cell")).evaluate_all(
+                "all => all.map((one) => [one.dataset.at, Number(one.dataset.value)])"
+            )
+            expected = {f"{HEAD}.cell.15.{key}": float(weight) for key, weight in enumerate(weights)}
+            assert dict(cells) == pytest.approx(expected, abs=1e-6)
         place.click(position={"x": 3, "y": 3})
-        arrived(page, at, settled)
+        arrived(page, at)
         assert address(page)["at"] == at
     assert address(page)["block"] == "4" and address(page)["head"] == "3"
     for at in (HEAD, "block.4.attention", "block.4"):
         page.go_back()
-        arrived(page, at, settled)
+        arrived(page, at)
     page.get_by_test_id("place-more").click()
     page.wait_for_url("**/residual_stream?**")
     settled(page)
     assert page.get_by_role("heading", level=1).inner_text() == PAGES["residual_stream"].title
     page.get_by_role("link", name="In the picture").click()
-    arrived(page, "block.4", settled)
-    page.locator("[data-testid=place-crumb][data-at='']").click()
-    arrived(page, "", settled)
+    arrived(page, "block.4")
+    page.locator(by("place-crumb", at="")).click()
+    arrived(page, "")
 
 
-def test_by_keyboard_wheel_and_two_fingers(open_page, settled):
+def test_by_keyboard_wheel_and_two_fingers(open_page):
     page = open_page(at="block.4", viewport=(1280, 900))
-    arrived(page, "block.4", settled)
+    arrived(page, "block.4")
     box = door(page, "block.4.attention")
     box.focus()
     page.keyboard.press("ArrowRight")
     page.keyboard.press("ArrowLeft")
     page.keyboard.press("Enter")
-    arrived(page, "block.4.attention", settled)
+    arrived(page, "block.4.attention")
     door(page, HEAD).focus()
     page.keyboard.press("Escape")
-    arrived(page, "block.4", settled)
+    arrived(page, "block.4")
 
     where = door(page, "block.4.feed_forward").bounding_box()
     x, y = where["x"] + where["width"] / 2, where["y"] + where["height"] / 2
@@ -76,11 +67,11 @@ def test_by_keyboard_wheel_and_two_fingers(open_page, settled):
     page.keyboard.down("Control")
     for _ in range(3):
         page.mouse.wheel(0, -60)
-    arrived(page, "block.4.feed_forward", settled)
+    arrived(page, "block.4.feed_forward")
     for _ in range(3):
         page.mouse.wheel(0, 60)
     page.keyboard.up("Control")
-    arrived(page, "block.4", settled)
+    arrived(page, "block.4")
 
     touch = page.context.new_cdp_session(page)
 
@@ -92,17 +83,17 @@ def test_by_keyboard_wheel_and_two_fingers(open_page, settled):
     for apart in (25, 32, 40, 50):
         pinch("touchMove", apart)
     pinch("touchEnd", 0)
-    arrived(page, "block.4.feed_forward", settled)
+    arrived(page, "block.4.feed_forward")
 
 
-def test_play_goes_the_way_of_one_token_and_shows_nothing_before_it_is_made(open_page, settled):
+def test_play_goes_the_way_of_one_token_and_shows_nothing_before_it_is_made(open_page):
     page = open_page()
-    arrived(page, "", settled)
+    arrived(page, "")
     page.get_by_test_id("play-play").click()
     page.get_by_test_id("play-pause").click()
     steps = find("way").steps
     for number, step in enumerate(steps):
-        said = page.locator(f"[data-testid=play-says][data-step='{number}']")
+        said = page.locator(by("play-says", step=number))
         said.wait_for()
         assert said.inner_text() == step.text
         if not number:
@@ -110,26 +101,25 @@ def test_play_goes_the_way_of_one_token_and_shows_nothing_before_it_is_made(open
             assert page.get_by_test_id("place-says").inner_text() == step.text
         if number + 1 < len(steps):
             page.get_by_test_id("play-next").click()
-    arrived(page, "", settled)
+    arrived(page, "")
     assert page.locator("[data-testid=place-door].bar").count() == 10
     page.get_by_test_id("play-end").click()
     page.get_by_test_id("play-play").wait_for()
 
 
-def test_on_a_phone_without_movement_and_with_it(open_page, settled):
+def test_on_a_phone_without_movement_and_with_it(open_page):
     page = open_page(at=HEAD, viewport=(390, 844), color_scheme="dark", edits="z.4.3=zero")
-    page.emulate_media(reduced_motion="reduce")
-    arrived(page, HEAD, settled)
+    arrived(page, HEAD)
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    page.locator("[data-testid=place-crumb][data-at='block.4']").click()
-    arrived(page, "block.4", settled)
+    page.locator(by("place-crumb", at="block.4")).click()
+    arrived(page, "block.4")
     assert "unchanged" in page.get_by_test_id("place-says").inner_text()
     # with movement it begins in the click itself, inwards and outwards: no answer can have come
     page.emulate_media(reduced_motion="no-preference")
     moving = "door.getRootNode().querySelector('.layer.now').getAnimations().length"
     for kind, at in (("door", "block.4.attention"), ("crumb", "")):
-        moves = page.locator(f"[data-testid=place-{kind}][data-at='{at}']").last.evaluate(
+        moves = page.locator(by(f"place-{kind}", at=at)).last.evaluate(
             f"(door) => {{ door.click(); return {moving}; }}"
         )
-        arrived(page, at, settled)
+        arrived(page, at)
         assert moves == 1

@@ -12,6 +12,7 @@ from PIL import Image, ImageChops, ImageColor, ImageStat
 from gptviz.figures.theme import PALETTES
 from gptviz.tokenizer import encode, get_encoding, show_token, token_bytes
 from gptviz.tokenizer.characters import character_groups
+from tests.browser.conftest import settled
 
 SVG = "{http://www.w3.org/2000/svg}"
 MARGIN = 12  # pixels of paper on every side
@@ -92,7 +93,7 @@ def assert_all_inside(svg):
         assert x >= 0 and y >= 0 and x + wide <= width and y + high <= height
 
 
-def test_cards_that_scroll_merges_and_tokenizers_are_saved(open_page, settled, tmp_path):
+def test_cards_that_scroll_merges_and_tokenizers_are_saved(open_page, tmp_path):
     page = open_page("tokens", text=TEXT, token=1)
     cards = page.get_by_test_id("token-cards")
     svg = save(rows_of_buttons(page).nth(0), "tokens", tmp_path)

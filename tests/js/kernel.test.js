@@ -1,4 +1,4 @@
-// The kernel's pure parts, by node's own test runner; tests/ui/components/test_kernel_js.py runs it with the
+// The kernel's pure parts, by node's own test runner; tests/ui/components/test_javascript.py runs it with the
 // page's own palettes and Python's own digits: node --test tests/js, GPTVIZ_KERNEL=<a JSON file>.
 const { test } = require('node:test');
 const assert = require('node:assert/strict');

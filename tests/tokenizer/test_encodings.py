@@ -4,7 +4,6 @@ import base64
 import inspect
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import tiktoken
@@ -26,6 +25,7 @@ from gptviz.tokenizer.encodings import (
     token_bytes,
     well_formed,
 )
+from tests.waiting import together
 
 NAMES = ["mini", "gpt2"]
 # Everything Python calls a str, lone surrogates included.
@@ -153,9 +153,7 @@ def test_an_unknown_name_lists_what_exists():
 
 def test_one_encoding_for_sixteen_threads(monkeypatch):
     monkeypatch.setattr(tokenizer, "_encodings", {})
-    start = threading.Barrier(16)
-    with ThreadPoolExecutor(16) as pool:
-        found = list(pool.map(lambda _: (start.wait(), get_encoding("mini"))[1], range(16)))
+    found = together(16, lambda _: get_encoding("mini"))
     assert len({id(encoding) for encoding in found}) == 1
 
 

@@ -6,9 +6,7 @@ import gc
 import importlib
 import inspect
 import pkgutil
-import threading
 import weakref
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -27,32 +25,36 @@ from gptviz.engine.sampling import Sampling
 from gptviz.ui import runs as shared
 from gptviz.ui.runs import Busy, Runs, pass_bytes
 from tests.conftest import random_lm
+from tests.waiting import together
 
 UI = Path(shared.__file__).parent
 MUTED = Edit("z", 0, heads=[1])
 
 
-class Counted:
-    """A model that counts its passes."""
-
-    def __init__(self, lm):
-        self.lm, self.passes = lm, []
-
-    def __getattr__(self, name):
-        return getattr(self.lm, name)
-
-    def trace(self, ids, **options):
-        self.passes.append((tuple(ids), options))
-        return self.lm.trace(ids, **options)
+@pytest.fixture
+def passed(lm):
+    """Of each pass of the model how many tokens it read."""
+    found = []
+    handle = lm.model.tok_emb.register_forward_hook(lambda _m, _i, out: found.append(out.shape[1]))
+    yield found
+    handle.remove()
 
 
 @pytest.fixture
-def model(lm):
-    return Counted(lm)
+def made(lm):
+    """made(max_bytes, ...) -> a cache of runs of the small model."""
+    return lambda max_bytes=2**24, **options: Runs(max_bytes, lambda key: lm, **options)
 
 
-def made(model, max_bytes=2**24, **options) -> Runs:
-    return Runs(max_bytes, lambda key: model, **options)
+@pytest.fixture
+def read(passed):
+    """read(cache, ids, ...) -> the trace of a run, and how many tokens went through the model for it."""
+
+    def read(cache, *run):
+        passed.clear()
+        return cache.get(Run("m", *run), None), sum(passed)
+
+    return read
 
 
 def peak(attn):
@@ -60,32 +62,29 @@ def peak(attn):
 
 
 @pytest.mark.parametrize("long", [False, True])
-def test_a_run_is_passed_once_whatever_is_asked_of_it_later(model, lm, monkeypatch, long):
+def test_a_run_is_passed_once_whatever_is_asked_of_it_later(made, passed, lm, monkeypatch, long):
     monkeypatch.setattr(sites, "SMALL", 0 if long else 2**24)
-    cache, run, truth = made(model), Run("m", (1, 2, 3)), lm.trace([1, 2, 3])
+    cache, run = made(), Run("m", (1, 2, 3))
     found = cache.get(run, (("attn", 0),))
     assert found.holds((("attn", 0),)) and found.holds(("attn",)) is not long
     peak_of = Reduction("peak", "attn", peak)
     both = cache.get(run, ("attn", "embed"), [peak_of])
-    assert both is found is cache.get(Run("m", [1, 2, 3]), None) and len(model.passes) == 1
+    assert both is found is cache.get(Run("m", [1, 2, 3]), None) and passed == [3]
+    truth = lm.trace([1, 2, 3])
     assert torch.equal(both["attn", 1], truth["attn", 1]) and torch.equal(both["embed"], truth["embed"])
     assert torch.equal(both.reduced(peak_of)[1], peak(truth["attn", 1]))
 
 
-def test_it_never_holds_more_than_its_bytes_and_forgets_the_least_recently_used(model):
-    size = model.lm.trace([1, 2]).nbytes
-    cache = made(model, max_bytes=int(2.5 * size))
+def test_it_never_holds_more_than_its_bytes_and_forgets_the_least_recently_used(made, read, lm):
+    cache = made(max_bytes=int(2.5 * lm.trace([1, 2]).nbytes))
     for first in (1, 2, 1, 3):  # 2 is the oldest when 3 comes
-        cache.get(Run("m", (first, 5)), None)
+        read(cache, (first, 5))
         assert cache.nbytes <= cache.max_bytes
-    model.passes.clear()
-    cache.get(Run("m", (1, 5)), None)
-    cache.get(Run("m", (2, 5)), None)
-    assert [ids for ids, _ in model.passes] == [(2, 5)]
+    assert [read(cache, (first, 5))[1] for first in (1, 2)] == [0, 2]
 
 
-def test_what_is_larger_than_all_of_it_is_given_and_not_kept(model):
-    cache = made(model, max_bytes=0)
+def test_what_is_larger_than_all_of_it_is_given_and_not_kept(made):
+    cache = made(max_bytes=0)
     trace = cache.get(Run("m", (1, 2)), None)
     assert cache.get(Run("m", (1, 2)), ("attn",)) is trace  # as long as somebody holds it
     gone = weakref.ref(trace)
@@ -94,20 +93,14 @@ def test_what_is_larger_than_all_of_it_is_given_and_not_kept(model):
     assert gone() is None and len(cache) == 0 and cache.nbytes == 0
 
 
-def test_threads_that_ask_for_the_same_compute_it_once(model):
-    cache, found, start = made(model), [], threading.Barrier(8)
-
-    def ask(number):
-        start.wait()
-        found.append(cache.get(Run("m", (5, 6, 7)), ("attn",) if number % 2 else (("attn", 0), ("attn", 1))))
-
-    with ThreadPoolExecutor(8) as pool:
-        list(pool.map(ask, range(8)))
-    assert len({id(trace) for trace in found}) == 1 and len(model.passes) == 1
+def test_threads_that_ask_for_the_same_compute_it_once(made, passed):
+    cache, sites = made(), [("attn",), (("attn", 0), ("attn", 1))]
+    found = together(8, lambda number: cache.get(Run("m", (5, 6, 7)), sites[number % 2]))
+    assert len({id(trace) for trace in found}) == 1 and passed == [3]
 
 
-def test_an_error_leaves_nothing_behind(model):
-    cache = made(model)
+def test_an_error_leaves_nothing_behind(made):
+    cache = made()
     with pytest.raises(ValueError, match="65 tokens"):
         cache.get(Run("m", tuple(range(65))), ())
     with pytest.raises(ValueError, match="site"):
@@ -115,8 +108,8 @@ def test_an_error_leaves_nothing_behind(model):
     assert len(cache) == 0 and len(cache.get(Run("m", (1,)), ())) == 1
 
 
-def test_a_model_that_goes_takes_all_of_it_along(model):
-    cache = made(model)
+def test_a_model_that_goes_takes_all_of_it_along(made):
+    cache = made()
     cache.get(Run("a", (1,)), ())
     cache.derived("x", Run("a", (1,)), lambda: 1)
     kept, held = cache.get(Run("b", (1,)), ()), cache.get(Run("a", (1,)), ())
@@ -126,35 +119,25 @@ def test_a_model_that_goes_takes_all_of_it_along(model):
     assert len(cache) == 1 and cache.get(Run("b", (1,)), ()) is kept
 
 
-def read(model, cache, run, keep=None):
-    """The trace of a run, and how many tokens went through the model for it."""
-    model.passes.clear()  # they hold on to the trace that a pass went on from
-    seen = []
-    handle = model.lm.model.tok_emb.register_forward_hook(lambda _m, _i, out: seen.append(out.shape[1]))
-    try:
-        return cache.get(run, keep), sum(seen)
-    finally:
-        handle.remove()
-
-
 @pytest.fixture
 def no_short_pass(monkeypatch):
     monkeypatch.setattr(shared, "SHORT_PASS", 0)
 
 
-def test_a_short_text_has_the_same_bits_whatever_was_read_before(model):
-    cache, ids = made(model), tuple(range(5, 35))
+def test_a_short_text_has_the_same_bits_whatever_was_read_before(made, read, lm):
+    cache, ids = made(), tuple(range(5, 35))
     longer = cache.get(Run("m", ids), ())
     for end in (29, 20):
-        trace, tokens = read(model, cache, Run("m", ids[:end]))
-        assert tokens == end and torch.equal(trace["final"], model.lm.trace(ids[:end])["final"])
+        trace, tokens = read(cache, ids[:end])
+        assert tokens == end and torch.equal(trace["final"], lm.trace(ids[:end])["final"])
     assert len(longer) == 30
 
 
 @pytest.mark.usefixtures("no_short_pass")
 @pytest.mark.parametrize("edits", [(), (MUTED,)])
-def test_a_text_goes_on_from_where_another_one_with_the_same_edits_ends(model, edits):
-    cache, ids = made(model), tuple(range(5, 35))
+def test_a_text_goes_on_from_where_another_one_with_the_same_edits_ends(made, read, lm, edits):
+    cache, ids = made(), tuple(range(5, 35))
+    read(cache, ids, (Edit("mlp_out", 1),))  # another's pass
     for wanted, passed in (
         (ids[:20], 20),
         (ids[:21], 1),  # a token more
@@ -165,69 +148,47 @@ def test_a_text_goes_on_from_where_another_one_with_the_same_edits_ends(model, e
         ((*ids[:25], 7, 8, 9), 1),  # and so it is with the one that was read later
         (ids[1:9], 8),
     ):
-        trace, tokens = read(model, cache, Run("m", wanted, edits))
+        trace, tokens = read(cache, wanted, edits)
         assert tokens == passed
-        truth = model.lm.trace(wanted, edits=edits)
+        truth = lm.trace(wanted, edits=edits)
         assert [token.id for token in trace.tokens] == list(wanted) and trace.edits == edits
-        for site, block in truth.sites():
-            one, two = trace.rows(site, block), truth.rows(site, block)
-            assert torch.allclose(one, two, atol=1e-4, rtol=1e-4), (site, block)
-
-
-@pytest.mark.usefixtures("no_short_pass")
-def test_another_model_or_edit_is_nothing_to_go_on_from(model):
-    """Two runs that differ only in an edit never share a row."""
-    cache, ids = made(model), tuple(range(5, 25))
-    runs = [Run("m", ids), Run("n", ids), Run("m", ids, (MUTED,)), Run("m", ids, (MUTED, MUTED))]
-    for run in runs:
-        assert read(model, cache, run)[1] == 20
-    for run in runs:
-        longer = dataclasses.replace(run, ids=(*ids, 9))
-        trace, tokens = read(model, cache, longer)
-        assert tokens == 1
-        truth = model.lm.trace(longer.ids, edits=run.edits)
-        for block in range(model.lm.config.n_layers):
+        for block in range(2):
             assert torch.allclose(trace["resid_post", block], truth["resid_post", block], atol=1e-4)
-    of_the_whole = Edit("mlp_out", 0, "mean")
+    of_the_whole = (Edit("mlp_out", 0, "mean"),)
     for end in (20, 21):
-        run = Run("m", (*ids, 9)[:end], (of_the_whole,))
-        trace, tokens = read(model, cache, run)
+        trace, tokens = read(cache, (*ids, 9)[:end], of_the_whole)
         assert tokens == end
-        assert torch.equal(trace["final"], model.lm.trace(run.ids, edits=run.edits)["final"])
+        assert torch.equal(trace["final"], lm.trace((*ids, 9)[:end], edits=of_the_whole)["final"])
 
 
 @pytest.mark.usefixtures("no_short_pass")
-def test_a_text_that_grows_is_stored_once_and_stays_within_the_bytes(model):
-    size = model.lm.trace(range(40)).nbytes
-    cache = made(model, max_bytes=int(2.5 * size))
-    ids = tuple(range(5, 45))
+def test_a_text_that_grows_is_stored_once_and_stays_within_the_bytes(made, read, lm):
+    cache, ids = made(max_bytes=int(2.5 * lm.trace(range(40)).nbytes)), tuple(range(5, 45))
     for end in range(10, 41):
-        trace, tokens = read(model, cache, Run("m", ids[:end]))
+        trace, tokens = read(cache, ids[:end])
         assert tokens == (10 if end == 10 else 1)
         assert len(cache) == 1 and cache.nbytes == trace.nbytes <= cache.max_bytes
         del trace
     for end in range(10, 41, 7):  # all the shorter ones are still there
-        assert read(model, cache, Run("m", ids[:end]))[1] == 0
+        assert read(cache, ids[:end])[1] == 0
         assert len(cache) == 1
-    assert read(model, cache, Run("m", tuple(range(50, 90))))[1] == 40
-    assert read(model, cache, Run("m", tuple(range(100, 140))))[1] == 40
+    for first in (50, 100):
+        assert read(cache, tuple(range(first, first + 40)))[1] == 40
     assert cache.nbytes <= cache.max_bytes
-    assert read(model, cache, Run("m", ids[:9]))[1] == 9, "it was the least recently used"
+    assert read(cache, ids[:9])[1] == 9, "it was the least recently used"
 
 
-def test_a_pass_waits_for_room_and_says_when_there_is_none(model, monkeypatch):
-    run = Run("m", tuple(range(20)))
-    room = pass_bytes(model.lm, 20, model.lm.trace(range(20)).sites())
-    cache = made(model, max_bytes=int(1.5 * room), wait_seconds=0.05)
-    who = ["me"]
-    monkeypatch.setattr(shared, "session", lambda: who[0])
-    held = cache.get(run, None)
-    who[0] = "another"
+def test_a_pass_waits_for_room_and_says_when_there_is_none(made, lm, monkeypatch):
+    room = pass_bytes(lm, 20, lm.trace(range(20)).sites())
+    cache, run = made(max_bytes=int(1.5 * room), wait_seconds=0.05), Run("m", range(1, 21))
+    monkeypatch.setattr(shared, "session", lambda: "me")
+    held = cache.get(Run("m", range(20)), None)
+    monkeypatch.setattr(shared, "session", lambda: "another")
     with pytest.raises(Busy):
-        cache.get(Run("m", tuple(range(1, 21))), None)
+        cache.get(run, None)
     del held
     gc.collect()
-    assert len(cache.get(Run("m", tuple(range(1, 21))), None)) == 20
+    assert len(cache.get(run, None)) == 20
 
 
 def test_about_what_a_pass_holds_is_no_less_than_what_it_holds():

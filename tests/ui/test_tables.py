@@ -1,21 +1,7 @@
 """Small tables as HTML: any text is shown as it is."""
 
-from html.parser import HTMLParser
-
 from gptviz.ui.tables import Cell, Row, number, table
-
-
-class Reader(HTMLParser):
-    def __init__(self, source):
-        super().__init__()
-        self.cells, self.tags = [], []
-        self.feed(source)
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.append((tag, dict(attrs)))
-
-    def handle_data(self, data):
-        self.cells.append(data)
+from tests.specs import Reader
 
 
 def test_texts_are_texts_and_numbers_stand_right():
@@ -24,7 +10,7 @@ def test_texts_are_texts_and_numbers_stand_right():
         Row([Cell("&amp;", "label", color="#123", indent=1), "x"], "total"),
     ]
     read = Reader(table("parts", ["#one", "<i>"], rows, "wide"))
-    assert read.cells == ["one", "<i>", "<b>a</b>", "1,000", "&amp;", "x"]
+    assert read.texts == ["one", "<i>", "<b>a</b>", "1,000", "&amp;", "x"]
     kinds = [attrs.get("class") for tag, attrs in read.tags if tag in ("td", "th", "tr", "div")]
     assert kinds == ["gv-table wide", None, "number", "", "line", "", "number", "total", "label", ""]
     assert [attrs["style"] for tag, attrs in read.tags if tag == "i"] == ["background:#123"]

@@ -27,47 +27,24 @@ class Renderer:
         return self.came
 
 
-@pytest.mark.parametrize(
-    ("check", "value"),
-    [
-        (POSITION, 0),
-        (POSITION, 19),
-        (PAGE, "tokens"),
-        (CELL, {"row": 3, "column": 4}),
-        (CELL, {"row": 3}),
-        (happened, True),
-        (text(), "a\n🙂 \x00" * 9999),
-        (text(3), "abc"),
-    ],
-)
-def test_what_fits_comes_through_as_it_is(check, value):
-    assert check(value) == value
+# of each check what fits, and what does not
+CHECKED = [
+    (POSITION, [0, 19], [-1, 20, 3.0, True, "3", [3]]),
+    (PAGE, ["tokens"], ["https://example.org"]),
+    (CELL, [{"row": 3, "column": 4}, {"row": 3}], [{}, {"column": 3}, {"row": 3, "more": 1}]),
+    (CELL, [], [{"row": 99, "column": 1}, [3, 4]]),
+    (happened, [True], [1, "true"]),
+    (text(), ["a\n🙂 \x00" * 9999], [3]),
+    (text(3), ["abc"], ["abcd"]),
+]
 
 
-@pytest.mark.parametrize(
-    ("check", "value"),
-    [
-        (POSITION, -1),
-        (POSITION, 20),
-        (POSITION, 3.0),
-        (POSITION, True),
-        (POSITION, "3"),
-        (POSITION, [3]),
-        (PAGE, "https://example.org"),
-        (CELL, {}),
-        (CELL, {"column": 3}),
-        (CELL, {"row": 3, "more": 1}),
-        (CELL, {"row": 99, "column": 1}),
-        (CELL, [3, 4]),
-        (happened, 1),
-        (happened, "true"),
-        (text(), 3),
-        (text(3), "abcd"),
-    ],
-)
-def test_what_does_not_fit_is_refused(check, value):
-    with pytest.raises(Refused):
-        check(value)
+@pytest.mark.parametrize(("check", "fits", "wrong"), CHECKED)
+def test_what_fits_comes_through_as_it_is_and_what_does_not_is_refused(check, fits, wrong):
+    assert [check(value) for value in fits] == fits
+    for value in wrong:
+        with pytest.raises(Refused):
+            check(value)
 
 
 @given(JSON)

@@ -85,17 +85,14 @@ def test_steps_go_on_and_stop():
     [
         *("", "x", "20_0_0_ffffff", "-", "2-0.5.7.9", "9-0.2.9999.5", "9-0.2.7.2", "9-1.2.7.4", "9_1", "9-a"),
         *("9-0.2.7.5-1.2.8.5", "9_0_0_" + NAME + "_", "9-0.2.7.999999999", "²", "9" * 30),
+        written(20, [1, 2]),  # another text's
     ],
 )
 def test_what_makes_no_sense_is_an_empty_tree(text):
     assert parse(text, NAME, 8192) == Tree(name=NAME)
 
 
-def test_a_number_alone_is_meant_for_any_text():
-    assert parse("20", NAME, 8192) == Tree((Branch(20),), name=NAME)
+def test_a_number_alone_is_meant_for_any_text_and_another_page_says_which_it_means():
+    for text in ("20", written(20, [1, 2, 3])):
+        assert parse(text, NAME, 8192) == Tree((Branch(20),), name=NAME)
     assert parse("9999", NAME, 8192).length == LONGEST
-
-
-def test_another_page_asks_for_tokens_after_its_own_text():
-    assert parse(written(20, [1, 2, 3]), NAME, 8192) == Tree((Branch(20),), name=NAME)
-    assert parse(written(20, [1, 2]), NAME, 8192) == Tree(name=NAME)

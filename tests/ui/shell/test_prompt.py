@@ -19,25 +19,10 @@ def test_half_a_surrogate_pair_is_read_as_the_replacement_character(lm):
     assert read(lm, "a\ud800", special=False) == read(lm, "a\ufffd", special=False)
 
 
-def test_a_long_prompt_is_cut_at_the_context_and_says_so(lm):
-    text = "word " * 300
-    fits = lm.decode(lm.encode(text)[: lm.config.context_length])
-    assert read(lm, fits, special=False).notice is None
-    said = read(lm, text, special=False).notice
-    assert f"{len(lm.encode(text))} tokens" in said and "first 64 tokens" in said and "kept" in said
-
-
 def test_a_library_pasted_in_is_not_read_to_its_end(lm):
     reading = read(lm, "word " * READ_CHARACTERS, special=False)
     assert len(reading.ids) == lm.config.context_length
     assert "more than" in reading.notice
-
-
-@pytest.mark.parametrize("special", [True, False])
-def test_the_special_token_is_text_unless_switched_on(lm, special):
-    ids = read(lm, "<|endoftext|>", special=special).ids
-    assert (len(ids) == 1) == special
-    assert lm.decode(ids) == "<|endoftext|>"
 
 
 @settings(deadline=None)
