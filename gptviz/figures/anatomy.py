@@ -118,12 +118,10 @@ def in_pixels(
     height: float,
 ) -> Figure:
     """Axes that count pixels from the upper left corner, and stay alike on a narrower screen."""
-    fixed = {"visible": False, "fixedrange": True, "constrain": "domain"}
+    fixed = {"visible": False, "constrain": "domain"}
     layout = {
         "annotations": list(notes),
-        "barmode": "overlay",
         "uniformtext": {"minsize": 9, "mode": "hide"},
-        "hovermode": "closest",
         "xaxis": fixed | {"range": [0, width], "constraintoward": "left"},
         "yaxis": fixed | {"range": [height, 0], "scaleanchor": "x", "constraintoward": "top"},
     }
@@ -336,8 +334,7 @@ def share_bars(tables: Mapping[str, pd.DataFrame], mode: Mode) -> Figure:
         "barmode": "stack",
         "bargap": 0.2,
         "uniformtext": {"minsize": 12, "mode": "hide"},
-        "hovermode": "closest",
-        "xaxis": {"range": [0, 100], "visible": False, "fixedrange": True},
+        "xaxis": {"range": [0, 100], "visible": False},
         "yaxis": BARE | names_down(len(names)) | {"ticktext": names, "showticklabels": len(names) > 1},
     }
     return figure(bars, layout, mode, height=20 + 52 * len(names), l=2, r=2, t=4, b=8)

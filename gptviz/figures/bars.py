@@ -28,7 +28,6 @@ def bars(
     lying: bool = False,
     signed: bool = False,
     text: Both[Sequence[str]] | None = None,
-    clicks: bool = False,
     called: tuple[str, str] = (marks.CHANGED, marks.UNCHANGED),
     base: Floats | None = None,
     part: tuple[str, Floats, str] | None = None,
@@ -95,7 +94,6 @@ def bars(
         "shapes": [marks.across(level, marks.line(theme.quiet, 1.5, "dash")) for level, _ in rests],
         "annotations": [marks.level_note(level, words, mode, "right") for level, words in rests if words],
         "bargap": 0.15,
-        **({"clickmode": "event+select"} if clicks else {}),
     }
     if lying and text is not None and "range" not in layout["xaxis"]:
         layout["xaxis"]["range"] = _with_text(values, max(map(len, text.now)), base)

@@ -35,13 +35,11 @@ def embedding_sum(
     colors = palette(mode)
     size, column = parts.shape[1], dimension - window.start
     names = marks.BARE | {"tickvals": [0, 1, 2], "ticktext": SUM_NAMES, "autorange": "reversed"}
-    plain = {"fixedrange": True, "showticklabels": False, "ticks": ""}
     axis = marks.signed_axis(limit, mode, 0.97)
     layout = {
         "coloraxis": axis,
-        "xaxis": plain | {"range": [-0.5, size - 0.5], "anchor": "y"},
-        "xaxis2": {"type": "category", "anchor": "y2", "fixedrange": True, "showgrid": False}
-        | {"title": {"text": "dimension"}},
+        "xaxis": {"range": [-0.5, size - 0.5], "anchor": "y", "showticklabels": False},
+        "xaxis2": {"type": "category", "anchor": "y2", "showgrid": False, "title": {"text": "dimension"}},
         "yaxis": {**names, "domain": [0.56, 1.0]},
         "yaxis2": {**names, "domain": [0.0, 0.44], "anchor": "x2"},
         "shapes": [

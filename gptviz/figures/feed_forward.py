@@ -77,7 +77,6 @@ def gelu_dots(
     left = {"domain": [0, 0.6], "anchor": "y", "range": _padded(x[0], x[-1])}
     right = {"domain": [0.68, 1], "anchor": "y2", "range": [-NEAR, NEAR]}
     layout = {
-        "clickmode": "event+select",
         "annotations": [heading("<br>".join(above), 0, 1)],
         "xaxis": left | {"title": {"text": "before GELU"}},
         "yaxis": {"anchor": "x", "title": {"text": "after"}, "range": _padded(min(-0.4, -top / 20), top)},

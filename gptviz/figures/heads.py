@@ -19,7 +19,7 @@ from gptviz.figures.theme import Figure, Mode, figure, mixed, palette
 WRITTEN = 9  # heads across: with more, a cell has no room for a word
 MARKS = {"holds": "✓", "not shown": "○", "not decided": "?"}
 GROUND = 0.42  # of the role's colour in its cell: the word on it stays readable
-POINTED = {"showlegend": True, "legend": legend(1, 1.02), "hovermode": "closest"}
+POINTED = {"showlegend": True, "legend": legend(1, 1.02)}
 
 
 @dataclass(frozen=True)
@@ -126,8 +126,8 @@ def finder(heads: pd.DataFrame, axes: tuple[str, str], chosen: tuple[int, int], 
     unseen = {"hoverinfo": "skip", "hovertemplate": None, "showlegend": False}
     traces.append(_dots("", places[own, 0], places[own, 1], [], ring, **unseen))
     layout: dict[str, Any] = {
-        "xaxis": {"title": {"text": axes[0]}, "fixedrange": True} | _range(places[:, 0]),
-        "yaxis": {"title": {"text": axes[1]}, "fixedrange": True} | _range(places[:, 1]),
+        "xaxis": {"title": {"text": axes[0]}} | _range(places[:, 0]),
+        "yaxis": {"title": {"text": axes[1]}} | _range(places[:, 1]),
         "legend": legend(0, 1.02, font={"size": 12}, **STILL),
     }
     if not seen:
@@ -228,9 +228,9 @@ def costs(found: Sequence[Cost], block: int, head: int, mode: Mode) -> Figure:
         traces.append(_dots(name, [rise for *_, rise in dots], [row for row, *_ in dots], says, marker))
     losses = [f"{fixed(cost.whole, 2)} → {fixed(cost.whole + cost.rise, 2)}" for cost in found]
     layout = {
-        "xaxis": {"title": {"text": "how much the loss rises, in nats per token"}, "fixedrange": True}
+        "xaxis": {"title": {"text": "how much the loss rises, in nats per token"}}
         | _range([0.0, *(rise for *_, rise in (*beside, *own))]),
-        "yaxis": {"visible": False, "range": [n - 0.5, -0.65], "fixedrange": True},
+        "yaxis": {"visible": False, "range": [n - 0.5, -0.65]},
         "annotations": [
             heading(f"<b>{safe(cost.what)}</b>: {loss}", 0, row - 0.24, yref="y")
             for row, (cost, loss) in enumerate(zip(found, losses, strict=True))

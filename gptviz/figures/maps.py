@@ -127,7 +127,7 @@ def maps(
             numbers.append(
                 marks.in_cells(texts, z, layout[coloraxis], 12, x=columns, y=rows, **marks.on(number))
             )
-        edge = {"showgrid": False, "fixedrange": True, "ticks": "", "showline": True, "mirror": True}
+        edge = {"showgrid": False, "showline": True, "mirror": True}
         domain = {"domain": [start, start + width], "anchor": axes[1]}
         room = {"range": [-0.5, len(labels) - 0.5]}
         layout[xaxis] = token_categories(shown_tokens, 80 // n, positions) | room | edge | domain

@@ -22,8 +22,8 @@ Axes = tuple[str, str]  # as traces call them: ("x2", "y2")
 
 # The axis of bars of probabilities and of other shares of 1, on every page: one length is one share, whatever
 # else is drawn. Beyond 1 is room for the number at a bar's end.
-SHARES: dict[str, Any] = {"range": [0, 1.18], "tickvals": [0, 0.25, 0.5, 0.75, 1], "fixedrange": True}
-BARE = {"showgrid": False, "fixedrange": True, "ticks": ""}  # an axis that is a list of names, or nothing
+SHARES: dict[str, Any] = {"range": [0, 1.18], "tickvals": [0, 0.25, 0.5, 0.75, 1]}
+BARE = {"showgrid": False}  # an axis that is a list of names, or nothing
 STILL = {"itemclick": False, "itemdoubleclick": False}  # a legend that only says what is what
 WHOLE = {"marker": {"opacity": 1}}
 KEPT = {"selected": WHOLE, "unselected": WHOLE}  # a click leaves all as it is: the page draws what is chosen
@@ -187,17 +187,13 @@ def on(number: int) -> dict[str, str]:
 UNCHANGED, CHANGED, DIFFERENCE = "unchanged", "changed", "difference"
 
 # For the layout of a figure with ghosts, whose other traces have the `name` CHANGED (or no place in the
-# legend): ghost bars lie over the others, and a legend at the top right says which are which.
-GHOSTED: dict[str, Any] = {
-    "barmode": "overlay",
-    "showlegend": True,
-    "legend": legend(1, **STILL),
-}
+# legend): a legend at the top right says which are which.
+GHOSTED: dict[str, Any] = {"showlegend": True, "legend": legend(1, **STILL)}
 
 
-def ghost_stroke(mode: Mode, width: float = 2) -> dict[str, Any]:
+def ghost_stroke(mode: Mode) -> dict[str, Any]:
     """The dashed line of a ghost, for a shape or a trace of one's own."""
-    return line(palette(mode).ghost, width, "dash")
+    return line(palette(mode).ghost, 2, "dash")
 
 
 def ghost_curve(x: Places, y: Places, mode: Mode, hover: Sequence[str] = (), **more: Any) -> dict[str, Any]:

@@ -58,7 +58,7 @@ def dials(frequencies: dict[int, float], query: int, key: int, mode: Mode) -> Fi
             f"tokens<br>between: {fixed(angles[0] - angles[1], 2)} rad"
         )
         notes.append({"text": words, "x": middle, "y": 1.3, "yanchor": "bottom"})
-    plain: dict[str, Any] = {"visible": False, "fixedrange": True}
+    plain: dict[str, Any] = {"visible": False}
     layout = {
         "xaxis": plain | {"range": [-1.5, 3 * len(frequencies) - 1.5]},
         "yaxis": plain | {"range": [-1.1, 2.8], "scaleanchor": "x"},

@@ -145,9 +145,8 @@ def off_the_line(
     same = {"type": "line", "x0": ends[0], "y0": ends[0], "x1": ends[1], "y1": ends[1]}
     layout = {
         "shapes": [same | {"line": marks.line(colors.quiet, 1, "dot"), "layer": "below"}],
-        "xaxis": {"title": {"text": titles[0]}, "range": wide, "fixedrange": True},
-        "yaxis": {"title": {"text": titles[1]}, "range": ends, "fixedrange": True},
-        "hovermode": "closest",
+        "xaxis": {"title": {"text": titles[0]}, "range": wide},
+        "yaxis": {"title": {"text": titles[1]}, "range": ends},
     }
     return figure([points], layout, mode, height=380, r=40)
 

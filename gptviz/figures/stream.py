@@ -68,7 +68,6 @@ def ladder(streams: Both[Stream], position: int, label: str, block: int, mode: M
         "tickvals": [*(2 * b + 0.5 for b in range(layers)), count - 0.2],
         "ticktext": [*map(str, range(layers)), "end"],
         "tickangle": 0,
-        "fixedrange": True,
     }
     shapes = [marks.across(0, marks.line(colors.quiet, 1), ("x2", "y2"))]
     for axes2 in (("x", "y"), ("x2", "y2")):
@@ -80,13 +79,11 @@ def ladder(streams: Both[Stream], position: int, label: str, block: int, mode: M
     above |= {f"■ {part}": color for part, color in zip(PARTS, part_colors(mode), strict=True)}
     ghosts = streams.was is not None
     layout = {
-        "barmode": "overlay",
-        "clickmode": "event+select",
         "shapes": shapes,
         # over the legend of the ghosts: a phone has no room for them side by side
         "annotations": [marks.heading(marks.words(above), 0, 1, yshift=LINE * ghosts)],
         "xaxis": ticks | {"anchor": "y", "showticklabels": False},
-        "yaxis": {"domain": [0.4, 1], "title": {"text": "size"}, "fixedrange": True},
+        "yaxis": {"domain": [0.4, 1], "title": {"text": "size"}},
         "xaxis2": ticks | {"anchor": "y2", "matches": "x", "title": {"text": "block"}},
         "yaxis2": {
             "anchor": "x2",
@@ -95,7 +92,6 @@ def ladder(streams: Both[Stream], position: int, label: str, block: int, mode: M
             "range": [-1.05, 1.05],
             "tickvals": [-1, 0, 1],
             "ticktext": ["−1", "0", "1"],
-            "fixedrange": True,
         },
     } | (marks.GHOSTED if ghosts else {})
     return figure(traces, layout, mode, height=350 + LINE * ghosts, t=MARGIN["t"] + LINE * ghosts)

@@ -161,19 +161,20 @@ def _constant(mode: Mode) -> dict[str, Any]:
             "font": {"family": FONT, "color": colors.ink, "size": HOVER},
         },
         "showlegend": False,
+        "barmode": "overlay",  # a ghost, or a part, lies over its bar
         "dragmode": False,  # a drag scrolls the page: nothing here needs a zoom that cannot be undone
     }
 
 
 @cache
 def _axis(mode: Mode) -> dict[str, Any]:
-    """Return what every axis has.
+    """Return what every axis has; a drag along it moves nothing, since that could not be undone.
 
     It is no template: Plotly takes that for another whenever it comes, and draws.
     """
     grid = PALETTES[mode].grid
     look = {"automargin": True, "zeroline": False, "gridcolor": grid, "linecolor": grid, "showline": False}
-    return look | {"title": {"font": {"size": LABEL}}}
+    return look | {"ticks": "", "fixedrange": True, "title": {"font": {"size": LABEL}}}
 
 
 # Plotly's names of what a browser's typed arrays can hold

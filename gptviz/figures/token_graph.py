@@ -104,7 +104,6 @@ def token_graph(
             "ticktext": [rows[depth] for depth in depths],
             "tickfont": {"size": 13 if len(depths) <= 16 else 11, "color": colors.quiet},
         },
-        "hovermode": "closest",
         "showlegend": bool(entries),
         "legend": legend(0),
     }  # fmt: skip

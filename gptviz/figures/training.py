@@ -63,9 +63,9 @@ def training_curves(
             ]
             strong = _curve(run, f"best {what} head", flat.max(axis=1, initial=0.0), line(color, 3, dash))
             traces.append(strong | below | hidden | says(told))
-    axis = {"range": [-0.01 * last, 1.01 * last], "fixedrange": True}
-    loss = {"title": {"text": "loss, nats per token"}, "domain": [0.46, 1], "fixedrange": True}
-    score = {"title": {"text": "score of a head"}, "domain": [0, 0.4], "fixedrange": True}
+    axis = {"range": [-0.01 * last, 1.01 * last]}
+    loss = {"title": {"text": "loss, nats per token"}, "domain": [0.46, 1]}
+    score = {"title": {"text": "score of a head"}, "domain": [0, 0.4]}
     mark = line(colors.accent, 2, "dot")
     layout = {
         "showlegend": True,

@@ -234,7 +234,7 @@ def bars(
 
     A click on a bar is `pick(place)`.
     """
-    fig = bar_mark.bars(values.map(np.asarray), names, scene.mode, unit, clicks=pick is not None, **more)
+    fig = bar_mark.bars(values.map(np.asarray), names, scene.mode, unit, **more)
 
     def picked(point: Mapping[str, Any]) -> None:
         assert pick is not None

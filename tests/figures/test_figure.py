@@ -35,12 +35,15 @@ def test_it_is_sent_as_plotlys_own_figure_would_be(mode):
     assert fig.layout.xaxis.gridcolor == palette(mode).grid
 
 
-def test_an_axis_has_a_grid_unless_bars_stand_on_it_and_no_line():
+def test_an_axis_has_a_grid_unless_bars_stand_on_it_no_line_and_stays_where_it_is():
     aside = {"type": "bar", "orientation": "h", "xaxis": "x2", "yaxis": "y2"}
     layout = figure([BAR, BAR | aside, {"type": "scatter", "xaxis": "x3"}], {}, "light", height=200).layout
     axes = ("xaxis", "yaxis", "xaxis2", "yaxis2", "xaxis3")
     assert [layout[name].showgrid for name in axes] == [False, True, True, False, True]
     assert not any(layout[name].showline for name in axes)
+    assert (
+        all(layout[name].fixedrange for name in axes) and layout.barmode == "overlay"
+    )  # ghosts lie over bars
 
 
 def test_only_what_changes_it_changes_what_is_drawn():

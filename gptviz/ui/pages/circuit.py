@@ -287,8 +287,7 @@ with right:
         at=size,
         rests=levels,
         many=True,
-        axis={"title": {"text": "heads in the circuit"}, "range": [-0.8, of + 1.6], "fixedrange": True},
-        up={"fixedrange": True},
+        axis={"title": {"text": "heads in the circuit"}, "range": [-0.8, of + 1.6]},
         written=number,
         height=360,
     )

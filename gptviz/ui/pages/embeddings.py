@@ -15,7 +15,6 @@ from gptviz.figures.maps import Map
 from gptviz.figures.theme import palette
 from gptviz.figures.token_axis import token_ticks, window
 from gptviz.ui import sheet
-from gptviz.ui.sheet import SHOWN, why_same
 from gptviz.ui.shell.page import page
 from gptviz.ui.shell.panels import panel, sideways
 from gptviz.ui.shell.params import Param, if_there
@@ -41,7 +40,7 @@ class MeasureParam(Param[str]):
 
 MEASURE = MeasureParam("emb_measure", str, "cosine", if_there)
 
-scene = page("Embeddings", keep=embeddings.SITES, params=(DIMENSION, MEASURE, SHOWN))
+scene = page("Embeddings", keep=embeddings.SITES, params=(DIMENSION, MEASURE, sheet.SHOWN))
 at, label, lm, tokens = scene.position, as_code(scene.label), scene.lm, scene.tokens
 rows, lengths = sheet.of(scene, embeddings.embedding_rows), sheet.of(scene, embeddings.lengths_table)
 parts = rows.now  # (3, T, D)
@@ -60,7 +59,7 @@ if others:
     text += f"At position {others[0]} the same token has the same token row, and another position's row."
 prose(text, "token", "dimension", "embedding", "block")
 if rows.was is not None and not moved.any():
-    prose(why_same(scene, "the embeddings", [(site, None) for site in embeddings.SITES]))
+    prose(sheet.why_same(scene, "the embeddings", [(site, None) for site in embeddings.SITES]))
 elif rows.was is not None:
     which = ", ".join(name for name, one in zip(ROWS, moved, strict=True) if one.any())
     prose(

@@ -205,7 +205,7 @@ with right:
         (f"block{block}", f"unit{unit}"),
         at=at,
         colors=[theme.positive if value > 0 else theme.quiet for value in activations.now],
-        axis=axis | {"fixedrange": True} | token_ticks([escape(one, quote=False) for one in scene.labels]),
+        axis=axis | token_ticks([escape(one, quote=False) for one in scene.labels]),
     )
     if len(scene.tokens) > READABLE:  # a shorter text stands under the bars as it is
         best = np.argsort(-activations.now, kind="stable")[:PLACES].tolist()

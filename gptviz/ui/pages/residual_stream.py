@@ -22,7 +22,6 @@ from gptviz.figures.stream import ladder, part_colors
 from gptviz.figures.theme import palette
 from gptviz.model import TransformerBlock
 from gptviz.ui import sheet
-from gptviz.ui.sheet import DIFFERENCE, SHOWN, why_same
 from gptviz.ui.shell.change_menu import Part, menu
 from gptviz.ui.shell.examples import example_row
 from gptviz.ui.shell.page import page
@@ -38,7 +37,7 @@ MEANS = {
     "erases": "it takes back what is there",
 }
 
-scene = page("Residual stream", keep=SITES, params=(SHOWN,))
+scene = page("Residual stream", keep=SITES, params=(sheet.SHOWN,))
 at, label, layers = scene.position, as_code(scene.label), scene.lm.config.n_layers
 names = step_names(layers)
 streams = sheet.of(scene, stream)
@@ -75,7 +74,7 @@ with above:
             )
         else:
             sites = [(site, b) for b in range(layers) for site in SITES]
-            prose(why_same(scene, f"the residual stream of {label}", sites, at))
+            prose(sheet.why_same(scene, f"the residual stream of {label}", sites, at))
 
 
 scene.chart(
@@ -129,7 +128,7 @@ st.subheader("Every token, write by write", anchor=False)
 sheet.end_unless_near(scene, "writes")
 empty = np.full((1, len(scene.tokens)), np.nan)  # the embedding joins nothing
 shown = sheet.shown(scene, streams.map(lambda s: np.concatenate([s.sizes, s.cosines])))
-if moved is not None and shown == DIFFERENCE:
+if moved is not None and shown == sheet.DIFFERENCE:
     far = moved.distances
     far = np.nan_to_num(far, posinf=float(far[np.isfinite(far)].max()))  # where the unchanged stream is 0
     both = streams.map(lambda s: np.concatenate([empty, s.writes]))
@@ -229,7 +228,7 @@ sheet.bars(
     "% of the end",
     f"What the embedding and each write gave of {scene.label}'s stream at the end",
     colors=[palette(scene.mode).quiet, *(colors[i % 2] for i in range(2 * layers))],
-    axis={"showgrid": False, "fixedrange": True, "tickangle": 0, "title": {"text": "block"}} | ticks,
+    axis={"showgrid": False, "tickangle": 0, "title": {"text": "block"}} | ticks,
     height=230,
 )
 

@@ -48,6 +48,6 @@ def chart(
         selecting["height"] = "stretch"
     # Streamlit gives Plotly each chart twice, as new objects, and other numbers as a new chart: what is said
     # to be the same is drawn once.
-    fig = fig.laid_out(datarevision=1)
+    fig = fig.laid_out(datarevision=1, clickmode="event" if pick is None else "event+select")
     st.plotly_chart(fig, theme=None, key=key, alt=alt, config=CONFIG, **selecting)
     _buttons(f"{key}_save", {"key": key, "paper": palette(mode).paper}, mode, saved=saved)

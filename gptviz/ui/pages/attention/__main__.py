@@ -25,7 +25,6 @@ from gptviz.ui.components.heads import Thumbnail, head_grid
 from gptviz.ui.components.matrix import MASKED, Axis, Panel, attention_panel, matrix, pattern
 from gptviz.ui.components.saved import Saved
 from gptviz.ui.pages.attention.key import KEY, key_input, picker
-from gptviz.ui.sheet import SHOWN, scene_of, why_same
 from gptviz.ui.shell.block import head_controls, head_needs, head_sites
 from gptviz.ui.shell.change_menu import Part, menu
 from gptviz.ui.shell.change_words import capital, says
@@ -47,7 +46,7 @@ WITHDRAWN = (
     "Its label was withdrawn in its trial: the model needs the head for more than that (see Heads on trial)."
 )
 
-scene = page("Attention", head_needs, params=(KEY, AVERAGE, HIDE, ARCS, MASS, SHOWN), strip=False)
+scene = page("Attention", head_needs, params=(KEY, AVERAGE, HIDE, ARCS, MASS, sheet.SHOWN), strip=False)
 lm, config, at, labels = scene.lm, scene.lm.config, scene.position, scene.labels
 places = [Place(label, position) for position, label in enumerate(labels)]
 
@@ -136,7 +135,7 @@ with sentence:
             "on average."
         )
     elif own.was is not None:
-        said.append(why_same(scene, "this pattern", [("attn", block)], head=one))
+        said.append(sheet.why_same(scene, "this pattern", [("attn", block)], head=one))
     prose(" ".join(filter(None, said)), "block", "head", "attention")
 with doing:
     parts = [Part("attention", block), Part("feed-forward", block), Part("token", block, one, key)]
@@ -163,7 +162,7 @@ def saved(name: str, title: str, *parts: str, of: str = side) -> Saved:
     """`Scene.saved` of the model that a picture is of; of two, which is in its title and file name."""
     if scene.other is None:
         return scene.saved(name, title, lm.name, *parts)
-    return scene_of(scene, of).saved(name, f"{title}, {of}", lm.name, *parts, of)
+    return sheet.scene_of(scene, of).saved(name, f"{title}, {of}", lm.name, *parts, of)
 
 
 def where(seen: slice) -> None:

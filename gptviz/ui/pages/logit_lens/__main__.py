@@ -268,7 +268,7 @@ lines = list(dict.fromkeys([target.token, *(pinned or lens.leaders(now.top))]))
 trails = both.map(lambda d: lens.followed(d.logits, lines))  # (R, n)
 
 
-def curves(key: str, name: str, values: Both[np.ndarray], up: dict[str, object], **more: Any) -> None:
+def curves(key: str, name: str, values: Both[np.ndarray], **more: Any) -> None:
     """The followed tokens through the depth; a click chooses the row."""
     few = len(names) <= 15  # of many each second has its name: the embedding, and those after a whole block
     sheet.curves(
@@ -285,9 +285,7 @@ def curves(key: str, name: str, values: Both[np.ndarray], up: dict[str, object],
             "ticktext": [short(i) if few or i % 2 == 0 else "" for i in range(len(names))],
             "range": [-0.4, last + 0.4],
             "tickangle": -40,
-            "fixedrange": True,
         },
-        up=up | {"fixedrange": True},
         many=True,
         **more,
     )
@@ -295,9 +293,10 @@ def curves(key: str, name: str, values: Both[np.ndarray], up: dict[str, object],
 
 chances = trails.map(lambda f: f.probabilities)
 most = max(1.08 * max(float(p.max()) for p in chances.all), 1e-6)
-curves("lens_lines", "probability", chances, {"range": [0, most]}, written=probability_text, height=290)
+curves("lens_lines", "probability", chances, up={"range": [0, most]}, written=probability_text, height=290)
 downwards = {"type": "log", "range": [math.log10(vocabulary * 1.3), -0.12], "dtick": 1}  # rank 1 on top
-curves("lens_ranks", "rank", trails.map(lambda f: f.ranks), downwards, written="{:,}".format, height=270)
+ranks = trails.map(lambda f: f.ranks)
+curves("lens_ranks", "rank", ranks, up=downwards, written="{:,}".format, height=270)
 found, text = trails.now, ""
 loser = int((found.probabilities.max(axis=0) - found.probabilities[-1]).argmax())
 peak = int(found.probabilities[:, loser].argmax())

@@ -29,7 +29,6 @@ from gptviz.figures.token_axis import token_ticks
 from gptviz.model import LayerNorm, TransformerBlock
 from gptviz.ui import many, sheet
 from gptviz.ui.pages.why import flow, paths
-from gptviz.ui.sheet import DIFFERENCE, SHOWN, scene_of
 from gptviz.ui.shell import state, target
 from gptviz.ui.shell.block import block_and_head_inputs, opened_head
 from gptviz.ui.shell.change_menu import Part, menu
@@ -44,7 +43,7 @@ from gptviz.ui.words import Place, as_code, compared_with, prose, towards
 
 PART = Param("why_part", str, "head", if_there)  # of the block: what the page offers to change
 MUTE = Param("mute", bool, False)
-PARAMS = (*target.PARAMS, SHOWN, PART, MUTE, *paths.PARAMS, *flow.PARAMS, many.SET)
+PARAMS = (*target.PARAMS, sheet.SHOWN, PART, MUTE, *paths.PARAMS, *flow.PARAMS, many.SET)
 
 scene = page(
     "Why this token?", lambda lm, _: ((*sites(lm.config), "q", "k", "v"), ()), params=PARAMS, strip=False
@@ -140,8 +139,8 @@ def open_cell(block: int, column: int) -> None:
 
 with right:
     shown = sheet.shown(scene, values, label="The maps show")
-    verb = "its share has changed by" if shown == DIFFERENCE else "its share is"
-    scene_of(scene, shown).chart(
+    verb = "its share has changed by" if shown == sheet.DIFFERENCE else "its share is"
+    sheet.scene_of(scene, shown).chart(
         share_grid(Map("", grids).drawn(shown), columns, (block, head), verb, scene.mode),
         key="why_grid",
         alt=f"What every head and feed-forward wrote to {title}{f' ({shown})' if scene.other else ''}",
@@ -150,7 +149,7 @@ with right:
     )
     text = "What each head (by its number), bias and feed-forward (ff) wrote. A click opens a head."
     before = " What comes before a change moves only because the last LayerNorm divides by another number."
-    st.caption(text + before * (shown == DIFFERENCE))
+    st.caption(text + before * (shown == sheet.DIFFERENCE))
     PART.within(KINDS)
     parts = [Part("head", block, head), Part("attention", block), Part("feed-forward", block)]
     menu(scene, *sorted(parts, key=lambda part: part.kind != PART.value), key="why")
@@ -211,8 +210,7 @@ sheet.bars(
     "all heads together",
     f"What each token gave to {title} through all heads of block {block}",
     signed=True,
-    axis={"showgrid": False, "fixedrange": True}
-    | token_ticks([escape(label, quote=False) for label in labels[: at + 1]]),
+    axis={"showgrid": False} | token_ticks([escape(label, quote=False) for label in labels[: at + 1]]),
     height=230,
     which=(f"block{block}",),
 )
