@@ -168,6 +168,13 @@ def save_meta(path, meta):
     return path
 
 
+def save_characters(folder):
+    """A nanoGPT of 61 characters, with bias=False: its LayerNorms have no shift."""
+    torch.save(nanogpt_checkpoint(hf_model(), bias=False), folder / "ckpt.pt")
+    save_meta(folder / "meta.pkl", character_meta(61))
+    return folder
+
+
 def save_ours(folder, config, state):
     folder.mkdir(exist_ok=True)
     (folder / "config.json").write_text(json.dumps(config))

@@ -11,10 +11,7 @@ from tests.pages.conftest import open_all
 
 @pytest.fixture(scope="module")
 def characters(tmp_path_factory):
-    """nanoGPT, with bias=False: a character vocabulary of 61, LayerNorms without a shift."""
-    folder = tmp_path_factory.mktemp("nanogpt")
-    torch.save(makers.nanogpt_checkpoint(makers.hf_model(), bias=False), folder / "ckpt.pt")
-    makers.save_meta(folder / "meta.pkl", makers.character_meta(61))
+    folder = makers.save_characters(tmp_path_factory.mktemp("nanogpt"))
     return {"model": f"path:{folder}", "text": "ABBA! é 中"}
 
 

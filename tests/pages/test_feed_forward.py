@@ -96,8 +96,7 @@ def test_the_sample_is_read_when_it_is_asked_for(run_page, mini):
 def test_a_model_that_cannot_read_the_sample_says_so(run_page, monkeypatch, tmp_path):
     """A vocabulary of characters lacks some of the sample's."""
     monkeypatch.setenv("GPTVIZ_ALLOW_PATHS", "1")
-    torch.save(makers.nanogpt_checkpoint(makers.hf_model(), bias=False), tmp_path / "ckpt.pt")
-    makers.save_meta(tmp_path / "meta.pkl", makers.character_meta(61))
+    makers.save_characters(tmp_path)
     at = run_page("feed_forward", model=f"path:{tmp_path}", text="ABBA!", ff_sample="on")
     assert any("cannot read the sample" in element.value for element in at.info)
 

@@ -21,6 +21,7 @@ from gptviz.ui.shell import limits
 from tests.checkpoints import makers
 from tests.checkpoints.hub_server import Hub
 from tests.pages.conftest import prompt_of
+from tests.specs import opened, put
 
 TEXT = "Seven green parrots sang"
 
@@ -41,15 +42,17 @@ def said(at):
 
 def python_of(at):
     """What *In code* says when somebody opens it."""
-    (box,) = [box for box in at.expander if box.label == "In code"]
-    at.session_state[box.key] = True
-    at.run()
-    return "\n".join(code.value for code in at.code)
+    return "\n".join(code.value for code in opened(at, "in_code").code)
 
 
 def button(at, label):
     (found,) = [button for button in at.button if button.label == label]
     return found
+
+
+def tiny(**sizes):
+    """A model of transformers that nobody takes for another one."""
+    return makers.hf_model(**{"vocab_size": 50257, "n_embd": 12, "n_head": 3, "n_layer": 1} | sizes)
 
 
 def test_the_facts_of_the_model_in_use(run_page, mini):
@@ -62,10 +65,7 @@ def test_the_facts_of_the_model_in_use(run_page, mini):
 
 def test_another_model_keeps_the_prompt_and_says_where_tokens_changed(run_page):
     at = run_page("tokens", text="Seven parrots", token=1)
-    before = gptviz.load("mini").tokens(gptviz.load("mini").encode("Seven parrots"))
-    assert [token.raw for token in before] == [b"S", b"even", b" par", b"r", b"ots"]
     at.sidebar.selectbox(key="prompt_model").select("gpt2-untrained").run()
-    assert prompt_of(at) == "Seven parrots"
     (notice,) = [c.value for c in at.caption if "What changed" in c.value]
     assert "mini cut this text into 5 tokens, gpt2-untrained into 3." in notice
     assert "`S` `even` → `Seven`" in notice and "`·par` `r` `ots` → `·par` `rots`" not in notice
@@ -75,9 +75,7 @@ def test_another_model_keeps_the_prompt_and_says_where_tokens_changed(run_page):
 
 
 def test_bfloat16_is_on_the_screen_and_in_the_code_and_cuts_no_differently(run_page):
-    at = run_page("tokens", text=TEXT)
-    at.session_state["dtype"] = "bfloat16"
-    at.run()
+    at = put(run_page("tokens", text=TEXT), dtype="bfloat16")
     assert "13.8 MB in bfloat16" in at.sidebar.caption[0].value and "tokens are the same" not in said(at)
     assert "gptviz.load('mini', dtype='bfloat16')" in python_of(at)
 
@@ -97,8 +95,7 @@ def test_a_model_that_is_not_here_is_offered_and_the_page_goes_on(run_page, empt
 
 @pytest.fixture
 def hub(tmp_path, monkeypatch, empty_hub_cache):
-    truth = makers.hf_model(vocab_size=50257, n_embd=8, n_head=2, n_layer=1)
-    served = Hub(makers.save_hf(truth, tmp_path / "repository"))
+    served = Hub(makers.save_hf(tiny(), tmp_path / "repository"))
     monkeypatch.setattr(constants, "ENDPOINT", served.url)
     monkeypatch.setattr(
         constants, "HUGGINGFACE_CO_URL_TEMPLATE", served.url + "/{repo_id}/resolve/{revision}/{filename}"
@@ -106,7 +103,6 @@ def hub(tmp_path, monkeypatch, empty_hub_cache):
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
     monkeypatch.setattr(transfer, "RETRY_SECONDS", 0.01)
     models.downloads.clear()
-    models.model_cache().drop_all("someone/tiny")
     yield served
     models.downloads.clear()
     models.model_cache().drop_all("someone/tiny")
@@ -124,31 +120,18 @@ def test_a_repository_is_downloaded_when_somebody_asks_and_asked_again_where_tha
         at.run()
         refused = "answered HTTP 503 for someone/tiny; try again later. What you see is mini." in said(at)
         assert refused == (status == 503)
-    assert "1 blocks × 2 heads, 8 wide" in at.sidebar.caption[0].value and not at.error
+    assert "1 blocks × 3 heads, 12 wide" in at.sidebar.caption[0].value and not at.error
     assert "not on this machine" not in said(at)
 
 
 def test_a_path_is_read_only_where_the_server_allows_it(run_page, tmp_path, monkeypatch):
-    monkeypatch.delenv(ALLOW_PATHS, raising=False)
-    truth = makers.hf_model(vocab_size=50257, n_embd=12, n_head=3, n_layer=1)
-    makers.save_hf(truth, tmp_path / "tiny")
-    at = run_page("tokens", text=TEXT, model=f"path:{tmp_path / 'tiny'}")
-    assert "read only when the server allows it" in said(at) and f"{ALLOW_PATHS}=1" in said(at)
-    assert "you see **mini**" in at.sidebar.caption[0].value
-    monkeypatch.setenv(ALLOW_PATHS, "1")
-    at = run_page("tokens", text=TEXT, model=f"path:{tmp_path / 'tiny'}")
-    assert "3 heads, 12 wide" in at.sidebar.caption[0].value
-    monkeypatch.delenv(ALLOW_PATHS)  # now it is in the cache that all sessions share
-    at = run_page("tokens", text=TEXT, model=f"path:{tmp_path / 'tiny'}")
-    assert "read only when the server allows it" in said(at)
-
-
-@pytest.mark.parametrize(
-    "path", ["/no/such/folder", "x" * 900, "a\0b", "", "~no-such-user/a", "/a/" + "x" * 300]
-)
-def test_a_path_that_is_none_is_said_to_be_none(run_page, paths, path):
-    at = run_page("tokens", text=TEXT, model=f"path:{path}")
-    assert len(at.error) == 1 and "cannot be loaded: " in at.error[0].value and prompt_of(at) == TEXT
+    makers.save_hf(tiny(), tmp_path)
+    for allowed in ("", "1", ""):  # the last time it is in the cache that all sessions share
+        monkeypatch.setenv(ALLOW_PATHS, allowed)
+        at = run_page("tokens", text=TEXT, model=f"path:{tmp_path}")
+        assert (f"{ALLOW_PATHS}=1" in said(at)) == (not allowed)
+        facts = at.sidebar.caption[0].value
+        assert ("3 heads, 12 wide" if allowed else "you see **mini**") in facts
 
 
 def test_what_the_system_refuses_is_a_sentence(run_page, tmp_path, paths, monkeypatch):
@@ -160,15 +143,23 @@ def test_what_the_system_refuses_is_a_sentence(run_page, tmp_path, paths, monkey
 
 def book_file(folder, vocab_size):
     """A file of the book's state dict, with 3 heads; of no vocabulary that is known where it has 8192."""
-    truth = makers.hf_model(vocab_size=vocab_size, n_embd=12, n_head=3, n_layer=1)
-    torch.save(makers.book_state(truth), folder / "model.pth")
+    torch.save(makers.book_state(tiny(vocab_size=vocab_size)), folder / "model.pth")
     return folder / "model.pth"
 
 
-@pytest.mark.parametrize("tokenizer", ["x" * 300, "a\0b", "/no/such"])
-def test_a_tokenizer_that_is_none_is_said_to_be_none(run_page, tmp_path, paths, tokenizer):
-    file = book_file(tmp_path, 8192)
-    at = run_page("tokens", text=TEXT, model=f"path:{file}", n_heads=3, tokenizer=tokenizer)
+NOWHERE = ("/no/such/folder", "x" * 900, "a\0b", "", "~no-such-user/a", "/a/" + "x" * 300)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        *({"model": f"path:{path}"} for path in NOWHERE),
+        *({"tokenizer": path} for path in ("x" * 300, "a\0b", "/no/such")),
+    ],
+)
+def test_a_path_or_a_tokenizer_that_is_none_is_said_to_be_none(run_page, tmp_path, paths, query):
+    file = {"model": f"path:{book_file(tmp_path, 8192)}", "n_heads": 3}
+    at = run_page("tokens", text=TEXT, **file | query)
     assert len(at.error) == 1 and "cannot be loaded: " in at.error[0].value and prompt_of(at) == TEXT
 
 
@@ -196,14 +187,11 @@ def test_a_file_without_tokenizer_is_asked_for_it(run_page, tmp_path, paths):
 def test_a_damaged_file_is_named_and_the_model_in_use_stays(run_page, tmp_path, paths):
     (tmp_path / "model.safetensors").write_bytes(b"not a checkpoint")
     at = run_page("tokens", text=TEXT, model="gpt2-untrained")
-    at.query_params["model"] = f"path:{tmp_path / 'model.safetensors'}"
-    at.session_state["model"] = f"path:{tmp_path / 'model.safetensors'}"
-    at.run()
+    put(at, model=f"path:{tmp_path / 'model.safetensors'}")
     assert re.search(r"cannot be loaded: .*is not a whole safetensors file", said(at))
     assert "What you see is gpt2-untrained." in said(at)
     assert prompt_of(at) == TEXT
-    truth = makers.hf_model(vocab_size=50257, n_embd=12, n_head=3, n_layer=1)
-    makers.save_hf(truth, tmp_path)
+    makers.save_hf(tiny(), tmp_path)
     button(at, "Try again").click().run()
     assert not at.error and "3 heads, 12 wide" in at.sidebar.caption[0].value
 
@@ -218,49 +206,43 @@ def test_a_wrong_setting_of_the_server_is_a_sentence(run_page, monkeypatch):
 
 def test_a_link_to_somebody_elses_upload(run_page):
     at = run_page("tokens", text=TEXT, model="upload:0123456789abcdef")
-    assert (
-        "only the browser that brought it" in said(at) and "you see **mini**" in at.sidebar.caption[0].value
-    )
+    assert "only the browser that brought it" in said(at)
+    assert "you see **mini**" in at.sidebar.caption[0].value
 
 
 def test_a_character_model_names_the_character_that_it_does_not_know(run_page, tmp_path, paths):
-    truth = makers.hf_model()
-    torch.save(makers.nanogpt_checkpoint(truth), tmp_path / "ckpt.pt")
-    makers.save_meta(tmp_path / "meta.pkl", makers.character_meta(61))
+    makers.save_characters(tmp_path)
     at = run_page("tokens", text="a Ω b", model=f"path:{tmp_path}")
     assert "knows only the 61 tokens it was trained on, and" in said(at) and "'Ω'" in said(at)
     assert prompt_of(at) == "a Ω b"
 
 
 def test_a_model_that_is_too_large_for_the_server_is_refused_before_it_loads(run_page, monkeypatch):
-    cache = models.model_cache()
-    monkeypatch.setattr(cache, "max_bytes", 100_000_000)
+    monkeypatch.setattr(models.model_cache(), "max_bytes", 100_000_000)
     at = run_page("tokens", text=TEXT, model="gpt2-untrained", dtype="bfloat16")
     assert "gpt2-untrained needs 0.33 GB of memory" in said(at) and "GPTVIZ_MODEL_CACHE_MB" in said(at)
     assert "you see **mini**" in at.sidebar.caption[0].value
 
 
-def write_half(folder, truth):
-    torch.save(makers.book_state(truth), folder / "model.pth")
-    whole = (folder / "model.pth").read_bytes()
-    (folder / "model.pth").write_bytes(whole[: len(whole) // 2])
+def half_of_a_file(folder):
+    whole = book_file(folder, 50257).read_bytes()
+    return whole[: len(whole) // 2]
 
 
-def write_names_that_are_no_text(folder, truth):
-    torch.save({"\ud800.weight": torch.ones(2, 2), "tok_emb.weight": torch.ones(2, 2)}, folder / "model.pth")
+def names_that_are_no_text(folder):
+    weights = {"\ud800.weight": torch.ones(2, 2), "tok_emb.weight": torch.ones(2, 2)}
+    torch.save(weights, folder / "model.pth")
+    return (folder / "model.pth").read_bytes()
 
 
-@pytest.mark.parametrize("write", [write_half, write_names_that_are_no_text])
-def test_what_cannot_be_loaded_is_a_sentence_and_no_traceback(run_page, tmp_path, monkeypatch, caplog, write):
-    folder = tmp_path / "brought"
-    folder.mkdir()
-    write(folder, makers.hf_model(vocab_size=50257, n_embd=12, n_head=3, n_layer=1))
+@pytest.mark.parametrize("content", [half_of_a_file, names_that_are_no_text])
+def test_what_cannot_be_loaded_is_a_sentence_and_no_traceback(
+    run_page, tmp_path, monkeypatch, caplog, content
+):
+    sent = io.BytesIO(content(tmp_path))
+    sent.name, sent.size = "model.pth", len(sent.getvalue())
     store = Uploads(10**9, lambda number: None)
-    sent = []
-    for file in folder.iterdir():
-        sent.append(io.BytesIO(file.read_bytes()))
-        sent[-1].name, sent[-1].size = file.name, file.stat().st_size
-    upload = store.keep(sent)
+    upload = store.keep([sent])
     monkeypatch.setattr(models, "find_upload", store.find)
     at = run_page("tokens", text=TEXT, model=f"upload:{upload.number}", n_heads=1)
     (error,) = at.error
