@@ -60,7 +60,7 @@ def given(at: Any, key: str) -> Any:
 
 def table(at: Any, name: str) -> list[list[str]]:
     """A small table of the page: its rows as lists of texts."""
-    (body,) = [e.proto.body for e in at.get("html") if f'data-testid="{name}"' in e.proto.body]
+    (body,) = [e.proto.body for e in at.get("html") if f' data-testid="{name}"' in e.proto.body]
     rows = re.findall(r"<tr class=.*?</tr>", body, re.DOTALL)
     return [[unescape(cell) for cell in re.findall(r"<td[^>]*>(.*?)</td>", row, re.DOTALL)] for row in rows]
 
@@ -110,7 +110,7 @@ def paragraph(at: Any, part: str) -> str:
 
 def attributes(at: Any, name: str) -> dict[str, str]:
     """What the page's HTML of this name says of itself to a test: its data-attributes."""
-    (body,) = [e.proto.body for e in at.get("html") if f'data-testid="{name}"' in e.proto.body]
+    (body,) = [e.proto.body for e in at.get("html") if f' data-testid="{name}"' in e.proto.body]
     return dict(re.findall(r'data-(\w+)="([^"]*)"', body))
 
 

@@ -2,7 +2,6 @@
 
 import re
 
-import numpy as np
 import pytest
 
 from gptviz.analysis.anatomy import tensor_table
@@ -10,7 +9,7 @@ from gptviz.engine.config import GPTConfig
 from gptviz.model import GPT_CONFIG_124M, GPTModel
 from gptviz.ui.pages.anatomy.form import MOST, PRESETS, parts_of, problem
 from tests.pages.conftest import turn, whole_app
-from tests.specs import charts, in_numbers, prose
+from tests.specs import charts, in_numbers, prose, table
 
 BOOK = GPTConfig.from_dict(GPT_CONFIG_124M)
 SIZES = {"vocab_size": 61, "context_length": 24, "emb_dim": 16, "n_heads": 4, "n_layers": 2}
@@ -19,19 +18,13 @@ LINK = {f"cfg_{name}": value for name, value in SIZES.items()}
 
 def total(at) -> int:
     """The headline."""
-    (found,) = [m for m in (re.match(r"#### ([\d,]+) parameters$", e.value) for e in at.markdown) if m]
-    return int(found[1].replace(",", ""))
+    (found,) = re.findall(r"^#### ([\d,]+) parameters$", prose(at), re.MULTILINE)
+    return int(found.replace(",", ""))
 
 
-def sum_rows(at) -> dict[str, list[str]]:
+def sum_rows(at):
     """The sum's table: a line's label -> its other cells."""
-    (table,) = [
-        e.proto.body
-        for e in at.get("html")
-        if '<div class="gv-table gv-sum" data-testid="anatomy-sum"' in e.proto.body
-    ]
-    rows = [re.findall(r"<td[^>]*>(.*?)</td>", row) for row in re.findall(r"<tr class=.*?</tr>", table)]
-    return {row[0]: row[1:] for row in rows}
+    return {name: rest for name, *rest in table(at, "anatomy-sum")}
 
 
 def form(at, **values):
@@ -57,21 +50,11 @@ def test_it_opens_with_the_chosen_models_own_sum(run_page, mini, mini_sum):
     assert not any(name.startswith("cfg_") for name in at.query_params)
 
 
-def test_the_picture_has_every_tensor_of_the_model(run_page, mini):
-    bar = charts(run_page("anatomy"))[0]["data"][0]
-    model = dict(mini.model.named_parameters(remove_duplicate=False))
-    said = "\n".join(bar["hovertext"])
-    for name, parameter in model.items():
-        local = name if parameter.dim() == 2 else name.split(".", 2)[-1]
-        assert local.removeprefix("final_norm.") in said, name
+def test_the_picture_is_of_the_models_own_tensors(run_page, mini):
+    """That every tensor is in it and to scale: tests/figures/test_anatomy.py."""
+    said = "\n".join(charts(run_page("anatomy"))[0]["data"][0]["hovertext"])
+    assert all(name in said for name, weight in mini.model.named_parameters() if weight.dim() == 2)
     assert "trf_blocks.3.att.W_query.weight is 256 × 256:<br>65,536 parameters, 0.95 %" in said
-    # areas are parameters: all bars have the same number of pixels a parameter
-    areas = np.multiply(bar["width"], bar["y"])
-    matrices = [i for i, text in enumerate(bar["hovertext"]) if " is " in text and "counted" not in text]
-    counts = [
-        int(re.search(r"([\d,]+) parameters", bar["hovertext"][i])[1].replace(",", "")) for i in matrices
-    ]
-    assert np.ptp(areas[matrices] / counts) < 1e-6 * areas.max() / max(counts)
 
 
 def test_the_form_moves_the_sum(run_page, mini_sum):
@@ -110,9 +93,9 @@ def test_a_link_opens_the_form_as_it_was_and_a_button_leads_back(run_page, mini_
     assert total(at) == sum(p.numel() for p in GPTModel(config).parameters())
     assert at.toggle(key="anatomy_norm_bias").value is False
     assert at.toggle(key="anatomy_linear_bias").value is True
-    table = in_numbers(at, "anatomy")
-    assert table["tensor"].tolist() == tensor_table(config)["tensor"].tolist()
-    assert table["parameters"].sum() == total(at)
+    frame = in_numbers(at, "anatomy")
+    assert frame["tensor"].tolist() == tensor_table(config)["tensor"].tolist()
+    assert frame["parameters"].sum() == total(at)
     at.button(key="anatomy_back").click().run()
     assert total(at) == mini_sum and "mini as it is" in prose(at)
     assert at.number_input(key="anatomy_vocab_size").value == 8192
@@ -144,13 +127,10 @@ def test_what_is_too_large_or_none_is_refused_by_name(run_page, mini_sum):
         assert f"{name} is 0; it must be at least 1." == problem(own | {name: 0})
     at = form(run_page("anatomy"), n_layers=201)
     assert "n_layers is 201" in at.error[0].value and at.number_input(key="anatomy_n_layers").value == 201
+    at = run_page("anatomy", **{f"cfg_{name}": most for name, most in MOST.items()}, cfg_n_heads=64)
+    assert not at.error and total(at) > 10**13  # the largest that it takes
     at = run_page("anatomy", cfg_n_heads=7)
     assert "cannot be divided among 7 heads" in at.error[0].value and total(at) == mini_sum
-
-
-def test_the_largest_that_it_takes(run_page):
-    at = run_page("anatomy", **{f"cfg_{name}": most for name, most in MOST.items()}, cfg_n_heads=64)
-    assert not at.error and total(at) > 10**13
 
 
 def test_the_form_survives_another_page():

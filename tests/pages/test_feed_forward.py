@@ -41,12 +41,9 @@ def test_the_dots_are_every_unit_of_the_selected_token(run_page, mini, trace):
 
 def test_the_last_block_and_the_largest_unit_are_shown_unless_others_are_chosen(run_page, mini, trace):
     largest = numbers.units(mini, trace, 5, 3).largest(1)[0]
-    at = run_page("feed_forward", text=TEXT, token=3)
-    assert any(element.value == f"Unit {largest} of block 5" for element in at.subheader)
-    at = run_page("feed_forward", text=TEXT, token=3, block=99, ff_unit=5)
-    assert any(element.value == "Unit 5 of block 5" for element in at.subheader)
-    at = run_page("feed_forward", text=TEXT, token=3, ff_unit=9999)  # of a larger model
-    assert any(element.value == f"Unit {largest} of block 5" for element in at.subheader)
+    for query, unit in (({}, largest), ({"block": 99, "ff_unit": 5}, 5), ({"ff_unit": 9999}, largest)):
+        at = run_page("feed_forward", text=TEXT, token=3, **query)  # 99 and 9999 are of a larger model
+        assert f"Unit {unit} of block 5" in [element.value for element in at.subheader]
 
 
 def test_the_tables_are_the_matrices(run_page, mini, trace):
@@ -63,18 +60,6 @@ def test_the_tables_are_the_matrices(run_page, mini, trace):
         assert by == pytest.approx([value for _, value in wanted], rel=6e-3)
     of_write = numbers.readings(mini, trace, 2, [write], [float(found.after[write])], 3, 3)[0]
     assert rows[0][5] == " ".join(show_id(mini, token) for token, _ in of_write.raises)
-
-
-def test_the_unit_over_the_text_and_the_strips_are_the_pass(run_page, trace):
-    at = run_page("feed_forward", text=TEXT, token=3, block=2, ff_unit=7)
-    bars, strips = charts(at)[1:]
-    assert np.allclose(bars["data"][0]["y"], trace["mlp_act", 2][:, 7], atol=1e-5)
-    sites = (None, "mlp_pre", "mlp_act", "mlp_out")
-    for strip, site in zip(strips["data"], sites, strict=True):
-        values = np.ravel(strip["z"])
-        if site is not None:
-            assert np.allclose(values, trace[site, 2][3], atol=1e-5)
-        assert np.shape(strip["z"]) == ((8, 128) if len(values) == 1024 else (8, 32))
 
 
 def test_the_sample_is_read_when_it_is_asked_for(run_page, mini):
@@ -105,19 +90,15 @@ def test_a_changed_run_stands_beside_the_unchanged_one(run_page, mini, trace):
     query = {"text": TEXT, "token": 3, "block": 5, "ff_unit": 7}
     at = run_page("feed_forward", edits="z.4.3=zero", **query)
     changed = mini.trace(TEXT, edits=[Edit.parse("z.4.3=zero")])
-    dots, over = charts(at)[:2]
+    dots = charts(at)[0]
     order = dots["data"][2]["customdata"]
     assert np.allclose(dots["data"][2]["x"], changed["mlp_pre", 5][3][order], atol=1e-5)
     pre, act = trace["mlp_pre", 5], trace["mlp_act", 5]
     ghost = dots["data"][6]
     assert (ghost["x"][0], ghost["y"][0]) == pytest.approx((pre[3, 7].item(), act[3, 7].item()), abs=1e-5)
-    assert np.allclose(over["data"][0]["y"], changed["mlp_act", 5][:, 7], atol=1e-5)
-    assert np.allclose(over["data"][1]["y"], act[:, 7], atol=1e-5)
-    strips = charts(at)[2]["data"]
-    assert [strip["name"] for strip in strips] == ["changed", "unchanged"] * 4
-    for place, site in enumerate(("mlp_pre", "mlp_act", "mlp_out"), start=1):
-        for strip, run in zip(strips[2 * place :], (changed, trace), strict=False):
-            assert np.allclose(np.ravel(strip["z"]), run[site, 5][3], atol=1e-4)
+    shapes = [(strip["name"], np.shape(strip["z"])) for strip in charts(at)[2]["data"]]
+    sides = [(8, 32), (8, 128), (8, 128), (8, 32)]
+    assert shapes == [(name, side) for side in sides for name in ("changed", "unchanged")]
     fired = [int((one["mlp_pre", 5][3] > 0).sum()) for one in (trace, changed)]
     moved = int(((trace["mlp_pre", 5][3] > 0) != (changed["mlp_pre", 5][3] > 0)).sum())
     said = f"**{fired[1]} (unchanged {fired[0]}) of them fire**"

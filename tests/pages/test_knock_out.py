@@ -8,54 +8,49 @@ from gptviz.digits import significant
 from gptviz.ui.shell import slow
 from gptviz.ui.shell.state import DEFAULT_TEXT
 from gptviz.work import Line
-from tests.specs import charts, prose
+from tests.specs import charts, keys, number, prose
 
 TEXT = "The cat sat on the mat. The dog sat on the"
 MILL = 2958
 
 
-def drawn(at):
-    """The map's cells row by row, and the list's bars."""
-    cells, bars = charts(at)
-    return np.array(cells["data"][0]["z"]).ravel(), bars["data"][0]
+ASKED = {"null": "mean", "measure": "logit", "against": 300, "token": 4, "target": 99}
 
 
-@pytest.mark.parametrize(
-    ("query", "baseline", "measure"),
-    [
-        ({}, "zero", "probability"),
-        ({"null": "mean", "measure": "logit", "against": 300, "token": 4, "target": 99}, "mean", "logit"),
-    ],
-)
-def test_what_is_drawn_is_knock_out(run_page, mini, query, baseline, measure):
+@pytest.mark.parametrize("query", [{}, ASKED, {"measure": "logit", "edits": "z.4.3=zero"}])
+def test_what_is_drawn_is_knock_out_of_the_model_and_of_the_unchanged_one(run_page, mini, query):
     at = run_page("knock_out", text=TEXT, **query)
+    lm = mini.edited(query["edits"]) if "edits" in query else mini
     position = query.get("token", -1)
-    logits = mini.trace(TEXT, keep=[]).logits(position).double()
+    logits = lm.trace(TEXT, keep=[]).logits(position).double()
     token = query.get("target", int(logits.argmax()))
     target = (token, query["against"]) if "against" in query else token
-    table = knock_out(mini, TEXT, target, baseline, position)
-    lost = -table["effect"] if measure == "logit" else float(logits.softmax(0)[token]) - table["probability"]
-    cells, bars = drawn(at)
-    assert np.allclose(cells, lost, atol=2e-5)
-    largest = np.sort(np.abs(lost))[::-1][:12]
-    assert np.allclose(np.abs(bars["x"]), largest, atol=2e-5)
-    assert not [button for button in at.button if button.key in ("knock_out_start", "knock_out_stop")]
-    moved = table["probability"] - float(logits.softmax(0)[token])
-    opposite = int((np.sign(moved) != np.sign(table["effect"])).sum())
-    said = f"For {opposite} of the 60 parts" in prose(at)
-    assert said == (measure == "logit" and opposite > 0)
+    found, plain = (knock_out(one, TEXT, target, query.get("null", "zero"), position) for one in (lm, mini))
+    own, column, by = float(logits.softmax(0)[token]), found["probability"], query.get("measure")
+    lost = -found["effect"] if by == "logit" else own - column
+    chart, listed = charts(at)
+    assert np.allclose(np.ravel(chart["data"][0]["z"]), lost, atol=2e-5)
+    order = np.argsort(-np.abs(lost), kind="stable")[:12]
+    bars, *ghosts = listed["data"]
+    assert np.allclose(np.abs(bars["x"]), np.abs(lost[order]), atol=2e-5)
+    assert len(ghosts) == ("edits" in query) and not keys(at, "knock_out_st")
+    opposite = int((np.sign(column - own) != np.sign(found["effect"])).sum())
+    assert (f"For {opposite} of the 60 parts" in prose(at)) == (by == "logit" and opposite > 0)
+    for ghost in ghosts:  # the same parts of the unchanged model
+        assert np.allclose(ghost["x"], -plain["effect"].iloc[order], atol=2e-5)
+        said = number(chart["data"][0]["hovertext"][4][3].split()[-2])
+        assert said == pytest.approx(-plain["effect"][43], abs=6e-4) and abs(said) > 0.01
 
 
 def test_the_story_of_the_previous_token_head(run_page, mini):
     at = run_page("knock_out", text=DEFAULT_TEXT, block=4, head=3, target=MILL)
-    cells, bars = drawn(at)
-    assert cells.reshape(6, 10)[4, 3] == pytest.approx(0.952 - 0.183, abs=0.001)
+    cells, bars = (chart["data"][0] for chart in charts(at))
+    assert cells["z"][4][3] == pytest.approx(0.952 - 0.183, abs=0.001)
     assert bars["text"][bars["marker"]["line"]["width"].index(3)] == "0.183"  # the opened one
-    said = [element.value for element in at.markdown]
-    assert any("goes from 0.952 to **0.183**" in one for one in said)
+    assert "goes from 0.952 to **0.183**" in prose(at)
     at.button(key="change_knock_out_quick").click().run()  # for the whole app
     assert at.query_params["edits"] == "z.4.3=zero"
-    assert drawn(at)[0].reshape(6, 10)[4, 3] == pytest.approx(0, abs=1e-5)
+    assert charts(at)[0]["data"][0]["z"][4][3] == pytest.approx(0, abs=1e-5)
 
 
 def test_it_comes_from_memory_and_what_is_slow_waits_for_a_click(run_page, monkeypatch):
@@ -84,26 +79,12 @@ def test_a_work_that_a_busy_server_gave_up_is_begun_again(run_page, monkeypatch)
     assert given_up[0].state == "done" and len(charts(at)) == 2
 
 
-def test_a_changed_model_has_its_own_map(run_page, mini):
-    at = run_page("knock_out", text=TEXT, edits="z.4.3=zero", measure="logit")
-    lm = mini.edited("z.4.3=zero")
-    target = int(lm.trace(TEXT, keep=[]).next_tokens(1)["id"][0])
-    cells, _ = drawn(at)
-    table, plain = (knock_out(one, TEXT, target) for one in (lm, mini))
-    assert np.allclose(cells, -table["effect"], atol=2e-5)
-    assert cells.reshape(6, 10)[4, 3] == pytest.approx(0, abs=1e-5)
-    order = np.argsort(-np.abs(table["effect"]), kind="stable")[:12]  # the same parts of the unchanged model
-    chart, listed = charts(at)
-    ghosts = listed["data"][1]
-    assert ghosts["name"] == "unchanged"
-    assert np.allclose(ghosts["x"], -plain["effect"].iloc[order], atol=2e-5)
-    said = float(chart["data"][0]["hovertext"][4][3].split()[-2].replace("−", "-"))
-    assert said == pytest.approx(-plain["effect"][43], abs=6e-4) and abs(said) > 0.01
-    own = mini.trace(TEXT, keep=[]).logits(-1).double().softmax(0)[target].item()
-    opened = run_page("knock_out", text=TEXT, edits="z.4.3=zero", block=4, head=3, target=target)
+def test_of_a_head_that_is_off_nothing_is_left_to_mute(run_page, mini):
+    at = run_page("knock_out", text=TEXT, edits="z.4.3=zero", block=4, head=3, target=MILL)
+    plain = knock_out(mini, TEXT, MILL)
+    own = mini.trace(TEXT, keep=[]).logits(-1).double().softmax(0)[MILL].item()
     left = significant(plain["probability"][43])  # the same without it, changed or not
-    said = f"goes from {left} (unchanged {significant(own)}) to **{left}**"
-    assert any(said in element.value for element in opened.markdown)
+    assert f"goes from {left} (unchanged {significant(own)}) to **{left}**" in prose(at)
 
 
 def test_the_unchanged_map_waits_for_a_click_where_both_take_long(run_page, monkeypatch):

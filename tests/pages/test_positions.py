@@ -14,26 +14,6 @@ from tests.specs import charts, in_numbers, number, prose, table
 TEXT = "The little birds sang beside the red mill. The little birds sang beside the red"
 
 
-def rows_by_hand(mini, scheme):
-    if scheme == "learned":
-        return mini.model.pos_emb.weight.detach().numpy()
-    positions = np.arange(256)[:, None]
-    size = 256 if scheme == "sinusoidal" else 32
-    angles = positions / 10_000 ** (np.arange(0, size, 2) / size)
-    pair = (np.sin(angles), np.cos(angles)) if scheme == "sinusoidal" else (np.cos(angles), np.sin(angles))
-    return np.stack(pair, axis=-1).reshape(256, size)
-
-
-@pytest.mark.parametrize("scheme", ["learned", "sinusoidal", "rope"])
-def test_the_rows_and_their_products(run_page, mini, scheme):
-    rows, curve = charts(run_page("positions", text=TEXT, pos_scheme=scheme))[:2]
-    expected = rows_by_hand(mini, scheme)
-    assert np.allclose(rows["data"][0]["z"], expected[:128], atol=1e-6)
-    products = expected @ expected.T
-    mean = [np.diagonal(products, -k).mean() for k in range(256)]
-    assert np.allclose(curve["data"][0]["y"], mean, rtol=1e-4, atol=1e-4)
-
-
 def test_only_a_rotation_keeps_the_score(run_page, mini):
     at = run_page("positions", text=TEXT, pos_distance=2, token=9, head=4)
     lines = {trace["name"]: trace["y"] for trace in charts(at)[4]["data"]}
