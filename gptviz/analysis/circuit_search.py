@@ -50,7 +50,7 @@ class Circuit:
 
     `allowed` is how much F(C) may differ from F(M), and `kept` whether it differs by no more. Columns of
     `steps`: size (how many heads are in), block and head (the one that was added or taken away, <NA> at
-    first), value (F).
+    first), value (F). `stages` are the heads that are in at each of the steps.
     """
 
     heads: tuple[Head, ...]
@@ -59,6 +59,7 @@ class Circuit:
     empty: float
     allowed: float
     steps: pd.DataFrame
+    stages: list[tuple[Head, ...]]
 
     @property
     def kept(self) -> bool:
@@ -66,18 +67,6 @@ class Circuit:
 
     def __str__(self) -> str:
         return written(self.heads)
-
-    @property
-    def stages(self) -> list[tuple[Head, ...]]:
-        """The heads that are in at each of the steps."""
-        rows = zip(self.steps["block"][1:], self.steps["head"][1:], strict=True)
-        changed = [(int(block), int(head)) for block, head in rows]
-        now = {*self.heads, *changed} if self.steps["size"].iloc[0] else set()
-        found = [tuple(sorted(now))]
-        for head in changed:
-            now ^= {head}
-            found.append(tuple(sorted(now)))
-        return found
 
 
 def circuit(
@@ -154,7 +143,7 @@ def search(
             break
     # the fewest heads that are close enough; else those that come closest
     at = min(range(len(steps)), key=lambda i: (0, steps[i][0]) if gaps[i] <= enough else (1, gaps[i]))
-    return Circuit(stages[at], whole, steps[at][2], empty, enough, _table(steps))
+    return Circuit(stages[at], whole, steps[at][2], empty, enough, _table(steps), stages)
 
 
 def of_passes(

@@ -31,10 +31,9 @@ ROUNDING = 1e-5  # of a share of attention: a pass worked out in another order g
 
 @dataclass(frozen=True)
 class Alignment:
-    """Pairs of positions, one of each text, both rising. `same` says where the two tokens are equal."""
+    """Pairs of positions, one of each text, both rising."""
 
     pairs: tuple[tuple[int, int], ...]
-    same: tuple[bool, ...]
 
     def __len__(self) -> int:
         return len(self.pairs)
@@ -61,8 +60,7 @@ def align(left: Sequence[Token], right: Sequence[Token], one_text: bool) -> Alig
     where the same tokens stand in between (`difflib`); as many tokens in the one as in the other between two
     pairs are paired one by one, and the last tokens always.
     """
-    pairs = _by_bytes(left, right) if one_text else _by_tokens(left, right)
-    return Alignment(tuple(pairs), tuple(left[i].raw == right[j].raw for i, j in pairs))
+    return Alignment(tuple(_by_bytes(left, right) if one_text else _by_tokens(left, right)))
 
 
 def _by_bytes(left: Sequence[Token], right: Sequence[Token]) -> list[tuple[int, int]]:
@@ -108,13 +106,9 @@ def heads_apart(left: Trace, right: Trace, pairs: Alignment) -> torch.Tensor:
 
     ValueError for models with different numbers of blocks or heads: no head then belongs to another.
     """
-    one, other = left.config, right.config
-    if (one.n_layers, one.n_heads) != (other.n_layers, other.n_heads):
-        raise ValueError(
-            f"{left.name} has {one.n_layers} x {one.n_heads} heads and {right.name} "
-            f"{other.n_layers} x {other.n_heads}: heads can be compared in models of one shape only"
-        )
-    return torch.stack([block_apart(left["attn", b], right["attn", b], pairs) for b in range(one.n_layers)])
+    _check_shapes(left, right, "heads", "n_layers", "n_heads")
+    blocks = range(left.config.n_layers)
+    return torch.stack([block_apart(left["attn", b], right["attn", b], pairs) for b in blocks])
 
 
 def block_apart(left: torch.Tensor, right: torch.Tensor, pairs: Alignment) -> torch.Tensor:
@@ -130,19 +124,24 @@ def streams_apart(left: Trace, right: Trace, pairs: Alignment) -> torch.Tensor:
 
     Needs resid_pre, and resid_post of the last block. ValueError for models of different widths.
     """
-    one, other = left.config, right.config
-    if (one.n_layers, one.emb_dim) != (other.n_layers, other.emb_dim):
-        raise ValueError(
-            f"{left.name} has {one.n_layers} blocks of {one.emb_dim} numbers a token and {right.name} "
-            f"{other.n_layers} of {other.emb_dim}: streams can be compared in models of one shape only"
-        )
-    last = one.n_layers - 1
+    _check_shapes(left, right, "streams", "n_layers", "emb_dim")
+    last = left.config.n_layers - 1
     sites = [*(("resid_pre", b) for b in range(last + 1)), ("resid_post", last)]
     rows = [
         1 - F.cosine_similarity(left[at][pairs.left].double(), right[at][pairs.right].double(), dim=-1)
         for at in sites
     ]  # (P,) each
     return torch.stack(rows).clamp(min=0)  # what is below is rounding
+
+
+def _check_shapes(left: Trace, right: Trace, what: str, *sizes: str) -> None:
+    """Raise a ValueError where these sizes of the two models are not the same."""
+    one, other = (", ".join(f"{name} = {side.config[name]}" for name in sizes) for side in (left, right))
+    if one != other:
+        raise ValueError(
+            f"{left.name} has {one} and {right.name} {other}: {what} can be compared in models of one shape "
+            "only"
+        )
 
 
 def next_tokens(

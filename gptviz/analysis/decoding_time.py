@@ -28,19 +28,14 @@ def written_again(
         elif past is None:
             past, read = Past(lm.model, room=min(len(ids), context)), known
             if step:  # what the steps before this one would have left
-                _logits(lm, known[:-1], past)
+                lm.next_logits(known[:-1], past)
                 read = known[-1:]
         else:
             read = known[-1:]
         if step == first:
-            _logits(lm, read, None if past is None else past.cut(len(past)))
+            lm.next_logits(read, None if past is None else past.cut(len(past)))
         with forward.running(lm.model):
             began = time.perf_counter()
-            logits = _logits(lm, read, past)
+            logits = lm.next_logits(read, past)
             took = time.perf_counter() - began
         yield 1000 * took, logits
-
-
-def _logits(lm: LanguageModel, ids: Sequence[int], past: Past | None) -> torch.Tensor:
-    batch = torch.tensor([list(ids)], device=lm.model.tok_emb.weight.device)  # (1, T)
-    return lm.last_logits(batch, past)[0].float().cpu()  # (1, V) -> (V,)

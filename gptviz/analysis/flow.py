@@ -163,12 +163,8 @@ def contribution_graph(
         kept = sorted(follow, key=lambda p: -follow[p])[:most]
         left_out += len(follow) - len(kept) if block else 0
         reached = {p: follow[p] for p in kept}
-    return ContributionGraph(_table(edges), left_out)
-
-
-def _table(edges: list[tuple[object, ...]]) -> pd.DataFrame:
-    found = pd.DataFrame(edges, columns=list(COLUMNS))
-    return found.astype({"head": "Int64", "head_contribution": "float64"})
+    table = pd.DataFrame(edges, columns=list(COLUMNS))
+    return ContributionGraph(table.astype({"head": "Int64", "head_contribution": "float64"}), left_out)
 
 
 @reads(*SITES, edited_weights)

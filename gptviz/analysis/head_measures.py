@@ -15,20 +15,18 @@ SAMPLE = ": sample"  # of books
 
 @dataclass(frozen=True)
 class Measure:
-    """`low` and `high` are the ends of its scale, None where there is none; `unit` may be empty."""
+    """What is asked of all heads, in its `unit`, which may be empty."""
 
     name: str
     title: str
     unit: str
-    low: float | None
-    high: float | None
     formula: str
     source: str
 
 
 def _share(column: str, role: str, where: str) -> Measure:
     known = ROLES[role]
-    return Measure(column, known.label + where, "", 0.0, 1.0, SHARE + known.keys, known.source)
+    return Measure(column, known.label + where, "", SHARE + known.keys, known.source)
 
 
 _HEAD = "Elhage et al., A Mathematical Framework for Transformer Circuits, 2021"
@@ -48,32 +46,32 @@ MEASURES = {
         _share("induction_sample", "induction", SAMPLE),
         _share("copies_sample", "copies", SAMPLE),
         Measure(
-            *("entropy", "entropy in nats" + SAMPLE, "nats", 0.0, None),
+            *("entropy", "entropy in nats" + SAMPLE, "nats"),
             "mean over the queries of - sum over keys of a ln a, a the attention weights",
             "Clark et al., What Does BERT Look At?, 2019",
         ),
         Measure(
-            *("distance", "tokens back" + SAMPLE, "tokens", 0.0, None),
+            *("distance", "tokens back" + SAMPLE, "tokens"),
             "sum over queries and keys of a (q - k) / sum of a, without token 0",
             "Vig and Belinkov, Analyzing the Structure of Attention, 2019",
         ),
         Measure(
-            *("write", "length written" + SAMPLE, "", 0.0, None),
+            *("write", "length written" + SAMPLE, ""),
             "mean over the tokens of |z W_O|, the head's part of the attention's output",
             _HEAD,
         ),
         Measure(
-            *("ov_copying", "copying by its weights (OV)", "", -1.0, 1.0),
+            *("ov_copying", "copying by its weights (OV)", ""),
             "sum of e / sum of |e|, e the eigenvalues of U n2 P W_O W_V n1 P E^T",
             _HEAD,
         ),
         Measure(
-            *("qk_matching", "likeness by its weights (QK)", "", -1.0, 1.0),
+            *("qk_matching", "likeness by its weights (QK)", ""),
             "sum of e / sum of |e|, e the eigenvalues of E P n1 W_Q^T W_K n1 P E^T",
             _HEAD,
         ),
         Measure(
-            *("copies_top5", "copying by itself", "", 0.0, 1.0),
+            *("copies_top5", "copying by itself", ""),
             f"share of sampled tokens, each alone at position {ALONE_AT} through block 0 and this head, "
             f"whose own logit is among the {TOP} largest",
             "Wang et al., Interpretability in the Wild, 2022",

@@ -59,13 +59,11 @@ def sites(config: GPTConfig) -> list[str | Key]:
 class Reader:
     """What reads the stream at one position: `direction` (D,), and `constant`, which no part wrote.
 
-    `spread` is what the final LayerNorm divides by there, sqrt(variance + eps). For any part of the stream
-    (D,), `direction @ part` is its share of the difference of logits.
+    For any part of the stream (D,), `direction @ part` is its share of the difference of logits.
     """
 
     direction: torch.Tensor
     constant: float
-    spread: float
 
 
 @of_model
@@ -80,7 +78,7 @@ def reader(
     norm, head = model.final_norm, direction(model, *both_ids(trace.token_id, token, against))
     towards = head * _double(norm.scale)
     constant = 0.0 if norm.shift is None else float(head @ _double(norm.shift))
-    return Reader((towards - towards.mean()) / divisor, constant, divisor)
+    return Reader((towards - towards.mean()) / divisor, constant)
 
 
 @of_model

@@ -14,14 +14,13 @@ class Prediction:
     """Two next-token distributions beside each other: the unchanged model's, and the changed one's.
 
     `token` is the unchanged model's most probable one, with its probability `before` and `after`; `now`
-    is the changed model's, with `now_before` and `now_after`. `logits` is the largest difference of a logit.
+    is the changed model's, with `now_after`. `logits` is the largest difference of a logit.
     """
 
     token: int
     before: float
     after: float
     now: int
-    now_before: float
     now_after: float
     kl: float
     logits: float
@@ -43,7 +42,6 @@ def prediction(before: torch.Tensor, after: torch.Tensor) -> Prediction:
         before=float(p[token]),
         after=float(q[token]),
         now=now,
-        now_before=float(p[now]),
         now_after=float(q[now]),
         kl=kl_bits(before, after),
         logits=float((before - after).abs().max()),

@@ -19,7 +19,7 @@ from gptviz.analysis.attention import rows_of_attention
 from gptviz.analysis.logit_attribution import reader
 from gptviz.analysis.reads import of_model
 from gptviz.engine.trace import Trace
-from gptviz.model import GPTModel, LayerNorm
+from gptviz.model import GPTModel
 from gptviz.tokenizer.one import OneToken
 
 # What the readings need of a trace, and `attn` as well of a pass with edits: see `rows_of_attention`.
@@ -101,10 +101,9 @@ def by_value(
     trace: Trace, model: GPTModel, reading: Reading, block: int, head: int, position: int
 ) -> Reading:
     """Return what that head's part reads through its values, at every key: exact, and it sums to the part."""
-    att, norm = model.trf_blocks[block].att, model.trf_blocks[block].norm1
     given = reading.factors[position] * weights(trace, block, head, position)  # (n,)
     taken = _taken(model, reading, block, head)  # (d,)
-    return _behind(trace, block, norm, att.W_value, head, taken, given)
+    return _behind(trace, model, block, "W_value", head, taken, given)
 
 
 @of_model
@@ -115,13 +114,12 @@ def by_query(
     respect to the query, times the query; norm1's mean and scale, keys and values as they are. Read at
     `position` only.
     """
-    att, norm = model.trf_blocks[block].att, model.trf_blocks[block].norm1
     slope = head_reading(trace, model, reading, block, head, position).slope
     keys = trace["k", block][head, : position + 1]  # (n, d)
     gradient = slope @ keys / keys.shape[-1] ** 0.5  # (n,) x (n, d) -> (d,)
     here = torch.zeros(position + 1)
     here[position] = 1
-    return _behind(trace, block, norm, att.W_query, head, gradient, here)
+    return _behind(trace, model, block, "W_query", head, gradient, here)
 
 
 @of_model
@@ -129,10 +127,9 @@ def by_key(trace: Trace, model: GPTModel, reading: Reading, block: int, head: in
     """Return what that head's part reads through its keys, to first order:
     gradients times keys as in `by_query`.
     """
-    att, norm = model.trf_blocks[block].att, model.trf_blocks[block].norm1
     slope = head_reading(trace, model, reading, block, head, position).slope
     query = trace["q", block][head, position]  # (d,)
-    return _behind(trace, block, norm, att.W_key, head, query, slope / len(query) ** 0.5)
+    return _behind(trace, model, block, "W_key", head, query, slope / len(query) ** 0.5)
 
 
 @of_model
@@ -183,37 +180,20 @@ def _taken(model: GPTModel, reading: Reading, block: int, head: int) -> torch.Te
 
 
 def _behind(
-    trace: Trace,
-    block: int,
-    norm: LayerNorm,
-    projection: torch.nn.Linear,
-    head: int,
-    taken: torch.Tensor,
-    given: torch.Tensor,
+    trace: Trace, model: GPTModel, block: int, name: str, head: int, taken: torch.Tensor, given: torch.Tensor
 ) -> Reading:
-    """The reading of the stream before a block that is given[j] * (projection(norm1(x_j))[head] · taken)."""
+    """The reading of the stream before a block that is given[j] * (W(norm1(x_j))[head] · taken).
+
+    W is the projection of this `name`.
+    """
+    norm, projection = model.trf_blocks[block].norm1, getattr(model.trf_blocks[block].att, name)
     d = len(taken)
     rows = slice(head * d, (head + 1) * d)
     direction = taken @ tensor(projection.weight[rows])  # (d,) x (d, D) -> (D,): before the norm's scale
     bias = 0.0 if projection.bias is None else tensor(projection.bias[rows]) @ taken
+    shift = 0.0 if norm.shift is None else tensor(norm.shift) @ direction
     x = trace["resid_pre", block][: len(given)]  # (n, D)
-    return Reading(
-        block,
-        given / _spread(x, norm),
-        _centred(direction * tensor(norm.scale)),
-        given * (_shift(norm, direction) + bias),
-    )
-
-
-def _spread(x: torch.Tensor, norm: LayerNorm) -> torch.Tensor:
-    """Return what a LayerNorm divides each row by: (n, D) -> (n,)."""
-    return (x.var(dim=-1, unbiased=False) + norm.eps).sqrt()
-
-
-def _shift(norm: LayerNorm, direction: torch.Tensor) -> torch.Tensor:
-    return torch.zeros(()) if norm.shift is None else tensor(norm.shift) @ direction
-
-
-def _centred(direction: torch.Tensor) -> torch.Tensor:
-    """x · this = (x - mean(x)) · direction."""
-    return direction - direction.mean()
+    spread = (x.var(dim=-1, unbiased=False) + norm.eps).sqrt()  # (n,): what norm1 divides each row by
+    scaled = direction * tensor(norm.scale)
+    centred = scaled - scaled.mean()  # x · this = (x - mean(x)) · scaled
+    return Reading(block, given / spread, centred, given * (shift + bias))

@@ -65,4 +65,4 @@ def run_first_block(lm: LanguageModel, ids: Sequence[int]) -> None:
     shallow = copy.copy(lm.model)
     shallow._modules = {**lm.model._modules, "trf_blocks": lm.model.trf_blocks[:1]}
     with kernels.by_the_book():
-        forward.hidden(shallow, torch.tensor([list(ids)], device=lm.model.tok_emb.weight.device))
+        forward.hidden(shallow, lm.batch(ids))

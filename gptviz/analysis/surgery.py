@@ -116,11 +116,11 @@ def surgery(
     before = remembered(lm, ids)
     unfrozen = None
     if operation.kind == "freeze":
-        unfrozen = _after(lm, other_text(ids, operation))
+        unfrozen = lm.next_logits(other_text(ids, operation))
     return Surgery(
-        uncached=_after(lm, ids),
-        cached=_after(lm, ids[-1:], before.cut(len(before))),
-        after=_after(lm, ids[-1:], changed(lm, ids, before, operation)),
+        uncached=lm.next_logits(ids),
+        cached=lm.next_logits(ids[-1:], before.cut(len(before))),
+        after=lm.next_logits(ids[-1:], changed(lm, ids, before, operation)),
         unfrozen=unfrozen,
     )
 
@@ -135,7 +135,7 @@ def operated(
 def remembered(lm: LanguageModel, ids: Sequence[int]) -> Past:
     """The keys and values of all tokens but the last."""
     past = Past(lm.model, room=len(ids))
-    lm.hidden(_batch(lm, ids[:-1]), past=past)
+    lm.hidden(lm.batch(ids[:-1]), past=past)
     return past
 
 
@@ -165,11 +165,3 @@ def _check_edits(lm: LanguageModel, operation: Operation) -> None:
                 f"{operation.kind!r} cannot be done with this edit of {edit.site!r}, which means something "
                 "else where only the last token is read: take the edit back, or give lm.plain"
             )
-
-
-def _after(lm: LanguageModel, ids: Sequence[int], past: Past | None = None) -> torch.Tensor:
-    return lm.last_logits(_batch(lm, ids), past)[0].float().cpu()  # (1, V) -> (V,)
-
-
-def _batch(lm: LanguageModel, ids: Sequence[int]) -> torch.Tensor:
-    return torch.tensor([list(ids)], device=lm.model.tok_emb.weight.device)  # (1, T)

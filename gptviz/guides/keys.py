@@ -27,21 +27,21 @@ from gptviz.analysis.head_roles import HeadRole, roles
 from gptviz.analysis.lens import KEEP, logit_lens, settled_from
 from gptviz.analysis.loss import loss_steps, uniform_loss
 from gptviz.analysis.moved import ROUNDING, Prediction, prediction
-from gptviz.analysis.norms import find_norm, norm_input, norm_steps
+from gptviz.analysis.norms import find_norm, inside, norm_steps
 from gptviz.analysis.reads import Sites, counted, reads, sites_of
 from gptviz.analysis.stream import SITES as STREAM
 from gptviz.analysis.stream import stream
 from gptviz.analysis.tokens import chapter
 from gptviz.digits import fixed, many, percent, significant
 from gptviz.engine import forward
-from gptviz.engine.index import index_of
+from gptviz.engine.index import index_of, one_of
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.sampling import Sampling, distribution
 from gptviz.engine.trace import Trace
 from gptviz.guides.answers import Answer, Asked, CannotAsk, Head, head_name, written
 from gptviz.guides.guide import Question
 from gptviz.lessons import bigram
-from gptviz.lessons.attention import Heads, HeadWeights, multi_head_attention, simple_attention
+from gptviz.lessons.attention import Heads, by_hand
 from gptviz.lessons.scaling import by_size
 from gptviz.lessons.sentences import SENTENCES, linear_weights
 from gptviz.lessons.windows import Windows
@@ -69,8 +69,6 @@ def _key(kind: str, *sites: str | Callable[..., Sites]) -> Callable[[Key], Key]:
                 t.of(lm.model)
                 q = Asked(lm, t, index_of("position", position, len(t)), given)
                 return function(q, *own(t, args, {})[0])
-            except CannotAsk:
-                raise
             except ValueError as error:  # a block that there is not
                 raise CannotAsk(str(error)) from error
 
@@ -328,12 +326,6 @@ def _in_block(lm: LanguageModel, block: int, head: int) -> Sites:
     return (("attn", block),)
 
 
-def _check_role(role: str) -> None:
-    """Raise CannotAsk where there is none of this name."""
-    if role not in ROLES:
-        raise CannotAsk(f"there is no role {role!r}; there are {', '.join(ROLES)}")
-
-
 def _share(one: HeadRole, role: str) -> float:
     return one.shares.get(role) or 0.0
 
@@ -355,7 +347,7 @@ def to_later(q: Asked, block: int, head: int) -> Answer:
 @_key("head", "attn", "z")
 def head_with(q: Asked, role: str) -> Answer:
     """The head with the largest share of this role on this text; right is every head that has the role."""
-    _check_role(role)
+    one_of("role", role, ROLES)
     every = {(one.block, one.head): one for row in roles(q.t) for one in row}
     those = [place for place in every if every[place].kind == role]
     if not those:
@@ -371,7 +363,7 @@ def head_with(q: Asked, role: str) -> Answer:
 @_key("number", "attn", "z")
 def heads_with(q: Asked, role: str) -> Answer:
     """Ask how many heads have this role on this text; right within a tenth of all heads."""
-    _check_role(role)
+    one_of("role", role, ROLES)
     every = [one.kind for row in roles(q.t) for one in row]
     count, of = every.count(role), len(every)
     return q.number(count, str(count), of / 10, heads=str(of), role=ROLES[role].label)
@@ -419,7 +411,7 @@ def without(q: Asked, edit: str) -> Answer:
 @_key("choice")
 def needed_more(q: Asked, one: str, other: str) -> Answer:
     """Ask which of two heads ("4.3") costs the prediction more when it is switched off."""
-    places = [_read_head(q.lm, text) for text in (one, other)]
+    places = [place for text in (one, other) for place in _heads(q.lm, text, 1)]
     first, second = (_moved(q, [f"z.{block}.{head}=zero"]) for block, head in places)
     options = (*(head_name(place).capitalize() for place in places), "Neither: the prediction stays as it is")
     lost = [left.before - left.after for left in (first, second)]
@@ -436,9 +428,7 @@ def needed_most(q: Asked) -> Answer:
     token = int(q.t.logits(q.position).argmax())
     table = ablation.knock_out(q.lm.plain, q.ids, token, position=q.position)
     heads = table[table.kind == "head"]
-    lost = dict(
-        zip(zip(map(int, heads.block), map(int, heads["head"]), strict=True), heads.lost, strict=True)
-    )
+    lost = heads.set_index(["block", "head"])["lost"].to_dict()
     order = sorted(lost, key=lambda place: -lost[place])
     most = lost[order[0]]
     if most < 0.01:
@@ -563,8 +553,7 @@ def _norm(lm: LanguageModel, norm: str) -> Sites:
 @_key("number", _norm)
 def normalised(q: Asked, norm: str) -> Answer:
     """The variance of the selected token's numbers once this LayerNorm has divided them."""
-    found = find_norm(q.lm.model, norm)
-    steps = norm_steps(found, norm_input(q.t, found)[q.position])
+    steps = inside(q.lm, q.t, norm, q.position)
     variance = float(steps.normalised.var())
     facts = {"before": significant(steps.variance), "mean": significant(steps.mean)}
     return q.number(variance, fixed(variance, 3), 0.1, **facts, scaled=significant(float(steps.after.var())))
@@ -573,12 +562,11 @@ def normalised(q: Asked, norm: str) -> Answer:
 @_key("choice", _norm)
 def doubled(q: Asked, norm: str) -> Answer:
     """Ask what becomes of the output of this LayerNorm when all numbers that go in are doubled."""
-    found = find_norm(q.lm.model, norm)
-    x = norm_input(q.t, found)[q.position]
-    one, two = (norm_steps(found, by * x).after for by in (1, 2))
-    moved = float(abs(two - one).max() / max(abs(one).max(), 1e-12))
+    one = inside(q.lm, q.t, norm, q.position)
+    two = norm_steps(find_norm(q.lm.model, norm), 2 * one.before).after
+    moved = float(abs(two - one.after).max() / max(abs(one.after).max(), 1e-12))
     options = ("All of them are doubled, too", "They stay the same, or very nearly", "They are halved")
-    truth = 1 if moved < 0.05 else 0 if (abs(two) > abs(one)).mean() > 0.5 else 2
+    truth = 1 if moved < 0.05 else 0 if (abs(two) > abs(one.after)).mean() > 0.5 else 2
     return q.choice(options, truth, moved=percent(moved))
 
 
@@ -632,28 +620,26 @@ def lens_rises(q: Asked, block: int) -> Answer:
 def _by_hand(way: str) -> tuple[tuple[str, ...], Heads]:
     """The words of the book's sentence, and its attention as the page "Attention by hand" works it out."""
     sentence = SENTENCES["Your journey starts with one step"]
-    x = torch.tensor(sentence.vectors, dtype=torch.float64)
-    if way == "simple":
-        simple = simple_attention(x)
-        return sentence.words, Heads((simple,), simple.context)
-    if way not in _DRAWN:
-        raise CannotAsk(f"there is no way {way!r}; there are simple, {', '.join(_DRAWN)}")
-    drawn = [
-        HeadWeights(one.query.double(), one.key.double(), one.value.double())
-        for one in linear_weights(*_DRAWN[way])
+    seed, count, causal = _WAYS[one_of("way", way, _WAYS)]
+    heads = [
+        [one.query.tolist(), one.key.tolist(), one.value.tolist()] for one in linear_weights(seed, count)
     ]
-    return sentence.words, multi_head_attention(x, drawn, causal=way != "weights")
+    return sentence.words, by_hand(sentence.vectors, heads, causal)
 
 
-_DRAWN = {"weights": (789, 1), "causal": (123, 1), "heads": (123, 2)}  # seed and heads, as on the page
+# as on the page: the seed of the weights, how many heads have some, and whether there is a mask
+_WAYS = {
+    "simple": (0, 0, False),
+    "weights": (789, 1, False),
+    "causal": (123, 1, True),
+    "heads": (123, 2, True),
+}
 
 
 def _row(way: str, word: str) -> tuple[tuple[str, ...], torch.Tensor]:
     """The words, and the weights that this one gives to each, (T,)."""
     words, found = _by_hand(way)
-    if word not in words:
-        raise CannotAsk(f"{word!r} is none of the words {', '.join(words)}")
-    return words, found.heads[0].weights[words.index(word)]
+    return words, found.heads[0].weights[words.index(one_of("word", word, words))]
 
 
 @_key("choice")
@@ -684,9 +670,7 @@ def hand_seen(q: Asked, way: str, word: str) -> Answer:
 def hand_mirror(q: Asked, way: str, one: str, other: str) -> Answer:
     """Ask whether the score of one word with another is that of the other with it."""
     words, found = _by_hand(way)
-    if one not in words or other not in words:
-        raise CannotAsk(f"the words are {', '.join(words)}")
-    i, j = words.index(one), words.index(other)
+    i, j = (words.index(one_of("word", word, words)) for word in (one, other))
     scores = found.heads[0].scores
     forth, back = float(scores[i, j]), float(scores[j, i])
     truth = int(abs(forth - back) > 1e-9)
@@ -704,8 +688,7 @@ def hand_width(q: Asked, way: str) -> Answer:
 def undivided(q: Asked, size: int) -> Answer:
     """Among how many of 8 random keys a softmax of q · k is spread that is not divided by the root of d."""
     table = by_size().set_index("d")
-    if size not in table.index:
-        raise CannotAsk(f"there is no size {size}; there are {', '.join(map(str, table.index))}")
+    one_of("size", str(size), map(str, table.index))
     row = table.loc[size].astype(float)
     facts = {"divided": fixed(row["keys_scaled"], 1), "largest": percent(row["largest"])}
     facts["gradient"] = percent(row["gradient"])
@@ -759,7 +742,7 @@ def one_step(q: Asked, rate: float) -> Answer:
 @_key("find", "attn")
 def strongest(q: Asked, role: str) -> Answer:
     """The head with the largest share of this role on the finder's text, of `SENTENCE` tokens at least."""
-    _check_role(role)
+    one_of("role", role, ROLES)
     facts, trace, ids = {"role": ROLES[role].label}, q.t, q.ids
     if q.given is not None:
         ids = q.lm.encode(q.given[0])[: q.lm.config.context_length]
@@ -810,13 +793,3 @@ def _heads(lm: LanguageModel, text: str, count: int | None = None) -> list[Head]
 
 def _quoted(q: Asked, ids: list[int]) -> str:
     return f"“{q.lm.decode(ids).strip()}”".replace("\n", " ")
-
-
-def _read_head(lm: LanguageModel, text: str) -> Head:
-    """The head that "4.3" names."""
-    try:
-        block, head = map(int, text.split("."))
-    except ValueError:
-        raise CannotAsk(f"{text!r} names no head; one is named like 4.3") from None
-    _in_block(lm, block, head)
-    return block, head
