@@ -141,9 +141,3 @@ def test_heads_are_ranked_by_how_much_they_differ(run_page):
     assert (at.query_params["block"], at.query_params["head"]) == tuple(str(n) for n in ranked[3])
     at = run_page("compare", vs="edits", edits="z.5.0=zero")  # nothing after it looks anywhere
     assert not [button for button in at.button if (button.key or "").startswith("compare_rank_")]
-
-
-def test_heads_of_a_long_text_are_compared_when_somebody_asks(run_page, monkeypatch):
-    monkeypatch.setattr("gptviz.ui.shell.slow.UNASKED", 0)
-    at = run_page("compare", vs="edits", edits="z.2.0=zero", text="Another text, not asked for")
-    assert len(charts(at)) == 2 and at.button(key="compare_all").label == "Compare all heads"

@@ -7,7 +7,6 @@ import pytest
 import torch
 
 from gptviz.digits import fixed
-from gptviz.engine.edits import Edit
 from gptviz.engine.generate import steps
 from gptviz.engine.sampling import Sampling, distribution, draw
 from gptviz.figures.next_token import probability_text
@@ -15,7 +14,7 @@ from gptviz.tokenizer import show_token
 from gptviz.ui.pages.generate.tree import Branch, Tree
 from gptviz.ui.pages.generate.written import text_of
 from gptviz.ui.shell.sampling import name_of
-from tests.specs import given, opened, prose
+from tests.specs import given, opened, paragraph, prose
 
 TEXT = "The cat sat on the mat. The dog sat on the"
 
@@ -29,16 +28,11 @@ def tree(mini, *branches, text=TEXT, branch=0, step=None):
 
 
 def click(at, name):
-    at.button(key=f"generate_{name}").click().run()
-    return at
+    return at.button(key=f"generate_{name}").click().run()
 
 
 @pytest.mark.parametrize(
-    "query",
-    [
-        {"seed": 5, "temperature": 0.8, "top_k": 50, "token": 6},
-        {"temperature": 0.0},
-    ],
+    "query", [{"seed": 5, "temperature": 0.8, "top_k": 50, "token": 6}, {"temperature": 0.0}]
 )
 def test_it_writes_what_generate_writes(run_page, mini, query):
     at = run_page("generate", text=TEXT, written=20, **query)
@@ -139,7 +133,7 @@ def test_a_setting_rewrites_the_text_and_what_was_written_goes_into_the_prompt(r
     at.slider(key="temperature").set_value(0.5).run()  # with the same random numbers
     assert ids_of(at) == [step.id for step in mini.generate(TEXT, 5, temperature=0.5, seed=1)]
     at.slider(key="temperature").set_value(0.0).run()
-    said = next(m.value for m in at.markdown if m.value.startswith("**What to look for."))
+    said = paragraph(at, "**What to look for.")
     assert "random number falls" not in said and "Seed" not in said
     longer = mini.decode([*mini.encode(TEXT), *ids_of(at)])
     click(at, "keep")
@@ -150,20 +144,17 @@ def test_in_numbers(run_page, mini):
     link = tree(mini, Branch(5), Branch(4, 0, 1, 300), branch=1, step=3)
     at = run_page("generate", text=TEXT, written=link, top_k=40)
     opened(at, "numbers_generate", "numbers_generate_draw", "numbers_branches")
-    tables = {tuple(frame.value.columns[:2]): frame.value for frame in at.dataframe}
-    written = tables["number", "token"]
+    branches, written, draws = (frame.value for frame in at.dataframe)
     assert written["id"].tolist() == ids_of(at) and written["by"].tolist()[1] == "you"
     drawn = written[written["by"] == "the model"]
     assert ((drawn["start"] <= drawn["point"]) & (drawn["point"] < drawn["stop"])).all()
     assert np.allclose(drawn["stop"] - drawn["start"], drawn["probability"])
     assert np.allclose(written["ln p"].sum(), given(at, "branches")["rows"][1]["log_probability"])
-    assert tables["rank", "id"]["probability"].sum() == pytest.approx(1)
-    assert tables["branch", "from"]["tokens"].tolist() == [5, 4]
-    with torch.no_grad():  # and against the plain forward, written out
-        ids = torch.tensor([[*mini.encode(TEXT), *ids_of(at)[:3]]])
-        logits = mini.model(ids)[0, -1].double().sort(descending=True).values[:40]
+    assert draws["probability"].sum() == pytest.approx(1) and branches["tokens"].tolist() == [5, 4]
+    read = [*mini.encode(TEXT), *ids_of(at)[:3]]
+    chances = distribution(mini.trace(read, keep=[]).logits(-1), Sampling(top_k=40)).probabilities
     ends = [row["stop"] for row in given(at, "draws")["rows"][:10]]
-    assert np.allclose(ends, logits.softmax(0).cumsum(0)[:10], atol=1e-6)
+    assert np.allclose(ends, chances.sort(descending=True).values.cumsum(0)[:10], atol=1e-6)
 
 
 STORY = "The little birds sang beside the red mill. The little birds sang beside the red"
@@ -181,43 +172,39 @@ def by_hand(mini, ids, count, sampling, edits=()):
 
 @pytest.mark.parametrize("temperature", [0.8, 0.0])
 def test_a_changed_model_writes_with_its_changes_beside_the_unchanged_one(run_page, mini, temperature):
-    edits, sampling = [Edit.parse(INDUCTION)], Sampling(temperature, seed=3)
-    query = {"temperature": temperature, "seed": 3, "edits": INDUCTION}
-    at = run_page("generate", text=STORY, written=6, **query)
-    ids = mini.encode(STORY)
-    new, chances = by_hand(mini, ids, 6, sampling, edits)
+    sampling, ids = Sampling(temperature, seed=3), mini.encode(STORY)
+    at = run_page("generate", text=STORY, written=6, temperature=temperature, seed=3, edits=INDUCTION)
+    new, chances = by_hand(mini, ids, 6, sampling, [INDUCTION])
     plain, _ = by_hand(mini, ids, 6, sampling)
     assert ids_of(at) == new != plain
-    drawn = given(at, "draws")
-    now, was = chances[-1], distribution(mini.trace(ids + new[:-1], keep=[]).logits(-1), sampling)
+    read = mini.trace(ids + new, keep=["final"])  # the unchanged model, at what the changed one wrote
+    rows = [read.logits(len(ids) - 1 + i) for i in range(6)]
+    unchanged = [distribution(row, sampling) for row in rows]
+    drawn, now, was = given(at, "draws"), chances[-1], unchanged[-1]
     shown = torch.tensor([row["id"] for row in drawn["rows"]])
     assert drawn["compared"] == ["unchanged", "changed"] and int(was.order[0]) in shown
-    (row,) = given(at, "branches")["rows"]
     for column, expected in (("probability", now), ("ghost", was)):
         p = expected.probabilities
         assert np.allclose([row[column] for row in drawn["rows"]], p[shown], atol=1e-6)
         assert drawn["rest"][column] == pytest.approx(float(1 - p[shown].sum()), abs=1e-6)
-    said = prose(at)
-    assert show_token(text_of(mini, plain).encode()) in said
-    own = was if temperature else distribution(mini.trace(ids + new[:-1], keep=[]).logits(-1), Sampling())
+    assert show_token(text_of(mini, plain).encode()) in prose(at)
+    own = was if temperature else distribution(rows[-1], Sampling())
     given_now = probability_text(float(own.probabilities[new[-1]]))
-    assert f"(unchanged {given_now})" in said and f"its rank is {int(was.rank[new[-1]]) + 1:,}" in said
-    branch, frame = (f.value for f in opened(at, "numbers_generate", "numbers_branches").dataframe)
-    with torch.no_grad():
-        logits = torch.log_softmax(mini.model(torch.tensor([ids + new]))[0].double(), -1)
-    whole = sum(float(logits[len(ids) - 1 + i, token]) for i, token in enumerate(new))
-    assert branch["unchanged ln p"][0] == pytest.approx(whole, abs=1e-3)
-    assert branch["ln p"][0] > whole
+    assert f"(unchanged {given_now})" in prose(at)
+    assert f"its rank is {int(was.rank[new[-1]]) + 1:,}" in prose(at)
+    whole = sum(float(row.double().log_softmax(0)[i]) for row, i in zip(rows, new, strict=True))
+    (row,) = given(at, "branches")["rows"]
     assert row["unchanged_value"] == pytest.approx(whole, abs=1e-3) and row["unchanged"] == fixed(whole, 2)
-    assert row["log_probability"] == pytest.approx(branch["ln p"][0])
-    for step, row in frame.iterrows():
-        read = distribution(mini.trace(ids + new[:step], keep=[]).logits(-1), sampling)
-        assert row["unchanged probability"] == pytest.approx(float(read.probabilities[new[step]]), abs=1e-6)
-        assert row["probability"] == pytest.approx(float(chances[step].probabilities[new[step]]), abs=1e-6)
+    branch, frame = (f.value for f in opened(at, "numbers_generate", "numbers_branches").dataframe)
+    assert branch["unchanged ln p"][0] == pytest.approx(whole, abs=1e-3)
+    assert row["log_probability"] == pytest.approx(branch["ln p"][0]) and branch["ln p"][0] > whole
+    for column, steps_of in (("unchanged probability", unchanged), ("probability", chances)):
+        expected = [float(step.probabilities[i]) for step, i in zip(steps_of, new, strict=True)]
+        assert np.allclose(frame[column], expected, atol=1e-6)
 
 
 def test_a_change_of_a_later_token_is_left_out_and_said(run_page, mini):
     at = run_page("generate", text=STORY, token=5, written=4, seed=2, edits="z.4.3@12=zero,z.5.0=zero")
-    new, _ = by_hand(mini, mini.encode(STORY)[:6], 4, Sampling(seed=2), [Edit.parse("z.5.0=zero")])
+    new, _ = by_hand(mini, mini.encode(STORY)[:6], 4, Sampling(seed=2), ["z.5.0=zero"])
     assert ids_of(at) == new
-    assert any("z.4.3@12=zero" in caption.value for caption in at.caption)
+    assert "z.4.3@12=zero" in prose(at)

@@ -1,6 +1,5 @@
 """What is asked of a written text on the page /generate: what is drawn against the numbers themselves."""
 
-import re
 from urllib.parse import parse_qs, urlsplit
 
 import numpy as np
@@ -14,23 +13,18 @@ from gptviz.analysis.surgery import Operation, surgery
 from gptviz.digits import fixed
 from gptviz.engine import beams, generate
 from gptviz.engine.beams import beam_search
-from gptviz.engine.edits import Edit
 from gptviz.engine.sampling import Sampling
 from gptviz.figures.next_token import probability_text
 from gptviz.ui.pages.generate import written
 from tests.pages.conftest import run_page
 from tests.pages.test_generate import INDUCTION, STORY, by_hand
-from tests.specs import charts, given, opened, prose
+from tests.specs import charts, given, opened, paragraph, prose, put, table, words
 
 ALL = ("looked", "cache", "surgery", "loops", "beams")
 
 
 def asking(name, **query):
     return run_page("generate", **({"temperature": 0.0, "text": STORY, "ask": name} | query))
-
-
-def words_on(at):
-    return re.sub("<[^>]+>", "", " ".join(block.value for block in [*at.markdown, *at.caption]))
 
 
 def wrote(lm, count):
@@ -56,7 +50,7 @@ def test_little_is_written(name):
 @pytest.mark.parametrize("name", ["looked", "cache", "surgery"])
 def test_the_context_is_full(name):
     at = asking(name, text="once upon a time there was " * 60, written=2)
-    assert "The context is full" in words_on(at) + at.info[0].value and len(charts(at)) == 1
+    assert "The context is full" in words(at) + at.info[0].value and len(charts(at)) == 1
 
 
 # ---- what it looked at ----
@@ -100,7 +94,7 @@ def test_the_work_is_that_of_the_config_and_the_tokens_come_again(mini):
     assert np.allclose(slow["y"], table["without_cache"] / 1e6)
     assert np.allclose(quick["y"], table["with_cache"] / 1e6)
     at.button(key="generate_time_again").click().run()
-    assert "Every token came out the same again" in words_on(at)
+    assert "Every token came out the same again" in words(at)
     both = charts(at)[1]["data"]
     assert [len(one["y"]) for one in both] == [12, 12] and all(min(one["y"]) > 0 for one in both)
 
@@ -112,7 +106,7 @@ def test_without_a_cache_every_pass_reads_all(mini):
     (work,) = (chart["data"] for chart in charts(at))
     assert len(work) == 1
     assert np.allclose(work[0]["y"], steps(mini.config, len(prompt), 4)["without_cache"] / 1e6)
-    said, read = words_on(at), []
+    said, read = words(at), []
     assert "no cache is used" in said and f"all {len(prompt) + 3} tokens" in said
     assert "price is memory" not in said
     handle = mini.model.tok_emb.register_forward_hook(lambda _m, _i, out: read.append(out.shape[1]))
@@ -122,8 +116,8 @@ def test_without_a_cache_every_pass_reads_all(mini):
         handle.remove()
     assert f"for {sum(read)} tokens through the blocks" in said
     at.button(key="generate_time_again").click().run()
-    assert "Every token came out the same again" in words_on(at)
-    assert "with the cache" not in words_on(at)
+    assert "Every token came out the same again" in words(at)
+    assert "with the cache" not in words(at)
 
 
 def test_what_was_measured_belongs_to_the_changes_and_the_draws():
@@ -132,9 +126,7 @@ def test_what_was_measured_belongs_to_the_changes_and_the_draws():
     assert len(charts(at)) == 2
     held, _ = at.session_state["generate_measured"]
     assert [str(edit) for edit in held.base.edits] == ["z.4.3=zero"] and held.sampling.temperature == 0.7
-    at.session_state["edits"] = ""
-    at.run()
-    assert len(charts(at)) == 1
+    assert len(charts(put(at, edits=""))) == 1
 
 
 # ---- surgery ----
@@ -163,7 +155,7 @@ def test_what_comes_after_an_operation(mini, query, operation):
     now, before = charts(at)[0]["data"]
     for bars, logits in ((before, found.cached), (now, found.after)):
         assert np.isclose(max(bars["x"]), logits.softmax(0).max(), atol=1e-4)
-    assert "Check." in words_on(at)
+    assert "Check." in words(at)
 
 
 def test_of_a_changed_model_both_are_said(mini):
@@ -176,7 +168,7 @@ def test_of_a_changed_model_both_are_said(mini):
     assert np.isclose(max(now["x"]), changed.after.softmax(0).max(), atol=1e-4)
     token = int(changed.cached.argmax())
     for logits in (plain.cached, plain.after):
-        assert f"(unchanged {probability_text(float(logits.softmax(0)[token]))})" in words_on(at)
+        assert f"(unchanged {probability_text(float(logits.softmax(0)[token]))})" in words(at)
     refused = asking("surgery", written=1, edits="z.4.3=mean", surgery_at=0)
     assert not charts(refused) and any("give lm.plain" in box.value for box in refused.info)
 
@@ -185,12 +177,12 @@ def test_what_is_frozen_can_matter_and_what_stands_before_the_replaced_token_rem
     at = asking("surgery", written=1, surgery="Freeze")
     shown = given(at, "generate_cached")
     assert shown["highlight"] == {str(shown["selected"]): "key"}
-    assert "old one still stood" in words_on(at)
+    assert "old one still stood" in words(at)
     now, before = charts(at)[0]["data"]
     assert np.abs(np.array(before["x"]) - now["x"]).max() > 1e-3
     for position in (0, 4):
         at = asking("surgery", written=1, surgery="Freeze", surgery_at=position, surgery_other=9)
-        said = next(block.value for block in at.markdown if block.value.startswith("**Frozen"))
+        said = paragraph(at, "**Frozen")
         assert "to no effect" in said and "remembers" not in said and ("itself" in said) == (position == 0)
 
 
@@ -208,11 +200,11 @@ def test_greedy_text_repeats_and_the_head_that_looks_is_named(mini):
         keys = [key + 1 for key in range(place) if read[key] == read[place]]
         given = float(rows[place, keys].sum()) if keys else np.nan
         assert looks[place - len(ids) + 1] == pytest.approx(given, abs=1e-5, nan_ok=True)
-    said = words_on(at)
+    said = words(at)
     assert "goes round and round" in said and "induction head" in said and "Who makes it go round" in said
     link = at.get("link_button")[0].proto
     assert link.label == "Block 5, head 0 on the Attention page" and "block=5&head=0" in link.url
-    other = words_on(asking("loops", text="The cat sat on the mat.", loop_tokens=30))
+    other = words(asking("loops", text="The cat sat on the mat.", loop_tokens=30))
     assert "Who makes it go round" not in other and "does not end in a loop" in other
 
 
@@ -235,7 +227,7 @@ def test_loops_of_a_changed_model_are_its_own_beside_the_unchanged_ones(mini):
     assert np.allclose(named["temperature 0"], share_along(ids + new, len(ids), 3))
     assert np.allclose(named["unchanged"], share_along(ids + plain, len(ids), 3))
     now, was = (fixed(given_to(lm, ids + new, 60), 2) for lm in (changed, mini))
-    assert f"instead of {now} (unchanged {was})" in words_on(at)
+    assert f"instead of {now} (unchanged {was})" in words(at)
     silent = {(5, h) for h in (0, 3, 4, 5, 7)}
     heard = [role for row in roles(changed.trace(ids + new, keep=["attn"])) for role in row]
     heard = [role for role in heard if (role.block, role.head) not in silent]
@@ -275,16 +267,16 @@ def test_texts_that_end_early_are_counted_as_long_as_they_are(mini, monkeypatch)
     at = asking("beams", text=text, beams=2, beam_tokens=5, seed=2, temperature=1.0)
     ids = [step.id for step in mini.generate(text, 5, seed=2)]
     drawn = ids.index(end) + 1 if end in ids else len(ids)
-    said = words_on(at)
+    said = words(at)
     assert "(2 tokens), the one that the seed draws" in said
     assert f"({drawn} tokens). Texts of different lengths" in said
-    assert "Of 2 tokens written" in words_on(asking("loops", text=text))
+    assert "Of 2 tokens written" in words(asking("loops", text=text))
 
 
 def test_beams_of_a_changed_model_are_its_own(mini):
     """One beam is greedy search."""
     at, ids = asking("beams", beams=1, beam_tokens=3, edits=INDUCTION), mini.encode(STORY)
-    new, _ = by_hand(mini, ids, 3, Sampling(0.0), [Edit.parse(INDUCTION)])
+    new, _ = by_hand(mini, ids, 3, Sampling(0.0), [INDUCTION])
     plain, _ = by_hand(mini, ids, 3, Sampling(0.0))
     frame = every_beam(at)
     frame = frame[frame["kept"] == "kept"]
@@ -294,7 +286,6 @@ def test_beams_of_a_changed_model_are_its_own(mini):
         sums = np.cumsum([float(row.double().log_softmax(0)[i]) for row, i in zip(after, new, strict=True)])
         assert np.allclose(frame[name], sums, atol=1e-3)
         assert fixed(sums[-1], 2) in ends[0]
-    said = " ".join(element.proto.body for element in at.get("html"))
+    said = {how: text for how, text, *_ in table(at, "beams")}
     for how, ids in (("1 beam", new), ("greedy", new), ("1 beam, unchanged", plain)):
-        (row,) = re.findall(rf"<td[^>]*>{how}</td><td[^>]*>(.*?)</td>", said, re.DOTALL)
-        assert row == mini.decode(ids)
+        assert said[how] == mini.decode(ids)

@@ -5,9 +5,7 @@ import pytest
 
 from gptviz.analysis import knock_out
 from gptviz.digits import significant
-from gptviz.ui.shell import slow
 from gptviz.ui.shell.state import DEFAULT_TEXT
-from gptviz.work import Line
 from tests.specs import charts, keys, number, prose
 
 TEXT = "The cat sat on the mat. The dog sat on the"
@@ -53,44 +51,9 @@ def test_the_story_of_the_previous_token_head(run_page, mini):
     assert charts(at)[0]["data"][0]["z"][4][3] == pytest.approx(0, abs=1e-5)
 
 
-def test_it_comes_from_memory_and_what_is_slow_waits_for_a_click(run_page, monkeypatch):
-    text = TEXT + " one"
-    monkeypatch.setattr(slow, "UNASKED", 0)
-    at = run_page("knock_out", text=text)
-    assert not charts(at)
-    at.button(key="knock_out_start").click().run()
-    assert len(charts(at)) == 2 and at.query_params["map"] == "on"
-    monkeypatch.setattr(Line, "start", lambda *_: pytest.fail("it is worked out again"))
-    at = run_page("knock_out", text=text, map="on", block=1, part="feed-forward")
-    assert len(charts(at)) == 2
-    stopped = run_page("knock_out", text=text, map="off")
-    assert not charts(stopped) and stopped.info[0].value and stopped.button(key="knock_out_start")
-
-
-def test_a_work_that_a_busy_server_gave_up_is_begun_again(run_page, monkeypatch):
-    given_up, look = [], Line.look
-
-    def too_late(line, work, who, seconds):
-        look(line, work, who, seconds if given_up else 0.0)
-        given_up.append(work)
-
-    monkeypatch.setattr(Line, "look", too_late)
-    at = run_page("knock_out", text=TEXT + " three")
-    assert given_up[0].state == "done" and len(charts(at)) == 2
-
-
 def test_of_a_head_that_is_off_nothing_is_left_to_mute(run_page, mini):
     at = run_page("knock_out", text=TEXT, edits="z.4.3=zero", block=4, head=3, target=MILL)
     plain = knock_out(mini, TEXT, MILL)
     own = mini.trace(TEXT, keep=[]).logits(-1).double().softmax(0)[MILL].item()
     left = significant(plain["probability"][43])  # the same without it, changed or not
     assert f"goes from {left} (unchanged {significant(own)}) to **{left}**" in prose(at)
-
-
-def test_the_unchanged_map_waits_for_a_click_where_both_take_long(run_page, monkeypatch):
-    monkeypatch.setattr(slow, "UNASKED", 0)
-    query = {"text": TEXT + " two", "edits": "z.4.3=zero", "map": "on"}
-    at = run_page("knock_out", **query)
-    assert len(charts(at)[1]["data"]) == 1
-    at.button(key="knock_out_beside").click().run()
-    assert len(charts(at)[1]["data"]) == 2 and at.query_params["map_unchanged"] == "on"

@@ -13,38 +13,39 @@ from gptviz.analysis.patches import HEAD_SITES, Patch
 from gptviz.digits import significant
 from gptviz.ui.pages.patching.other import PAIRS, Other, toggle
 from gptviz.ui.shell import state
-from gptviz.work import Line
-from tests.specs import charts, in_numbers, prose
+from tests.specs import attributes, charts, in_numbers, prose, words
 from tests.specs import table as small_table
 
 BARN = PAIRS[0].other
 TEXT, OTHER = "The man took off", "The woman took off"
 
 
-def attributes(at, testid):
-    bodies = [element.proto.body for element in at.get("html") if testid in element.proto.body]
-    return [dict(re.findall(r'data-(\w+)="([^"]*)"', body)) for body in bodies]
-
-
-@pytest.mark.parametrize("site", ["resid_pre", "mlp_out"])
-def test_the_maps_are_patching(run_page, mini, site):
-    at = run_page("patching", text=TEXT, other=OTHER, patch_site=site)
+@pytest.mark.parametrize(
+    ("site", "edits"), [("resid_pre", ""), ("mlp_out", ""), ("resid_pre", "mlp_out.1=zero")]
+)
+def test_the_maps_are_patching(run_page, mini, site, edits):
+    at = run_page("patching", text=TEXT, other=OTHER, patch_site=site, edits=edits)
     places, heads, guessed = charts(at)
+    lm = mini.edited(edits) if edits else mini
+    target = lm.trace(OTHER, keep=[]).next_tokens(1)["id"][0], lm.trace(TEXT, keep=[]).next_tokens(1)["id"][0]
     sites = [site, *HEAD_SITES] if site == "resid_pre" else [site]
-    table = patching(mini, OTHER, TEXT, sites=sites, estimate=True)
-    (points,), count = guessed["data"], len(table)
+    now, was = (patching(one, OTHER, TEXT, target, sites=sites, estimate=True) for one in (lm, mini))
     for axis, column in (("x", "change"), ("y", "estimate")):
-        assert np.allclose(np.array(points[axis])[:count], table[column], atol=1e-4)
-    for said, row in zip(
-        small_table(at, "attribution patching"), agreement(table).to_dict("records"), strict=False
-    ):
+        assert np.allclose(guessed["data"][0][axis][: len(now)], now[column], atol=1e-4)
+    worst = agreement(now).to_dict("records")
+    for said, row in zip(small_table(at, "attribution patching"), worst, strict=False):
         assert said[1:] == [significant(row[name]) for name in ("largest", "correlation", "worst")]
-    grid = table[table["site"] == site]["effect"].to_numpy().reshape(6, 4)
-    assert np.allclose(places["data"][0]["z"], grid, atol=1e-5)
-    for panel, name in zip(heads["data"], HEAD_SITES if site == "resid_pre" else (), strict=False):
-        own = table[table["site"] == name]["effect"].to_numpy().reshape(6, 8)
-        assert np.allclose(panel["z"], own, atol=1e-5)
+    panels = zip((*places["data"], *heads["data"]), sites, strict=False)
+    for panel, name in panels if site == "resid_pre" else [(places["data"][0], site)]:
+        effect, unchanged = (table[table["site"] == name]["effect"] for table in (now, was))
+        assert np.allclose(np.ravel(panel["z"]), effect, atol=1e-4)
+        if edits:
+            assert np.allclose(np.array(panel["customdata"])[..., 1].ravel(), unchanged, atol=1e-3)
     assert not places["layout"].get("shapes")
+    if edits:
+        rows = in_numbers(at, "patching")
+        assert np.allclose(rows["effect"], now["effect"], atol=1e-4)
+        assert np.allclose(rows["unchanged effect"], was["effect"], atol=1e-4)
 
 
 @pytest.mark.parametrize(("way", "edits"), [("denoising", "mlp_out.1=zero"), ("noising", "")])
@@ -70,10 +71,10 @@ def test_where_the_ends_lie_close_it_tells_logits_and_no_percents(run_page, mini
     assert np.allclose(grid, changes["own"][:24].reshape(6, 4), atol=1e-4) and np.abs(grid).max() > 0.1
     coloraxis = charts(at)[0]["layout"]["coloraxis"]
     assert (coloraxis["cmin"], coloraxis["cmax"]) == (-1, 1)
-    said = " ".join(element.value for element in (*at.markdown, *at.caption))
-    told = [part for part in said.split(". ") if "moves the difference by" in part or "moves most" in part]
+    sentences = prose(at).replace("\n", " ").split(". ")
+    told = [said for said in sentences if "moves the difference by" in said or "moves most" in said]
     assert len(told) >= 3 and all("logits" in part and "%" not in part for part in told)
-    (made,) = attributes(at, "patches_made")
+    made = attributes(at, "patches_made")
     assert float(made["effect"]) == pytest.approx(grid[2, 1], abs=1e-4)
     rows = in_numbers(at, "patching")
     assert not {"metric", "effect"} & set(rows)
@@ -83,16 +84,12 @@ def test_where_the_ends_lie_close_it_tells_logits_and_no_percents(run_page, mini
 
 
 @pytest.mark.parametrize("way", ["denoising", "noising"])
-def test_the_headline_leaves_out_the_difference_itself(run_page, mini, way):
+def test_the_headline_leaves_out_the_difference_itself(run_page, way):
     """Into block 0 at ·man | ·woman goes the other token: that it is the other text is no finding."""
     at = run_page("patching", text=TEXT, other=OTHER, patch_way=way)
     grid = np.array(charts(at)[0]["data"][0]["z"])
-    texts = (OTHER, TEXT) if way == "denoising" else (TEXT, OTHER)  # clean, corrupt
-    table = patching(mini, *texts, sites="resid_pre", direction=way)
-    assert np.allclose(grid, table["effect"].to_numpy().reshape(6, 4), atol=1e-5)
     assert grid[0, 1] == pytest.approx(1 if way == "denoising" else -1, abs=1e-4)  # the map has it
-    said = next(element.value for element in at.markdown if element.value.startswith("After"))
-    said = re.sub(r"<[^>]+>", "", said)  # terms
+    said = next(line for line in words(at).splitlines() if line.startswith("After"))
     places = [(int(b), int(p)) for b, p in re.findall(r"block (\d) at .*?\(position (\d)\)", said)]
     assert [b for b, _ in places] == [1, 5]
     for block, position in places:
@@ -101,22 +98,16 @@ def test_the_headline_leaves_out_the_difference_itself(run_page, mini, way):
 
 
 def test_the_switch_lets_the_texts_change_places(run_page, mini):
-    ids = mini.encode(OTHER)
-    made = Patch("attn_out", 5, position=3).edit(ids)
+    made, turned = (Patch("attn_out", 5, position=3).edit(mini.encode(text)) for text in (OTHER, TEXT))
     at = run_page("patching", text=TEXT, other=OTHER, edits=f"z.0.1=zero,{made}")
-    switch = next(group for group in at.button_group if group.key == "patch_way")
-    switch.set_value("noising").run()
+    at.button_group(key="patch_way").set_value("noising").run()
     assert at.query_params["text"] == OTHER and at.query_params["other"] == TEXT
-    turned = Patch("attn_out", 5, position=3).edit(mini.encode(TEXT))
     assert at.query_params["edits"] == f"z.0.1=zero,{turned}"
 
 
 def test_a_patch_that_is_made_is_framed_and_leaves_the_maps_as_they_are(run_page, mini):
-    ids = mini.encode(OTHER)
-    made = Patch("resid_pre", 2, position=1).edit(ids)
-    plain, changed = (
-        run_page("patching", text=TEXT, other=OTHER, **query) for query in ({}, {"edits": str(made)})
-    )
+    made = Patch("resid_pre", 2, position=1).edit(mini.encode(OTHER))
+    plain, changed = (run_page("patching", text=TEXT, other=OTHER, edits=edits) for edits in ("", made))
     before, after = (charts(at)[0] for at in (plain, changed))
     assert np.allclose(before["data"][0]["z"], after["data"][0]["z"], atol=1e-6)
     shapes = after["layout"]["shapes"]
@@ -124,28 +115,11 @@ def test_a_patch_that_is_made_is_framed_and_leaves_the_maps_as_they_are(run_page
         [0.5, 3.5, 2.5, 5.5],  # what it reaches: this position and later ones, in later blocks
         [0.5, 1.5, 1.5, 2.5],
     ]
-    (said,) = attributes(changed, "patches_made")
+    said = attributes(changed, "patches_made")
     his, her = (mini.encode(word)[0] for word in (" his", " her"))
     logits = mini.trace(TEXT, keep=[], edits=[made]).logits(-1).double()
     assert float(said["logit"]) == pytest.approx(float(logits[her] - logits[his]), abs=1e-5)
     assert float(said["effect"]) == pytest.approx(after["data"][0]["z"][2][1], abs=1e-5)
-
-
-def test_another_change_of_the_model_stands_under_every_patch(run_page, mini):
-    at = run_page("patching", text=TEXT, other=OTHER, edits="mlp_out.1=zero")
-    pairs = (mini, mini.edited("mlp_out.1=zero"))
-    his, her = (mini.encode(word)[0] for word in (" his", " her"))
-    old, new = (patching(lm, OTHER, TEXT, (her, his), sites=["resid_pre", *HEAD_SITES]) for lm in pairs)
-    maps = [chart["data"][0] for chart in charts(at)[:2]]
-    cells = len(old[old["site"] == "resid_pre"])
-    assert np.allclose(maps[0]["z"], new["effect"].to_numpy()[:cells].reshape(6, 4), atol=1e-4)
-    said = np.array(maps[0]["customdata"])[..., 1]  # in the unchanged model
-    assert np.allclose(said, old["effect"].to_numpy()[:cells].reshape(6, 4), atol=1e-3)
-    outputs = np.array(maps[1]["customdata"])[..., 1]
-    assert np.allclose(outputs, old[old["site"] == "z"]["effect"].to_numpy().reshape(6, 8), atol=1e-3)
-    rows = in_numbers(at, "patching")
-    for name, table in (("effect", new), ("unchanged effect", old)):
-        assert np.allclose(rows[name], table["effect"], atol=1e-4)
 
 
 def test_what_to_watch_is_said_of_the_bundled_model_as_it_is(run_page, mini):
@@ -161,12 +135,12 @@ def test_the_default_prompt_has_its_other_text(run_page):
     assert at.text_input(key="other_box").value == BARN
     grid = np.array(charts(at)[0]["data"][0]["z"])
     assert grid.argmax(axis=1).tolist() == [7] * 6 and grid[:, 7].min() > 0.9
-    sentence = next(element.value for element in at.markdown if element.value.startswith("After"))
+    sentence = next(line for line in prose(at).splitlines() if line.startswith("After"))
     shares = [f"{significant(100 * grid[block, 7], 2)} %" for block in (1, 5)]  # block 0's is the text itself
     assert re.findall(r"\d+ %", sentence) == shares
     assert "`·mill` (0.952)" in sentence and "`·barn` (0.844)" in sentence
-    marked = [body for body in (e.proto.body for e in at.get("html")) if "pair-token" in body]
-    assert marked[0].count('data-differs="1"') == 1 and marked[0].count('data-testid="pair-token"') == 16
+    (marked,) = [e.proto.body for e in at.get("html") if "pair-token" in e.proto.body]
+    assert marked.count('data-differs="1"') == 1 and marked.count('data-testid="pair-token"') == 16
 
 
 def test_any_other_prompt_has_one_made(run_page, mini):
@@ -180,7 +154,7 @@ def test_any_other_prompt_has_one_made(run_page, mini):
 def test_a_token_more_is_named_and_can_be_added(run_page, mini):
     pair = PAIRS[3]
     at = run_page("patching", text=pair.text, other=pair.other)
-    assert "`·old`" in at.warning[0].value and not at.get("plotly_chart")
+    assert "`·old`" in at.warning[0].value and not charts(at)
     at.button(key="other_fill").click().run()
     assert len(mini.encode(at.query_params["text"])) == len(mini.encode(pair.other))
     at = run_page("patching", text=pair.other, other=pair.text)
@@ -189,12 +163,13 @@ def test_a_token_more_is_named_and_can_be_added(run_page, mini):
 
 
 def test_where_the_texts_do_not_differ_it_says_so(run_page):
-    at = run_page("patching", text=TEXT, other=TEXT)
-    assert "the same" in at.warning[0].value and not at.get("plotly_chart")
-    at = run_page("patching", text=TEXT, other=TEXT, target=5, against=9)
-    assert "nothing that a patch" in at.warning[-1].value and not at.get("plotly_chart")
-    at = run_page("patching", text=TEXT, other=OTHER, target=5, against=5)
-    assert "give two tokens" in at.warning[-1].value
+    for other, asked, says in (
+        (TEXT, {}, "both texts"),
+        (TEXT, {"target": 5, "against": 9}, "nothing that a patch"),
+        (OTHER, {"target": 5, "against": 5}, "give two tokens"),
+    ):
+        at = run_page("patching", text=TEXT, other=other, **asked)
+        assert says in at.warning[-1].value and not charts(at)
 
 
 def test_two_chosen_words_are_measured(run_page, mini):
@@ -202,17 +177,6 @@ def test_two_chosen_words_are_measured(run_page, mini):
     table = patching(mini, OTHER, TEXT, (7, 300), "resid_pre", position=2)
     change = table["logit"] - table["logit"][0]  # of two words whose ends lie close; before the first change
     assert np.allclose(charts(at)[0]["data"][0]["z"], change.to_numpy().reshape(6, 3), atol=1e-4)
-
-
-def test_what_takes_long_waits_for_a_click_and_comes_from_memory_then(run_page, monkeypatch):
-    text = "The man took off"
-    monkeypatch.setattr("gptviz.ui.shell.slow.UNASKED", 0)
-    at = run_page("patching", text=text, other="The girl took off")
-    assert not at.get("plotly_chart")
-    at.button(key="patching_resid_pre_go").click().run()
-    assert at.query_params["patch_go"] == "on" and len(charts(at)) == 3
-    monkeypatch.setattr(Line, "start", lambda *_: pytest.fail("it is worked out again"))
-    assert len(charts(run_page("patching", text=text, other="The girl took off", patch_go="on"))) == 3
 
 
 def test_a_click_makes_a_patch_and_a_second_one_undoes_it(monkeypatch):
