@@ -141,7 +141,7 @@ def end_unless_near(scene: Frame, key: str) -> None:
     """End the page here until its reader is near, or a guide may speak of what comes."""
     seen: set[str] = st.session_state.setdefault(SEEN, set())
     if key not in seen and GUIDE.value is None and not WHOLE.value:
-        near(f"near_{key}", scene.mode, lambda _: seen.add(key))
+        near(f"near_{key}", lambda _: seen.add(key))
         end_page()
 
 

@@ -16,7 +16,6 @@ ROOT = Path(__file__).resolve().parents[2]
 if str(ROOT) not in sys.path:  # Streamlit puts this file's own folder there
     sys.path.insert(0, str(ROOT))
 
-from gptviz.figures.theme import Mode  # noqa: E402
 from gptviz.ui import components  # noqa: E402
 from gptviz.ui.serving import ROUTES  # noqa: E402
 from tests.browser import examples  # noqa: E402
@@ -29,7 +28,6 @@ def with_examples() -> list[str]:
 
 def main() -> None:
     st.set_page_config(page_title="components", layout="wide")
-    mode: Mode = "dark" if st.context.theme.type == "dark" else "light"
     only = st.query_params.get("only")
     for name in with_examples() if only is None else [only]:
         st.subheader(name, anchor=False)
@@ -42,7 +40,7 @@ def main() -> None:
             return sent
 
         with st.container(key=f"example_{name}"):
-            getattr(examples, name)(mode, on)
+            getattr(examples, name)(on)
         st.code(json.dumps(st.session_state.get("sent", {}).get(name, [])), language=None)
 
 

@@ -1,4 +1,4 @@
-"""An example of every component: `NAME(mode, on)` draws it, and `on(event)` gets what it sends."""
+"""An example of every component: `NAME(on)` draws it, and `on(event)` gets what it sends."""
 
 from collections.abc import Callable
 from typing import Any
@@ -15,7 +15,7 @@ from gptviz.engine.tokens import Token
 from gptviz.figures.candidates import candidate_rows, column_heads, draw_rows
 from gptviz.figures.head_grid import thumbnails
 from gptviz.figures.surprise import surprise_rows
-from gptviz.figures.theme import Mode, figure, palette
+from gptviz.figures.theme import figure, palette
 from gptviz.tokenizer import get_encoding, show_token
 from gptviz.tokenizer.cut import Cut
 from gptviz.tokenizer.simple import UNK
@@ -31,7 +31,7 @@ from gptviz.ui.components.chips import chips as draw_chips
 from gptviz.ui.components.draws import draws as draw_draws
 from gptviz.ui.components.guide_look import look_at
 from gptviz.ui.components.heads import head_grid
-from gptviz.ui.components.kernel import happened
+from gptviz.ui.components.kernel import happened, mode_shown
 from gptviz.ui.components.lens import Legend, encoded, lens_grid
 from gptviz.ui.components.machine import machine as draw_machine
 from gptviz.ui.components.matrix import Panel, attention_panel
@@ -66,7 +66,7 @@ def causal(n_tokens: int) -> np.ndarray:
     return np.asarray(weights / weights.sum(axis=1, keepdims=True), dtype=np.float32)
 
 
-def arcs(mode: Mode, on: On) -> None:
+def arcs(on: On) -> None:
     """Three heads of eight tokens, and one of 256."""
     for name, tokens, heads, query in (
         ("example", WORDS, 3, 7),
@@ -74,15 +74,15 @@ def arcs(mode: Mode, on: On) -> None:
     ):
         weights = np.stack([causal(len(tokens))] * heads)
         sends = on("pick"), on("head"), on("mass")
-        draw_arcs(name, weights, tokens, query, None, 0, range(heads), 0, 90, mode, *sends)
+        draw_arcs(name, weights, tokens, query, None, 0, range(heads), 0, 90, *sends)
 
 
-def branches(mode: Mode, on: On) -> None:
+def branches(on: On) -> None:
     """A text with two branches, the second one from the first."""
     texts = [(None, 0, 8, " and so on"), (0, 2, 6, " but not"), (1, 4, 9, " a gypsy")]
     names = ("parent", "at", "length", "text")
     rows = [dict(zip(names, row, strict=True), log_p="−12.3", perplexity="7.1") for row in texts]
-    branch_tree(rows, 1, 3, mode, on("branch"))
+    branch_tree(rows, 1, 3, on("branch"))
 
 
 # of a changed and of the unchanged model: 300 tokens, the last of the three that have names is a piece
@@ -94,31 +94,31 @@ def named(token: int) -> str:
     return ["·had", "·gypsy", "\\xe4"][token]
 
 
-def candidates(mode: Mode, on: On) -> None:
+def candidates(on: On) -> None:
     """Three candidates of a changed model, each with its ghost, the third cut by top-k; and the rest."""
     sampling = Sampling(top_k=2)
     found, unchanged = (most_probable(logits, 3, sampling) for logits in (LOGITS, UNCHANGED))
     rows, rest = candidate_rows(found, sampling, named, lambda token: token < 2, unchanged=unchanged)
     heads = column_heads(sampling, compared=True)
-    candidate_bars(rows, rest, heads, mode, on("append"), action="Append")
+    candidate_bars(rows, rest, heads, on("append"), action="Append")
 
 
-def cell_clicks(mode: Mode, on: On) -> None:
+def cell_clicks(on: On) -> None:
     """A heatmap of two rows and three columns."""
-    cells = figure([{"type": "heatmap", "z": [[1, 2, 3], [4, 5, 6]]}], {}, mode, 200)
-    draw_chart(cells, "cells_example", "Six cells", mode, None, Saved("cells", "Six cells"))
-    listen("cells_example", 2, 3, on("cell"), mode)
+    cells = figure([{"type": "heatmap", "z": [[1, 2, 3], [4, 5, 6]]}], {}, mode_shown(), 200)
+    draw_chart(cells, "cells_example", "Six cells", None, Saved("cells", "Six cells"))
+    listen("cells_example", 2, 3, on("cell"))
 
 
-def chart(mode: Mode, on: On) -> None:
+def chart(on: On) -> None:
     """Two curves, one of them with a gap."""
     said = {"type": "scatter", "hovertext": [*"abc"], "hoverinfo": "y+text"}
     curves = [said | {"y": y} for y in ([1, 2, 3], [6, None, 4])]
-    made = figure(curves, {"hovermode": "closest"}, mode, 200)
-    draw_chart(made, "curves_example", "Two curves", mode, None, Saved("curves", "Two curves"))
+    made = figure(curves, {"hovermode": "closest"}, mode_shown(), 200)
+    draw_chart(made, "curves_example", "Two curves", None, Saved("curves", "Two curves"))
 
 
-def changes(mode: Mode, on: On) -> None:
+def changes(on: On) -> None:
     """A head that is off, a change that does not fit; and the same, switched off."""
     made = {"text": "z.4.3=zero", "says": "block 4 head 3 off", "state": "made", "note": ""}
     refused = {"text": "z.9.3=zero", "says": "block 9 head 3 off", "state": "refused"}
@@ -128,28 +128,26 @@ def changes(mode: Mode, on: On) -> None:
     effect |= {"top_now": 0.25, "top_text": "0.250", "kl": 2.25, "kl_text": "2.25"}
     acts = {act: (lambda act=act: on("act")(act)) for act in ACTS}
     notes = [["", "z.9.3=zero", " is kept, and not made: there is no block 9."]]
-    change_strip([made, refused], effect, False, mode, on("remove"), acts, notes=notes)
+    change_strip([made, refused], effect, False, on("remove"), acts, notes=notes)
     off = [chip | {"state": "off"} for chip in (made, refused)]
     ask = ("Whether each of these did anything takes 2 passes.", "Look")
-    change_strip(off, None, True, mode, on("remove"), acts, ask=ask, key="changes_off")
+    change_strip(off, None, True, on("remove"), acts, ask=ask, key="changes_off")
 
 
-def chips(mode: Mode, on: On) -> None:
+def chips(on: On) -> None:
     """A text with a character in pieces; with the attention of its last token; a long one; with shares."""
     tokens = tokens_of(b"The", b" cat", b" sat", b" \xe4", b"\xbd", b"\xa0", b" and", b" gypsy")
     following = {"shown": "·had", "id": 7, "probability": 0.1234}
-    draw_chips(
-        tokens, 7, mode, on("position"), following=following, on_append=on("append"), highlight={7: "query"}
-    )
+    draw_chips(tokens, 7, on("position"), following=following, on_append=on("append"), highlight={7: "query"})
     weights = [0.62, 0.2, 0.1, 0.05, 0.02, 0.009, 0.001, None]
-    draw_chips(tokens, 6, mode, on("position"), key="chips_weights", weights=weights)
+    draw_chips(tokens, 6, on("position"), key="chips_weights", weights=weights)
     long = tokens_of(*(f" word{i}".encode() for i in range(225)))
-    draw_chips(long, 180, mode, on("position"), key="chips_long", coloured=True)
+    draw_chips(long, 180, on("position"), key="chips_long", coloured=True)
     shares = [0.4, -0.2, 0.001, 0.0, -0.8, 1.6]
-    draw_chips(tokens, 5, mode, on("position"), key="chips_shares", shares=shares)
+    draw_chips(tokens, 5, on("position"), key="chips_shares", shares=shares)
 
 
-def machine(mode: Mode, on: On) -> None:
+def machine(on: On) -> None:
     """One block with one head, two tokens, and the numbers of an unchanged model beside its own."""
 
     def level(by: float) -> dict[str, Any]:
@@ -169,7 +167,6 @@ def machine(mode: Mode, on: On) -> None:
         [],
         {"page": "residual_stream", "title": "Residual stream", "href": "./residual_stream"},
         [{"at": "", "says": "In the machine"}, {"at": "block.0", "says": "and into a block"}],
-        mode,
         on("at"),
         on("position"),
     )
@@ -177,34 +174,34 @@ def machine(mode: Mode, on: On) -> None:
         on("page")(page)
 
 
-def draws(mode: Mode, on: On) -> None:
+def draws(on: On) -> None:
     """Three candidates, the second one drawn, and what is left; each with what it had unchanged."""
     found, unchanged = (most_probable(logits, 3) for logits in (LOGITS, UNCHANGED))
     drawn = draw_rows(found, Sampling(), 1, "drawn", named, unchanged)
     at, names = drawn.rows[1]["start"], ("unchanged", "changed")
     point = {"at": at, "text": f"{at:.3f}"}
-    draw_draws(drawn.rows, drawn.segments, point, mode, on("branch"), rest=drawn.rest, compared=names)
+    draw_draws(drawn.rows, drawn.segments, point, on("branch"), rest=drawn.rest, compared=names)
 
 
-def guide_look(mode: Mode, on: On) -> None:
+def guide_look(on: On) -> None:
     """A frame around a line of text; of itself it draws nothing."""
     with st.container(key="framed"):
         st.write("It is framed.")
-    look_at("framed", mode)
+    look_at("framed")
 
 
-def near(mode: Mode, on: On) -> None:
+def near(on: On) -> None:
     """Far below the window; of itself it draws a button."""
     st.html('<div style="height: 300vh"></div>')
-    come_near("example", mode, on("near"))
+    come_near("example", on("near"))
 
 
-def seat(mode: Mode, on: On) -> None:
+def seat(on: On) -> None:
     """Somebody in a class; of itself it draws nothing."""
-    keep_seat("a-secret", mode, on("taught"))
+    keep_seat("a-secret", on("taught"))
 
 
-def heads(mode: Mode, on: On) -> None:
+def heads(on: On) -> None:
     """Two blocks of three heads, and twelve of twelve, of which one is changed."""
     for key, blocks, count in (("heads_example", 2, 3), ("heads_many", 12, 12)):
         mixed = {"kind": "mixed", "label": "mixed"}
@@ -212,17 +209,17 @@ def heads(mode: Mode, on: On) -> None:
         moved = [role | {"moved": i / count} for i, role in enumerate(row)]
         roles = [row, *[moved] * (blocks - 1)]
         row[1] |= {"changed": True, "moved": 0.0}
-        picture, side = thumbnails(np.tile(causal(6), (blocks, count, 1, 1)), mode)
-        head_grid(picture, side, roles, (1, 2), mode, on("head"), key=key)
+        picture, side = thumbnails(np.tile(causal(6), (blocks, count, 1, 1)), mode_shown())
+        head_grid(picture, side, roles, (1, 2), on("head"), key=key)
 
 
-def lens(mode: Mode, on: On) -> None:
+def lens(on: On) -> None:
     """Five tokens in three rows, two of them equal; 225 tokens in thirteen rows, some columns not read.
 
     The five have what the unchanged model says, another token in the last row.
     """
     words = ["·the", "·cat", "·sat", "·antidisestablishmentarianism", "⏎", "·`", "\\xe4", "·mat", "the", "."]
-    legend = Legend("probability of the token in the cell", "0", "1", palette(mode).attention)
+    legend = Legend("probability of the token in the cell", "0", "1", palette(mode_shown()).attention)
     for key, count, depth, known in (
         ("lens_example", 5, 3, [(0, 5)]),
         ("lens_long", 225, 13, [(0, 64), (128, 225)]),
@@ -237,13 +234,13 @@ def lens(mode: Mode, on: On) -> None:
         cells = encoded(known, ids, probabilities, color, numbers, dict(enumerate(words)), ghosts=ghosts)
         rows = [(f"row {i}", f"row {i} of {depth}") for i in range(depth)]
         tokens = [words[i % 3] for i in range(count)]
-        lens_grid(cells, rows, tokens, (1, 3), legend, mode, on("pick"), key=key)
+        lens_grid(cells, rows, tokens, (1, 3), legend, on("pick"), key=key)
 
 
-def matrix(mode: Mode, on: On) -> None:
+def matrix(on: On) -> None:
     """A head of eight tokens; the steps of a smaller one; a head of 225 tokens, in a window."""
     head = attention_panel()
-    draw_matrix("example", [head], {"weights": causal(8)}, WORDS, 7, 2, mode, on("pick"))
+    draw_matrix("example", [head], {"weights": causal(8)}, WORDS, 7, 2, on("pick"))
     numbers = np.sin(np.arange(24, dtype=np.float32)).reshape(2, 4, 3)
     steps = [
         Panel("q", "q", "query", "dim", "signed", -1, 1, label="1 query", title="1 query", note="looks",
@@ -252,24 +249,24 @@ def matrix(mode: Mode, on: On) -> None:
               note="q · k", says="{query} · {key} = {value}"),
     ]  # fmt: skip
     scores = {"q": numbers[0], "k": numbers[1], "scores": ("q", "k")}
-    draw_matrix("example_steps", steps, scores, WORDS[:4], 3, 1, mode, on("pick"), small=True)
+    draw_matrix("example_steps", steps, scores, WORDS[:4], 3, 1, on("pick"), small=True)
     long = [f"·word{i}" if i % 9 else "·antidisestablishmentarianism" for i in range(225)]
-    draw_matrix("example_long", [head], {"weights": causal(225)}, long, 180, 100, mode, on("pick"))
+    draw_matrix("example_long", [head], {"weights": causal(225)}, long, 180, 100, on("pick"))
 
 
-def merges(mode: Mode, on: On) -> None:
+def merges(on: On) -> None:
     """The bundled vocabulary's way to a long word, its last token selected."""
     (piece,) = show_work(get_encoding("mini"), "understandably")
     last = len(piece.ids) - 1
-    draw_merges(get_encoding("mini"), piece, last, last, mode)
+    draw_merges(get_encoding("mini"), piece, last, last)
 
 
-def prompt(mode: Mode, on: On) -> None:
+def prompt(on: On) -> None:
     """A text to type over."""
-    draw_prompt("one two", "", False, mode, on("run"))
+    draw_prompt("one two", "", False, on("run"))
 
 
-def surprise(mode: Mode, on: On) -> None:
+def surprise(on: On) -> None:
     """Five tokens, two of them parts of a character; the third is the one that the page is about.
 
     Each has what the unchanged model was surprised by.
@@ -277,16 +274,16 @@ def surprise(mode: Mode, on: On) -> None:
     raws, bits = [b"The", b" cat", b" \xc3", b"\xa9", b" sat"], np.array([np.nan, 1.5, 3, 4.5, 6])
     table = pd.DataFrame({"bits": bits, "probability": 2**-bits, "rank": [0, 10, 100, 1000, 10_000]})
     shown, unchanged = [show_token(raw) for raw in raws], table.assign(bits=bits / 3)
-    rows, legend = surprise_rows(table, shown, 8192, mode, unchanged=unchanged)
-    surprise_chips(rows, 2, legend, mode, on("position"), raws=raws)
+    rows, legend = surprise_rows(table, shown, 8192, mode_shown(), unchanged=unchanged)
+    surprise_chips(rows, 2, legend, on("position"), raws=raws)
 
 
-def theme_watch(mode: Mode, on: On) -> None:
+def theme_watch(on: On) -> None:
     """It draws nothing: what it sends is a change of the browser's own theme."""
-    watching._component("theme_example", {}, mode, {"changed": (happened, on("changed"))})
+    watching._component("theme_example", {}, {"changed": (happened, on("changed"))})
 
 
-def token_cards(mode: Mode, on: On) -> None:
+def token_cards(on: On) -> None:
     """A word of one token, a special token, and a character in three."""
     cuts = [("The", [b"The"]), ("<|endoftext|>", [b"<|endoftext|>"])]
     cuts += [(" 你", [b" \xe4", b"\xbd", b"\xa0"]), (" gypsy", [b" gy", b"psy"])]
@@ -296,10 +293,10 @@ def token_cards(mode: Mode, on: On) -> None:
         ids = tuple(range(at, at + len(raws)))
         pieces.append(Piece(text, 0, text.encode(), (), tuple(raws), ids, "", text.startswith("<|")))
         at += len(raws)
-    draw_token_cards(pieces, tokens_of(*(raw for _, raws in cuts for raw in raws)), 3, mode, on("position"))
+    draw_token_cards(pieces, tokens_of(*(raw for _, raws in cuts for raw in raws)), 3, on("position"))
 
 
-def tokenizer_rows(mode: Mode, on: On) -> None:
+def tokenizer_rows(on: On) -> None:
     """Three tokenizers: one that knows the text, one that loses a word, one of bytes; and a long row."""
     raw = "a 你".encode()
     cuts = [
@@ -308,18 +305,18 @@ def tokenizer_rows(mode: Mode, on: On) -> None:
         Cut("bytes", 256, tuple(f"{b:02x}" for b in raw), tuple(raw), 0, tuple(bytes([b]) for b in raw)),
         Cut("letters", 26, ("b",) * 300, (1,) * 300, 0, (b"b",) * 300),
     ]
-    draw_tokenizer_rows(cuts, mode)
+    draw_tokenizer_rows(cuts)
 
 
-def windows(mode: Mode, on: On) -> None:
+def windows(on: On) -> None:
     """Four windows over nine tokens, the last one dropped; and many long ones, as bars."""
     words, short = [*WORDS, "·burn"], [(i, i) for i in range(4)]
-    draw_windows(words, 0, short, 4, 1, mode, on("window"), dropped=3)
+    draw_windows(words, 0, short, 4, 1, on("window"), dropped=3)
     long = [(i, 32 * i) for i in range(2, 9)]
-    draw_windows(["·a"] * 300, 64, long, 64, 4, mode, on("window"), key="windows_long")
+    draw_windows(["·a"] * 300, 64, long, 64, 4, on("window"), key="windows_long")
 
 
-def worksheet(mode: Mode, on: On) -> None:
+def worksheet(on: On) -> None:
     """Three words of two numbers, their products, and weights of which some are masked."""
     words, dims = ["one", "·two", "猫"], ["0", "1"]
 
@@ -336,10 +333,10 @@ def worksheet(mode: Mode, on: On) -> None:
     later = Sheet("context", "3 context", "comes later", words, dims, numbers, later=True)
     line = Line([vectors, Sign("→", "softmax"), weights, Sign("→", "mix", later=True), later], "One head")
     sends = {"on_number": on("number"), "on_word": on("word"), "on_row": on("row")}
-    draw_worksheet("example", [line], 1, "Point at a number.", mode, **sends)
+    draw_worksheet("example", [line], 1, "Point at a number.", **sends)
 
 
-def writing(mode: Mode, on: On) -> None:
+def writing(on: On) -> None:
     """Four tokens after a text, one put there, two that share a character; below, one that plays a turn."""
     raws = [b" a", b" gypsy", b" \xc3", b"\xa9"]
     tokens = [
@@ -347,6 +344,6 @@ def writing(mode: Mode, on: On) -> None:
         | {"sentence": f"had probability {p:.2f}"}
         for i, (raw, p) in enumerate(zip(raws, (0.41, 0.02, 0.1, 0.9), strict=True))
     ]
-    draw_writing("Once upon a time there was", tokens, 1, mode, on("step"), raws=raws)
+    draw_writing("Once upon a time there was", tokens, 1, on("step"), raws=raws)
     plays = {"delay": 10, "on_turn": on("turn"), "key": "writing_plays"}
-    draw_writing("It plays:", tokens[:1], 0, mode, on("step"), **plays)
+    draw_writing("It plays:", tokens[:1], 0, on("step"), **plays)

@@ -27,7 +27,7 @@ On = Callable[[int], Any]  # what runs before the rerun that a click causes
 Rows = Sequence[Mapping[str, Any]]
 Elsewhere = Callable[[str, dict[str, Any]], None]  # a component's name, and its data
 
-_elsewhere: ContextVar[Elsewhere | None] = ContextVar("elsewhere", default=None)
+_elsewhere: ContextVar[tuple[Elsewhere, Mode] | None] = ContextVar("elsewhere", default=None)
 
 
 class Refused(ValueError):
@@ -92,20 +92,20 @@ class Component:
         self,
         key: str,
         data: Mapping[str, Any],
-        mode: Mode,
         on: Mapping[str, Event] = MappingProxyType({}),
         saved: Saved | None = None,
     ) -> dict[str, Any]:
-        """Draw it; of `on[event]`, a check and a callback, the callback runs with what passes the check,
-        before the rerun that the event causes.
+        """Draw it, light or dark as the page is. Of `on[event]`, a check and a callback, the callback runs
+        with what passes the check, before the rerun that the event causes.
 
         `saved` names and explains the file of a picture. Gives back the events that caused this run.
         Callbacks stay in the session until the next drawing: they must hold no Trace and nothing large.
         """
         words = (saved or Saved(stem(self.name))).data()
-        given, elsewhere = {"mode": mode, "saved": words, **data}, _elsewhere.get()
+        elsewhere = _elsewhere.get()
         if elsewhere is not None:
-            elsewhere(self.name, given)
+            draw, mode = elsewhere
+            draw(self.name, {"mode": mode, "saved": words, **data})
             return {}
         import streamlit as st
 
@@ -116,15 +116,23 @@ class Component:
                 run(value)
 
         callbacks: dict[str, Any] = {f"on_{event}_change": partial(changed, event) for event in on}
+        given = {"mode": mode_shown(), "saved": words, **data}
         result = self.renderer(key=key, data=given, **callbacks)
         sent = {event: checked(check, result.get(event)) for event, (check, _) in on.items()}
         return {event: value for event, value in sent.items() if value is not None}
 
 
+def mode_shown() -> Mode:
+    """Light or dark, as the browser shows the page."""
+    import streamlit as st
+
+    return "dark" if st.context.theme.type == "dark" else "light"
+
+
 @contextmanager
-def elsewhere(draw: Elsewhere) -> Iterator[None]:
+def elsewhere(draw: Elsewhere, mode: Mode) -> Iterator[None]:
     """Inside of it components are given to `draw`, and not to Streamlit, which is then not needed at all."""
-    token = _elsewhere.set(draw)
+    token = _elsewhere.set((draw, mode))
     try:
         yield
     finally:

@@ -94,7 +94,7 @@ def overview(s: Sheet, at: str = "") -> None:
         path, beside = ([(one.at, one.name) for one in some] for some in (place.path, place.beside(config)))
         where, answers = (path, s.labels, position, beside), (ignored, ignored)
         table = joined(levels.map(machine.table))
-        draw_machine(place.kind, levels, table, *where, None, said, s.mode, *answers, saved)
+        draw_machine(place.kind, levels, table, *where, None, said, *answers, saved)
         others[place.at] = {"title": "", "data": s.parts.pop()["data"]}
         size += len(json.dumps(others[place.at]))
     s.take("machine", others[first.at]["data"] | {"known": [*others]})
@@ -104,7 +104,7 @@ def overview(s: Sheet, at: str = "") -> None:
 def every_head(s: Sheet, block: int | None = None, head: int | None = None) -> None:
     """The tokens and the grid of all heads; a click on a head opens it below."""
     place, s.title = _place(s, block, head), "Where every head looks"
-    chips(s.t.tokens, s.position, s.mode, ignored)
+    chips(s.t.tokens, s.position, ignored)
     _grid(s, place)
     _head(s, *place)
     part, everyone = s.parts[-1], all_heads(s.lm)
@@ -126,14 +126,14 @@ def tokens(s: Sheet) -> None:
     pieces = show_work(s.t.tokenizer, s.text, special, limit=len(s.t))
     if [i for piece in pieces for i in piece.ids][: len(s.t)] != [token.id for token in s.t.tokens]:
         raise ValueError("these ids are not how their text is cut into tokens: there are no pieces to show")
-    token_cards(pieces, s.t.tokens, s.position, s.mode, ignored)
+    token_cards(pieces, s.t.tokens, s.position, ignored)
     built = {}
     for at, label in enumerate(s.labels):
         place, part = place_of(pieces, at)
         data = merges_data(s.t.tokenizer, pieces[place], part, at)
         built[str(at)] = {"title": f"How {label} was built", "data": data}
     place, part = place_of(pieces, s.position)
-    merges(s.t.tokenizer, pieces[place], part, s.position, s.mode)
+    merges(s.t.tokenizer, pieces[place], part, s.position)
     s.parts[-1] |= {"title": built[str(s.position)]["title"], "others": built}
 
 
@@ -163,7 +163,7 @@ def attention(
         every = range(s.t.config.n_heads)
         lines = np.stack([weights(s.lm, s.t, place[0], h, hide_first).numpy() for h in every])
         asked = (ignored, ignored, ignored)
-        draw_arcs("head", lines, s.labels, s.position, None, place[0], every, place[1], MASS, s.mode, *asked)
+        draw_arcs("head", lines, s.labels, s.position, None, place[0], every, place[1], MASS, *asked)
 
 
 def feed_forward(s: Sheet, block: int = -1, unit: int | None = None) -> None:
@@ -184,7 +184,7 @@ def next_token(
     name = lambda i: show_id(s.lm, i)  # noqa: E731
     rows, rest = candidate_rows(found.now, sampling, name, came=came, unchanged=found.was)
     s.title = f"What comes after {s.labels[at]} (position {at})"
-    candidate_bars(rows, rest, column_heads(sampling, found.was is not None), s.mode, None, action="")
+    candidate_bars(rows, rest, column_heads(sampling, found.was is not None), None, action="")
 
 
 def generate(s: Sheet, n: int = 20, **options: Any) -> None:
@@ -208,11 +208,11 @@ def generate(s: Sheet, n: int = 20, **options: Any) -> None:
         rows, rest = candidate_rows(found, sampling, lambda i: show_id(s.lm, i))
         opened.append({"title": f"What {shown} was drawn from", "data": {"rows": rows, "rest": rest}})
     raws = [named_bytes(s.t.tokenizer, step.id) for step in both.now]
-    writing(s.lm.decode(ids), written, 0, s.mode, ignored, raws=raws, open_end=False)
+    writing(s.lm.decode(ids), written, 0, ignored, raws=raws, open_end=False)
     if both.was is not None:
         s.parts[-1]["note"] = f"Unchanged, the model writes: {''.join(step.token for step in both.was)}"
     first, heads_of = opened[0]["data"], column_heads(both.now[0].sampling)
-    candidate_bars(first["rows"], first["rest"], heads_of, s.mode, None, action="")
+    candidate_bars(first["rows"], first["rest"], heads_of, None, action="")
     s.parts[-1] |= {"title": opened[0]["title"], "others": {str(at): one for at, one in enumerate(opened)}}
 
 
@@ -244,7 +244,6 @@ def logit_lens(s: Sheet, measure: str = "probability") -> None:
         s.labels,
         (len(names) - 1, s.position),
         Legend(measure, *ends_of(measure, s.t.config.vocab_size), scale_of(measure, s.mode)),
-        s.mode,
         ignored,
     )
 
@@ -373,7 +372,7 @@ def data_windows(s: Sheet, max_length: int = 4, stride: int = 4) -> None:
     if not starts:
         raise ValueError(f"{len(s.t)} tokens are too few for a window of {max_length} and its last target")
     s.title = f"Windows of {max_length} tokens, {stride} apart, and their targets"
-    draw_windows(s.labels[: starts[-1][1] + max_length + 1], 0, starts, max_length, 0, s.mode, ignored)
+    draw_windows(s.labels[: starts[-1][1] + max_length + 1], 0, starts, max_length, 0, ignored)
 
 
 def positions(s: Sheet, scheme: str = "learned") -> None:
@@ -401,7 +400,7 @@ def _weights(s: Sheet, block: int, head: int, hide_first: bool = False) -> tuple
 
 def _head(s: Sheet, block: int, head: int, hide_first: bool = False) -> None:
     values, panel = _weights(s, block, head, hide_first)
-    matrix("head", [panel], {"weights": values}, s.labels, s.position, None, s.mode, ignored)
+    matrix("head", [panel], {"weights": values}, s.labels, s.position, None, ignored)
     s.parts[-1]["title"] = _name(block, head)
 
 
@@ -429,7 +428,7 @@ def _grid(s: Sheet, chosen: tuple[int, int]) -> None:
 
     picture, side = small_heads((pool(s.t["attn", b].numpy()) for b in blocks), s.mode)
     words = [[thumbnail(b, h) for h in range(s.t.config.n_heads)] for b in blocks]
-    head_grid(picture, side, words, chosen, s.mode, ignored)
+    head_grid(picture, side, words, chosen, ignored)
     if was is not None:
         s.parts[-1]["note"] = (
             "Hatched: a head that is changed. Tinted: one whose pattern moved, the stronger the more."

@@ -91,7 +91,7 @@ class Sheet:
 
     def drawn(self, draw: Callable[..., None], *args: Any, **options: Any) -> Picture:
         """The picture that `draw(sheet, ...)` makes on this."""
-        with elsewhere(self.take):
+        with elsewhere(self.take, self.mode):
             draw(self, *args, **options)
         for part in self.parts:
             if "draw" in part:

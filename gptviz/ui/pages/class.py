@@ -192,7 +192,7 @@ made = frame("Class", (CODE,))
 member = classroom.member()
 classroom.say_wrong()
 if member is None:
-    seat(classroom.kept(), made.mode, on_taught=classroom.become)
+    seat(classroom.kept(), on_taught=classroom.become)
     nobody()
 elif member.teaches:
     teacher(member)

@@ -208,7 +208,7 @@ def pick_right(query: int | None, key: int | None = None) -> None:
 
 if [token.raw for token in scene.tokens] != [token.raw for token in right.tokens]:
     st.caption(f"On the right, {names[1]}:")
-    chips(right.tokens, at[1], scene.mode, pick_right, key="chips_right")
+    chips(right.tokens, at[1], pick_right, key="chips_right")
 if scene.run == right.run:
     st.info(
         "Both sides are the same pass: there is nothing to compare. Change something on the left (switch a "
@@ -347,7 +347,6 @@ for number, (side, (b, h), pick) in enumerate(zip(sides, heads, (scene.pick, pic
             side.labels[seen],
             side.position,
             None,
-            scene.mode,
             pick,
             first=seen.start,
             largest=LARGEST,
@@ -369,7 +368,6 @@ with thirds[2]:
         [scene.labels[i] for i in pairs.left[seen]],
         chosen,
         None,
-        scene.mode,
         lambda query, key: None if query is None else scene.select(pairs.left[query]),
         first=seen.start,
         positions=pairs.left[seen],

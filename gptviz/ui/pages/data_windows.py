@@ -137,7 +137,6 @@ def slide() -> None:
         starts,
         length,
         window,
-        scene.mode,
         WINDOW.set,
         dropped=windows.used,
         saved=scene.saved("data_windows", title, f"window{window}"),

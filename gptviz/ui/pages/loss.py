@@ -114,7 +114,6 @@ def picture() -> None:
         chips,
         scene.position + 1,
         legend,
-        scene.mode,
         scene.select,
         raws=[token.raw for token in scene.tokens],
         key="loss_text",

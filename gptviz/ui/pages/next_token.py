@@ -102,7 +102,6 @@ def stage() -> None:  # it may outlive the visit: it holds the scene, and looks 
         rows,
         rest,
         column_heads(sampling, compared=scene.other is not None),
-        scene.mode,
         lambda i: say(append(i)),
         action="Append" if last else "Go on with it",
         saved=scene.saved("next_token", "The most probable next tokens", *which),

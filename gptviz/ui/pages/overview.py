@@ -86,7 +86,6 @@ opened = draw(
         {"at": sheet.once(scene.run, resolve, at, position).at, "says": step.text}
         for at, step in zip(way, steps, strict=True)
     ],
-    scene.mode,
     go,
     scene.select,
     scene.saved("overview", f"From a text to the next token: {here.name}", here.at.replace(".", "-")),

@@ -268,7 +268,6 @@ for column, name, title, one, weights in zip(
             scene.labels,
             position,
             None,
-            scene.mode,
             scene.pick,
             saved=saved,
         )

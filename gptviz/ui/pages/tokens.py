@@ -50,7 +50,6 @@ token_cards(
     pieces,
     scene.tokens,
     scene.position,
-    scene.mode,
     scene.select,
     saved=scene.saved("tokens", "The tokens of a text, with their ids and bytes"),
 )
@@ -78,7 +77,7 @@ else:
     one = "a single byte, where all merging begins" if len(token.raw) == 1 else "looked up as a whole"
     prose(f"{cut}It is {one}: no merge was needed.")
 saved = scene.saved("merges", f"How {show_token(token.raw)} was built from its bytes")
-merges(encoding, piece, part, scene.position, scene.mode, saved=saved)
+merges(encoding, piece, part, scene.position, saved=saved)
 with st.expander("What the regex cut", icon=":material/content_cut:"):
     st.markdown(
         "Before any merge, a regular expression cuts the text from left to right: at each place the first of "
@@ -125,7 +124,6 @@ def comparison() -> None:
     learnt_from = text if source == PROMPT else numbers.chapter()
     tokenizer_rows(
         numbers.compare(text, known, learnt_from, scene.special),
-        scene.mode,
         saved=scene.saved("tokenizers", "The same text, cut by other tokenizers"),
     )
     st.caption(

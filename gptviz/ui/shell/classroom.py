@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import streamlit as st
 
 from gptviz.classroom import LOBBY, ClassError, Member, Room
-from gptviz.figures.theme import Mode
 from gptviz.guides import Question
 from gptviz.ui.components.seat import COOKIE, seat
 from gptviz.ui.shell import address, state
@@ -144,13 +143,13 @@ def lead() -> Member | None:
     return member()
 
 
-def watch(mode: Mode) -> bool:
+def watch() -> bool:
     """Keep the browser's secret, and look now and then for news; whether its screen is to stand still."""
     found = member()
     say_wrong()
     if found is None:
         return False
-    seat(secret(), mode, on_taught=become)
+    seat(secret(), on_taught=become)
     st.fragment(run_every=EVERY)(_watch)(found.room)
     if found.teaches or not found.room.frozen:
         return False

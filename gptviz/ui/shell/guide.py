@@ -12,7 +12,6 @@ import streamlit as st
 
 from gptviz import LanguageModel
 from gptviz.classroom import ClassError, Member
-from gptviz.figures.theme import Mode
 from gptviz.guides import Guide, GuideError, Step, files, find, read
 from gptviz.guides.guide import Address
 from gptviz.ui.components.guide_look import look_at
@@ -216,9 +215,9 @@ def _turn_to(number: int) -> None:
 # ---- the bar ----
 
 
-def draw(page: str, lm: LanguageModel, key: str, mode: Mode) -> bool:
+def draw(page: str, lm: LanguageModel, key: str) -> bool:
     """Draw the bar; whether a question waits, so that the page must not show its picture yet."""
-    if classroom.watch(mode):
+    if classroom.watch():
         return True
     found = current()
     if found is None:
@@ -240,11 +239,11 @@ def draw(page: str, lm: LanguageModel, key: str, mode: Mode) -> bool:
         if standing is None or step.ask is None:
             st.markdown(step.after if step.until and _is_done(step) else step.text)
         else:
-            waits = question.ask(step.ask, step, at, standing, lm, key, mode)
+            waits = question.ask(step.ask, step, at, standing, lm, key)
         if number and number + 1 == len(guide.steps) and at[0] not in (None, classroom.GUIDE):
             st.caption(question.counted(at[0], guide.steps))
     if step.look and not waits:
-        look_at(step.look, mode)
+        look_at(step.look)
     return waits
 
 

@@ -15,7 +15,8 @@ from gptviz.engine.reduction import Reduction
 from gptviz.engine.tokens import Token
 from gptviz.figures.theme import Mode, palette
 from gptviz.ui import runs, words
-from gptviz.ui.components.theme_watch import follow_theme, mode_shown
+from gptviz.ui.components.kernel import mode_shown
+from gptviz.ui.components.theme_watch import follow_theme
 from gptviz.ui.models import in_use as models
 from gptviz.ui.models.choice import Choice
 from gptviz.ui.models.in_use import InUse
@@ -100,7 +101,7 @@ def frame(title: str, own: Iterable[Param] = (), prompted: bool = False) -> Fram
         prompt_box.special_switch()
     notice(model)
     with bar:
-        waits = guide.draw(name, model.lm, model.key, mode)
+        waits = guide.draw(name, model.lm, model.key)
     if waits and not prompted:
         end_page()
     load = models.code_of(model)
@@ -233,7 +234,7 @@ def read(made: Frame, keep: Keep | Needs = (), folded: bool = False) -> Scene:
     )
     scene.get(scene.keep, scene.reduce)  # here, so that one pass gives all that the page reads
     with changed:
-        change_strip.draw(run, listed, scene.position, scene.labels, lm, made.mode)
+        change_strip.draw(run, listed, scene.position, scene.labels, lm)
     claim.notice(scene)
     return scene
 

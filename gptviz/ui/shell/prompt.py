@@ -8,7 +8,6 @@ from gptviz import LanguageModel
 from gptviz.engine.tokens import Token
 from gptviz.tokenizer import END_OF_TEXT, well_formed
 from gptviz.ui.components.prompt import prompt
-from gptviz.ui.components.theme_watch import mode_shown
 from gptviz.ui.shell import address, state
 from gptviz.ui.words import is_named, nameless, show_id
 
@@ -73,7 +72,7 @@ def lost() -> str | None:
 
 def box() -> None:
     """The box with the prompt in it. Only what is run is read: half-typed text runs no model."""
-    prompt(state.TEXT.value, address.page(), address.is_history_navigation(), mode_shown(), _run)
+    prompt(state.TEXT.value, address.page(), address.is_history_navigation(), _run)
 
 
 def special_switch() -> None:

@@ -10,7 +10,6 @@ from typing import Any
 import streamlit as st
 
 from gptviz import CaptureError, LanguageModel, Run
-from gptviz.figures.theme import Mode
 from gptviz.guides import Question, Step, keys
 from gptviz.guides.answers import Answer, CannotAsk, Head
 from gptviz.guides.guide import filled
@@ -18,6 +17,7 @@ from gptviz.guides.keys import KEYS
 from gptviz.ui import heads, runs
 from gptviz.ui.components.chips import chips
 from gptviz.ui.components.heads import Thumbnail, head_grid
+from gptviz.ui.components.kernel import mode_shown
 from gptviz.ui.runs import per_run
 from gptviz.ui.shell import address, changes, classroom, state, wall
 from gptviz.ui.shell import prompt as prompt_box
@@ -53,9 +53,7 @@ def _answer(run: Run, question: str, position: int, given: Any, *arguments: Any)
     return KEYS[question][1](lm, trace, position, given, *arguments)
 
 
-def ask(
-    asked: Question, step: Step, at: At, found: Standing, lm: LanguageModel, key: str, mode: Mode
-) -> bool:
+def ask(asked: Question, step: Step, at: At, found: Standing, lm: LanguageModel, key: str) -> bool:
     """Ask, or say what was answered and what is true; whether the picture still waits."""
     reading = prompt_box.read(lm, state.TEXT.value, state.SPECIAL.value)
     if not reading.ids:
@@ -80,7 +78,7 @@ def ask(
         asked = replace(asked, text=filled(asked.text, truth.facts))
         st.markdown(f"**{asked.text}**")
         if (member := classroom.member()) is None or not member.teaches:
-            st.fragment(_ballot)(asked, at, truth, run, position, mode)
+            st.fragment(_ballot)(asked, at, truth, run, position)
     if at[0] == classroom.GUIDE:
         wall.draw(at[1], asked, lm.tokens(run.ids), answer)
     return not found.told and asked.kind != "find"  # what is hunted for is found on the page itself
@@ -108,7 +106,7 @@ def _say(at: At, given: Any) -> None:
         st.session_state[ANSWERS] = st.session_state.get(ANSWERS, {}) | {at: given}
 
 
-def _ballot(ask: Question, at: At, truth: Answer, run: Run, position: int, mode: Mode) -> None:
+def _ballot(ask: Question, at: At, truth: Answer, run: Run, position: int) -> None:
     """The way to answer, with hints; it runs alone, so that thirty who answer at once do not wait."""
     found = standing(at)
     if found.told and address.is_fragment_run():
@@ -128,9 +126,9 @@ def _ballot(ask: Question, at: At, truth: Answer, run: Run, position: int, mode:
     st.session_state.setdefault(HINTS, {})
     filled_in = _is_filled_in(ask, at)
     if ask.kind == "token":
-        chips(tuple(tokens), truth.truth if filled_in else position, mode, say, key="guide_chips")
+        chips(tuple(tokens), truth.truth if filled_in else position, say, key="guide_chips")
     elif ask.kind == "head":
-        _heads(run, truth.truth if filled_in else None, say, mode)
+        _heads(run, truth.truth if filled_in else None, say)
     elif ask.kind == "find":
         _hand_in(ask, say)
     else:
@@ -188,13 +186,13 @@ def _hand_in(ask: Question, say: Callable[[Any], None]) -> None:
         st.button("Hand in what my screen shows", type="primary", key="guide_hand_in", on_click=sent)
 
 
-def _heads(run: Run, chosen: Head | None, say: Callable[[Any], None], mode: Mode) -> None:
+def _heads(run: Run, chosen: Head | None, say: Callable[[Any], None]) -> None:
     """Every head, small and without a name, to be clicked."""
     lm = runs.model(run)
-    picture, side = heads.thumbnails(run, mode)
+    picture, side = heads.thumbnails(run, mode_shown())
     unnamed = Thumbnail(kind="mixed", label=" ", says="What is it for?", write=0.0)
     grid = [[unnamed] * lm.config.n_heads for _ in range(lm.config.n_layers)]
-    head_grid(picture, side, grid, chosen, mode, lambda block, head: say((block, head)), key="guide_heads")
+    head_grid(picture, side, grid, chosen, lambda block, head: say((block, head)), key="guide_heads")
 
 
 def _is_filled_in(ask: Question, at: At) -> bool:

@@ -78,9 +78,9 @@ class Frame:
             large = fig.larger(PRESENTED)
             fitted = f"clamp({fig.height:.0f}px, 100vh - {ABOVE}, {large.height:.0f}px)"
             fig = large
-        chart(fig, key, alt, self.mode, pick, self.saved(key, alt, *which), fitted)
+        chart(fig, key, alt, pick, self.saved(key, alt, *which), fitted)
         if on_cell is not None:
-            cell_clicks(key, *fig.cells, on_cell, self.mode)
+            cell_clicks(key, *fig.cells, on_cell)
 
 
 @dataclass(frozen=True)
@@ -187,7 +187,6 @@ class Scene(Frame):
             chips(
                 self.tokens,
                 self.position,
-                self.mode,
                 self.select,
                 weights=weights,
                 shares=shares,

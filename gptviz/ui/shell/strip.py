@@ -16,7 +16,6 @@ from gptviz.analysis.reach import Unseen, unseen
 from gptviz.digits import significant
 from gptviz.engine.edit_text import GRAMMAR
 from gptviz.figures.next_token import probability_text
-from gptviz.figures.theme import Mode
 from gptviz.ui import runs
 from gptviz.ui.components.changes import change_strip
 from gptviz.ui.components.saved import shortened
@@ -45,9 +44,7 @@ def share(run: Run, position: int, number: int) -> Prediction:
     return prediction(runs.get(others, ()).logits(position), runs.get(run, ()).logits(position))
 
 
-def draw(
-    run: Run, listed: Sequence[Change], position: int, labels: Sequence[str], lm: LanguageModel, mode: Mode
-) -> None:
+def draw(run: Run, listed: Sequence[Change], position: int, labels: Sequence[str], lm: LanguageModel) -> None:
     """The strip for this run, selected position and list of changes; nothing where the list is empty."""
     if not listed:
         return
@@ -74,7 +71,6 @@ def draw(
         chips,
         _effect(run, position, labels, lm) if run.edits else None,
         off,
-        mode,
         changes.remove,
         {
             "undo": changes.undo,

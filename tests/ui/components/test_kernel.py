@@ -63,12 +63,12 @@ def test_no_value_gets_past_the_checks_or_breaks_them(value):
 def test_a_drawing_gives_back_only_what_fits():
     drawn = Component("example", Renderer(position=99, page="tokens"))
     on = {"position": (POSITION, None), "page": (PAGE, None)}
-    assert drawn("key", {}, "light", on) == {"page": "tokens"}
+    assert drawn("key", {}, on) == {"page": "tokens"}
 
 
 def test_the_callback_gets_checked_values_or_is_not_called(monkeypatch):
     renderer, got = Renderer(), []
-    Component("example", renderer)("key", {}, "light", {"cell": (CELL, got.append)})
+    Component("example", renderer)("key", {}, {"cell": (CELL, got.append)})
 
     state = {"key": SimpleNamespace()}
     monkeypatch.setattr("streamlit.session_state", state)

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from gptviz.figures.theme import Mode
 from gptviz.ui.components.kernel import On, among, component, packed, parts
 from gptviz.ui.components.saved import Saved
 
@@ -46,7 +45,6 @@ def arcs(
     heads: Sequence[int],
     head: int,
     mass: int,
-    mode: Mode,
     on_pick: Callable[[int | None, int | None], Any],
     on_head: On,
     on_mass: On,
@@ -79,7 +77,6 @@ def arcs(
             "height": HEIGHT,
             "words": WORDS,
         },
-        mode,
         {
             "pick": parts(on_pick, "query", "key", query=at, key=at),
             "head": (among(set(heads)), on_head),

@@ -3,16 +3,13 @@
 A click on a branch, or Enter where the focus is on it, goes to it.
 """
 
-from gptviz.figures.theme import Mode
 from gptviz.ui.components.kernel import On, Rows, among, component
 from gptviz.ui.components.saved import Saved
 
 _component = component("branches")
 
 
-def branch_tree(
-    rows: Rows, chosen: int, step: int, mode: Mode, on_branch: On, saved: Saved | None = None
-) -> None:
+def branch_tree(rows: Rows, chosen: int, step: int, on_branch: On, saved: Saved | None = None) -> None:
     """Draw a row a branch; `on_branch(number)` runs before the rerun that a click causes.
 
     A row has "parent" (its number, None for the first), "at" (the step at which it left it), "length", "text"
@@ -20,4 +17,4 @@ def branch_tree(
     model without its changes, it stands beside. `step` is the one that is looked at.
     """
     data = {"rows": list(rows), "chosen": chosen, "step": step}
-    _component("branches", data, mode, {"branch": (among(range(len(rows))), on_branch)}, saved)
+    _component("branches", data, {"branch": (among(range(len(rows))), on_branch)}, saved)

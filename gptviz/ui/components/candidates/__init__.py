@@ -6,7 +6,6 @@ or a click on it, writes its arithmetic under the rows. The picture can be saved
 
 from typing import Any
 
-from gptviz.figures.theme import Mode
 from gptviz.ui.components.kernel import On, Rows, among, component
 from gptviz.ui.components.saved import Saved
 
@@ -17,7 +16,6 @@ def candidate_bars(
     rows: Rows,
     rest: dict[str, Any] | None,
     heads: dict[str, str],
-    mode: Mode,
     on_append: On | None,
     *,
     action: str,
@@ -32,7 +30,6 @@ def candidate_bars(
     sent = _component(
         "candidates",
         {"rows": list(rows), "rest": rest, "heads": heads, "action": action if on_append else ""},
-        mode,
         {"append": (among({int(row["id"]) for row in rows if row["whole"]}), on_append)},
         saved,
     )

@@ -7,7 +7,6 @@ any size answers at the price of no invisible points over it.
 from collections.abc import Callable
 from typing import Any
 
-from gptviz.figures.theme import Mode
 from gptviz.ui.components.kernel import among, component, parts
 
 _component = component("cell_clicks")
@@ -15,9 +14,7 @@ _component = component("cell_clicks")
 MOST = 64  # traces of a chart
 
 
-def cell_clicks(
-    chart: str, rows: int, columns: int, on_pick: Callable[..., Any], mode: Mode = "light", panels: int = 0
-) -> None:
+def cell_clicks(chart: str, rows: int, columns: int, on_pick: Callable[..., Any], panels: int = 0) -> None:
     """`on_pick(row, column)` runs before the rerun that a click on a cell of the chart's heatmaps causes.
 
     `chart` is the key that the chart was drawn with; its heatmaps have `rows` and `columns`. Where it matters
@@ -26,4 +23,4 @@ def cell_clicks(
     picked = on_pick if panels else lambda row, column, _panel: on_pick(row, column)
     panel = among(range(panels or MOST))
     on = {"cell": parts(picked, row=among(range(rows)), column=among(range(columns)), panel=panel)}
-    _component(f"{chart}_clicks", {"key": chart}, mode, on)
+    _component(f"{chart}_clicks", {"key": chart}, on)

@@ -6,7 +6,6 @@ All of its words come from Python; the browser draws them. It stays small, so th
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from gptviz.figures.theme import Mode
 from gptviz.ui.components.kernel import On, Rows, among, component
 
 _component = component("changes")
@@ -18,7 +17,6 @@ def change_strip(
     chips: Rows,
     effect: Mapping[str, Any] | None,
     off: bool,
-    mode: Mode,
     on_remove: On,
     on_act: Mapping[str, Callable[[], Any]],
     *,
@@ -45,7 +43,6 @@ def change_strip(
             "notes": [list(note) for note in notes],
             "ask": ask,
         },
-        mode,
         {
             "remove": (among(range(len(chips))), on_remove),
             "act": (among(ACTS), lambda act: on_act[act]()),

@@ -11,8 +11,8 @@ from typing import Any
 import streamlit as st
 
 from gptviz.figures import Figure
-from gptviz.figures.theme import Mode, palette
-from gptviz.ui.components.kernel import component
+from gptviz.figures.theme import palette
+from gptviz.ui.components.kernel import component, mode_shown
 from gptviz.ui.components.saved import Saved
 
 _buttons = component("chart")
@@ -24,7 +24,6 @@ def chart(
     fig: Figure,
     key: str,
     alt: str,
-    mode: Mode,
     pick: Callable[[Mapping[str, Any]], Any] | None,
     saved: Saved,
     height: str | None = None,
@@ -50,4 +49,4 @@ def chart(
     # to be the same is drawn once.
     fig = fig.laid_out(datarevision=1, clickmode="event" if pick is None else "event+select")
     st.plotly_chart(fig, theme=None, key=key, alt=alt, config=CONFIG, **selecting)
-    _buttons(f"{key}_save", {"key": key, "paper": palette(mode).paper}, mode, saved=saved)
+    _buttons(f"{key}_save", {"key": key, "paper": palette(mode_shown()).paper}, saved=saved)

@@ -13,7 +13,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from gptviz.engine.tokens import Token
-from gptviz.figures.theme import Mode
 from gptviz.tokenizer import show_token
 from gptviz.ui.components.groups import shared_characters
 from gptviz.ui.components.kernel import On, among, component
@@ -26,7 +25,6 @@ Role = Literal["query", "key", "value", "output"]
 def chips(
     tokens: Sequence[Token],
     selected: int,
-    mode: Mode,
     on_select: On,
     *,
     key: str = "chips",
@@ -60,7 +58,6 @@ def chips(
             "next": None if following is None else dict(following),
             "appends": on_append is not None,
         },
-        mode,
         {
             "position": (among(range(len(tokens))), on_select),
             "append": (among(() if following is None else (following["id"],)), on_append),

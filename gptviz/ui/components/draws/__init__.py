@@ -7,7 +7,6 @@ Pointing at a row shows its place on the bar; a click on one that was not drawn 
 from collections.abc import Mapping
 from typing import Any
 
-from gptviz.figures.theme import Mode
 from gptviz.ui.components.kernel import On, Rows, among, component
 from gptviz.ui.components.saved import Saved
 
@@ -18,7 +17,6 @@ def draws(
     rows: Rows,
     segments: Rows,
     point: Mapping[str, Any] | None,
-    mode: Mode,
     on_branch: On,
     *,
     rest: Mapping[str, Any] | None = None,
@@ -43,7 +41,6 @@ def draws(
             "branch": can_branch,
             "compared": compared,
         },
-        mode,
         {"branch": (among(others), on_branch)},
         saved,
     )

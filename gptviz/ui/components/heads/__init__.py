@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, NotRequired
 
 from gptviz.figures.head_words import Words
-from gptviz.figures.theme import Mode
 from gptviz.ui.components.kernel import among, component, parts
 from gptviz.ui.components.saved import Saved
 
@@ -32,7 +31,6 @@ def head_grid(
     side: int,
     roles: Sequence[Sequence[Thumbnail]],
     chosen: tuple[int, int] | None,
-    mode: Mode,
     on_pick: Callable[[int, int], Any],
     *,
     key: str = "heads",
@@ -57,7 +55,6 @@ def head_grid(
             "block": block,
             "head": head,
         },
-        mode,
         {"head": parts(on_pick, block=among(range(n_blocks)), head=among(range(n_heads)))},
         saved,
     )

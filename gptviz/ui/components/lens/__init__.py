@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from gptviz.figures.theme import Mode, Scale
+from gptviz.figures.theme import Scale
 from gptviz.ui.components.kernel import among, component, packed, parts
 from gptviz.ui.components.saved import Saved
 
@@ -71,7 +71,6 @@ def lens_grid(
     tokens: Sequence[str],
     selected: tuple[int, int],
     legend: Legend,
-    mode: Mode,
     on_pick: Callable[[int | None, int | None], Any],
     *,
     key: str = "lens",
@@ -93,7 +92,6 @@ def lens_grid(
             "position": selected[1],
             "legend": vars(legend),
         },
-        mode,
         {"pick": parts(on_pick, "row", "position", row=row, position=position)},
         saved,
     )

@@ -12,7 +12,6 @@ import pandas as pd
 
 from gptviz.both import Both, alike
 from gptviz.digits import significant
-from gptviz.figures.theme import Mode
 from gptviz.ui.components.kernel import Event, On, among, component, packed, text
 from gptviz.ui.components.saved import Saved
 
@@ -29,7 +28,6 @@ def machine(
     sides: Sequence[tuple[str, str]],
     more: Mapping[str, str] | None,
     way: Sequence[Mapping[str, str]],
-    mode: Mode,
     go: Callable[[str], Any],
     select: On,
     saved: Saved | None = None,
@@ -64,7 +62,7 @@ def machine(
         "position": (among(range(len(tokens))), select),
         "page": (among({more["page"]} if more else set()), None),
     }
-    page: str | None = _component("machine", data, mode, on, saved).get("page")
+    page: str | None = _component("machine", data, on, saved).get("page")
     return page
 
 

@@ -15,7 +15,6 @@ import torch
 
 from gptviz.both import Both
 from gptviz.figures.marks import CHANGED, DIFFERENCE
-from gptviz.figures.theme import Mode
 from gptviz.ui.components.kernel import among, component, packed, parts
 from gptviz.ui.components.saved import Saved
 
@@ -100,7 +99,6 @@ def matrix(
     tokens: Sequence[str],
     query: int,
     key_position: int | None,
-    mode: Mode,
     on_pick: Callable[[int | None, int | None], Any],
     small: bool = False,
     largest: int = 520,
@@ -144,7 +142,6 @@ def matrix(
             "small": small,
             "largest": largest,
         },
-        mode,
         {"pick": parts(on_pick, "query", "key", query=at, key=at)},
         saved,
     )

@@ -10,7 +10,7 @@ from typing import Any
 
 import tiktoken
 
-from gptviz.figures.theme import Mode, palette
+from gptviz.figures.theme import palette
 from gptviz.tokenizer import show_token
 from gptviz.tokenizer.steps import Piece, Stage, own_piece, stages
 from gptviz.ui.components.kernel import component
@@ -28,12 +28,11 @@ def merges(
     piece: Piece,
     part: int,
     position: int,
-    mode: Mode,
     saved: Saved | None = None,
 ) -> None:
     """Draw the merges. `part` is the selected token's place in the piece, `position` in the prompt."""
     data = merges_data(encoding, piece, part, position)
-    _component("merges", data, mode, saved=saved)
+    _component("merges", data, saved=saved)
 
 
 def merges_data(encoding: tiktoken.Encoding, piece: Piece, part: int, position: int) -> dict[str, Any]:

@@ -3,12 +3,11 @@
 from collections.abc import Callable
 from typing import Any
 
-from gptviz.figures.theme import Mode
 from gptviz.ui.components.kernel import component, happened
 
 _component = component("near")
 
 
-def near(key: str, mode: Mode, come: Callable[[Any], Any]) -> None:
+def near(key: str, come: Callable[[Any], Any]) -> None:
     """Run `come` when it is in sight and the page has come to rest, or at a click."""
-    _component(key, {}, mode, {"near": (happened, come)})
+    _component(key, {}, {"near": (happened, come)})

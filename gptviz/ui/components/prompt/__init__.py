@@ -7,17 +7,16 @@ a turned page, which runs it, as whoever types a text and then asks for a page w
 from collections.abc import Callable
 from typing import Any
 
-from gptviz.figures.theme import Mode
 from gptviz.ui.components import kernel
 
 _component = kernel.component("prompt")
 
 
-def prompt(text: str, page: str, back: bool, mode: Mode, on_run: Callable[[str], Any]) -> None:
+def prompt(text: str, page: str, back: bool, on_run: Callable[[str], Any]) -> None:
     """Draw the box with this text in it; `on_run(text)` is called with what somebody runs.
 
     `page` tells one page from another, and `back` says that this run is the browser's back or forward
     button's: the draft of the page before is then not run.
     """
     data = {"text": text, "page": page, "back": back}
-    _component("prompt", data, mode, {"run": (kernel.text(), on_run)})
+    _component("prompt", data, {"run": (kernel.text(), on_run)})

@@ -6,14 +6,13 @@ The secret is in the address's fragment (`#teach=...`), which no browser sends t
 from collections.abc import Callable
 from typing import Any
 
-from gptviz.figures.theme import Mode
 from gptviz.ui.components.kernel import component, text
 
 COOKIE = "gptviz_class"
 _component = component("seat")
 
 
-def seat(secret: str | None, mode: Mode, on_taught: Callable[[str], Any] | None = None) -> None:
+def seat(secret: str | None, on_taught: Callable[[str], Any] | None = None) -> None:
     """Have the browser keep this secret for a day, with "" none, with None what it has; `on_taught` gets that
     of its address."""
-    _component("seat", {"cookie": COOKIE, "secret": secret}, mode, {"taught": (text(100), on_taught)})
+    _component("seat", {"cookie": COOKIE, "secret": secret}, {"taught": (text(100), on_taught)})

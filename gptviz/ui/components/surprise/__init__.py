@@ -5,7 +5,6 @@ Pointing at a chip writes its sentence; a click selects the token before it, whe
 
 from collections.abc import Sequence
 
-from gptviz.figures.theme import Mode
 from gptviz.ui.components.groups import shared_characters
 from gptviz.ui.components.kernel import On, Rows, among, component
 from gptviz.ui.components.saved import Saved
@@ -17,7 +16,6 @@ def surprise_chips(
     chips: Rows,
     expected: int,
     legend: dict[str, str],
-    mode: Mode,
     on_select: On,
     *,
     raws: Sequence[bytes] = (),
@@ -31,7 +29,7 @@ def surprise_chips(
     """
     data = {"chips": list(chips), "groups": shared_characters(raws), "expected": expected, "legend": legend}
     on = {"position": (among(range(1, len(chips))), lambda position: on_select(position - 1))}
-    if _component(key, data, mode, on, saved):
+    if _component(key, data, on, saved):
         import streamlit as st
 
         st.rerun()  # the selected token belongs to the whole page, not to the fragment that this may be in

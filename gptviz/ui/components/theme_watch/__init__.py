@@ -4,19 +4,11 @@ Streamlit turns its own page at once and runs nothing; what a page drew for the 
 and be unreadable. This invisible component sees its background's colour change, and asks for a run.
 """
 
-import streamlit as st
-
-from gptviz.figures.theme import Mode
 from gptviz.ui.components.kernel import component, happened
 
 _component = component("theme_watch")
 
 
-def mode_shown() -> Mode:
-    """Light or dark, as the browser shows the page."""
-    return "dark" if st.context.theme.type == "dark" else "light"
-
-
 def follow_theme() -> None:
     """Run the page again when its theme changes; to be called outside every fragment."""
-    _component("gptviz_theme_watch", {}, "light", {"changed": (happened, None)})
+    _component("gptviz_theme_watch", {}, {"changed": (happened, None)})

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from gptviz.engine.tokens import Token
-from gptviz.figures.theme import Mode, palette
+from gptviz.figures.theme import palette
 from gptviz.tokenizer import show_token
 from gptviz.tokenizer.steps import Piece
 from gptviz.ui.components.groups import shared_characters
@@ -21,7 +21,6 @@ def token_cards(
     pieces: Sequence[Piece],
     tokens: Sequence[Token],
     selected: int,
-    mode: Mode,
     on_select: On,
     saved: Saved | None = None,
 ) -> None:
@@ -29,9 +28,9 @@ def token_cards(
     data = {
         "pieces": list(_cards(pieces, tokens)),
         "selected": selected,
-        "colours": len(palette(mode).positions),
+        "colours": len(palette("light").positions),
     }
-    _component("token_cards", data, mode, {"position": (among(range(len(tokens))), on_select)}, saved)
+    _component("token_cards", data, {"position": (among(range(len(tokens))), on_select)}, saved)
 
 
 def _cards(pieces: Sequence[Piece], tokens: Sequence[Token]) -> Iterator[dict[str, Any]]:

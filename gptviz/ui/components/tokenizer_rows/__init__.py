@@ -6,7 +6,7 @@ Colours alternate by position, so that one sees where a token ends.
 from collections.abc import Sequence
 from typing import Any
 
-from gptviz.figures.theme import Mode, palette
+from gptviz.figures.theme import palette
 from gptviz.tokenizer.cut import Cut
 from gptviz.tokenizer.simple import UNK
 from gptviz.ui.components.groups import shared_characters
@@ -19,10 +19,10 @@ SHOWN = 200
 _component = component("tokenizer_rows")
 
 
-def tokenizer_rows(cuts: Sequence[Cut], mode: Mode, saved: Saved | None = None) -> None:
+def tokenizer_rows(cuts: Sequence[Cut], saved: Saved | None = None) -> None:
     """Draw the rows; tokens whose text is lost have a dashed outline."""
-    data = {"rows": [_row(cut) for cut in cuts], "colours": len(palette(mode).positions)}
-    _component("tokenizer_rows", data, mode, saved=saved)
+    data = {"rows": [_row(cut) for cut in cuts], "colours": len(palette("light").positions)}
+    _component("tokenizer_rows", data, saved=saved)
 
 
 def _row(cut: Cut) -> dict[str, Any]:

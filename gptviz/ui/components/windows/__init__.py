@@ -7,7 +7,7 @@ many tokens to write them, a window is a bar.
 
 from collections.abc import Sequence
 
-from gptviz.figures.theme import Mode, palette
+from gptviz.figures.theme import palette
 from gptviz.ui.components.kernel import On, among, component
 from gptviz.ui.components.saved import Saved
 
@@ -22,7 +22,6 @@ def draw_windows(
     starts: Sequence[tuple[int, int]],
     length: int,
     selected: int,
-    mode: Mode,
     on_select: On,
     *,
     dropped: int | None = None,
@@ -51,9 +50,8 @@ def draw_windows(
             ],
             "length": length,
             "selected": selected,
-            "colours": len(palette(mode).positions),
+            "colours": len(palette("light").positions),
         },
-        mode,
         {"window": (among({number for number, _ in starts}), on_select)},
         saved,
     )

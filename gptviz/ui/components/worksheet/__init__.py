@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-from gptviz.figures.theme import Mode
 from gptviz.ui.components.kernel import Check, among, component, parts, text
 from gptviz.ui.components.saved import Saved
 
@@ -86,7 +85,6 @@ def worksheet(
     lines: Sequence[Line],
     selected: int | None,
     rest: str,
-    mode: Mode,
     *,
     on_number: Callable[[str, int, int, str], Any] | None = None,
     on_word: Callable[[int, str], Any] | None = None,
@@ -116,7 +114,6 @@ def worksheet(
             "longest": LONGEST,
             "picks": on_row is not None,
         },
-        mode,
         {
             "number": parts(
                 on_number,

@@ -7,7 +7,6 @@ by itself, a while after the last one is on the screen.
 
 from collections.abc import Mapping, Sequence
 
-from gptviz.figures.theme import Mode
 from gptviz.ui.components.groups import shared_characters
 from gptviz.ui.components.kernel import On, Rows, among, component
 
@@ -18,7 +17,6 @@ def writing(
     before: str,
     tokens: Rows,
     chosen: int,
-    mode: Mode,
     on_step: On,
     *,
     raws: Sequence[bytes] = (),
@@ -46,7 +44,6 @@ def writing(
             "delay": delay,
             "address": address,
         },
-        mode,
         {
             "step": (among(range(len(tokens) + open_end)), on_step),
             "turn": (among(() if delay is None else (chosen,)), on_turn),

@@ -177,9 +177,7 @@ def where(seen: slice) -> None:
 with grid:
     labelled = [[thumbnail(b, h) for h in range(config.n_heads)] for b in range(config.n_layers)]
     file = scene.saved("heads", "All heads: where each looks", lm.name)
-    head_grid(
-        *heads.thumbnails(scene.run, scene.mode), labelled, (block, head), scene.mode, open_head, saved=file
-    )
+    head_grid(*heads.thumbnails(scene.run, scene.mode), labelled, (block, head), open_head, saved=file)
     if scene.other is not None:
         st.caption(heads.marks_say(scene.run))
 part = "average" if average else f"head{head}"
@@ -189,7 +187,7 @@ inside = key if seen.start <= key < seen.stop else None
 with picture:
     values, panel = pattern(drawn, shown, hide)
     matrix(
-        "head", [panel], {"weights": values[seen, seen]}, labels[seen], at, inside, scene.mode, pick,
+        "head", [panel], {"weights": values[seen, seen]}, labels[seen], at, inside, pick,
         largest=SMALLER if ARCS.value or scene.other is not None else SIDE, first=seen.start,
         saved=saved("attention", title_of, f"block{block}", part, of=shown),
     )  # fmt: skip
@@ -203,7 +201,7 @@ if beside is not None:
         sent = [sheet.once(of, weights, block, None if average else h, hide)[few, few] for h in lanes]
         arcs(
             "head", torch.stack(sent).numpy(), labels[few], at, key if few.start <= key < few.stop else None,
-            block, lanes, lanes.index(head), MASS.within(MASSES), scene.mode, pick, HEAD.set, MASS.set,
+            block, lanes, lanes.index(head), MASS.within(MASSES), pick, HEAD.set, MASS.set,
             first=few.start, saved=saved("attention_arcs", title_of, f"block{block}"),
         )  # fmt: skip
         where(few)
@@ -303,7 +301,7 @@ with way:
             panel = replace(panel, column_axis="key", says=pairs[name], says_masked=MASKED, idle="")
         panels.append(replace(panel, label=heading, title=heading, note=note, color=color))
     matrix(
-        "steps", panels, arrays | {"scores": ("q", "k")}, labels[seen], at, inside, scene.mode, pick,
+        "steps", panels, arrays | {"scores": ("q", "k")}, labels[seen], at, inside, pick,
         small=True, first=seen.start,
         saved=saved("attention_steps", title, f"block{block}", f"head{head}"),
     )  # fmt: skip

@@ -275,7 +275,6 @@ def by_pencil() -> None:
         sheets.lines(start, found, way, steps, STEP.value),
         query,
         "Point at a number to see what it is made of. Dotted ones can be typed anew; a click follows a word.",
-        made.mode,
         on_number=type_number,
         on_word=type_word,
         on_row=QUERY.set,
@@ -368,7 +367,6 @@ def trick(start: Given) -> None:
         sheets.averages(start.words if of == "words" else [str(t) for t in range(len(x))], x),
         None,
         f"The three results differ {'not at all' if apart == 0 else f'by at most {apart:.1e}'}.",
-        made.mode,
         saved=made.saved("averages", "Three programs for the averages of what came before"),
     )
 

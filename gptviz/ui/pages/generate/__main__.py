@@ -86,7 +86,6 @@ def stage() -> None:  # it may outlive the visit: it holds the scene, and looks 
             drawn.rows,
             drawn.segments,
             None if step.point is None else {"at": step.point, "text": fixed(step.point, 3)},
-            scene.mode,
             writer.branch_off,
             rest=drawn.rest,
             can_branch=written.chosen < LONGEST,
@@ -174,7 +173,6 @@ def show_text(writer: Writer, tree: Tree, written: Written, playing: bool) -> No
         b"".join(token.raw for token in scene.tokens[: scene.position + 1]).decode("utf-8", "replace"),
         tokens,
         written.chosen,
-        scene.mode,
         writer.go_to,
         raws=[named_bytes(lm.tokenizer, step.id) for step in written.steps],
         open_end=not written.ended and len(tokens) < LONGEST,
@@ -226,7 +224,7 @@ def show_branches(writer: Writer, tree: Tree) -> None:
         rows.append(row)
     at, saved = tree.chosen(len(found[tree.branch].steps)), f"seed{writer.sampling.seed}"
     picture = scene.saved("branches", "The branches of a text", saved)
-    branch_tree(rows, tree.branch, at, scene.mode, writer.choose_branch, saved=picture)
+    branch_tree(rows, tree.branch, at, writer.choose_branch, saved=picture)
     if scene.other and rows[tree.branch]["unchanged_value"] is None:
         st.caption("The text is longer than the model reads at once: the unchanged ln p is left out.")
     table = pd.DataFrame(rows)[["parent", "length", "log_probability", "value"]].reset_index()

@@ -70,7 +70,7 @@ def draw(scene: Scene, written: Written) -> None:
         said = f"**Token {written.chosen + 1}:** {what} written from {places[query]}. There {there}."
         prose(said, "token", "block", "head", "attention")
     marked, pick = {key: "key", query: "query"}, lambda position: KEY.set(slid + position)
-    chips(tokens, query, scene.mode, pick, key="generate_looked", weights=row.tolist(), highlight=marked)
+    chips(tokens, query, pick, key="generate_looked", weights=row.tolist(), highlight=marked)
     st.caption("The stronger the colour, the more attention. Click a token: which heads looked at it?")
     table = draw_map(scene, written, slid + key, places[key], (block, head))
     given = {"token": [place.token for place in places], "weight": row.astype(np.float64)}

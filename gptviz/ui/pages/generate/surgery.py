@@ -137,7 +137,7 @@ def choose(scene: Scene, run: Run, received: np.ndarray) -> Operation:
             token = options[0] if put is None else int(put)
     marked, weights = ({} if other is None else {other: "key"}), received.tolist()
     tokens, pick = lm.tokens(run.ids), lambda position: AT.set(min(position, cached - 1))
-    chips(tokens, at, scene.mode, pick, key="generate_cached", weights=weights, highlight=marked)
+    chips(tokens, at, pick, key="generate_cached", weights=weights, highlight=marked)
     return Operation(kind, at, other, token)
 
 

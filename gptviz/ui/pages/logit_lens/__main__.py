@@ -143,7 +143,6 @@ lens_grid(
     scene.labels,
     (row, position),
     Legend(title, *ends_of(measure, vocabulary), scale_of(measure, scene.mode)),
-    scene.mode,
     pick,
     saved=scene.saved("logit_lens", f"What the model would say at each depth: {title}", measure),
 )

@@ -380,7 +380,7 @@ if every is not None:
         toggle(Patch(HEAD_SITES[part], block, head=head).edit(source.ids), source)
 
     size_of = config.n_layers, config.n_heads
-    cell_clicks("patching_head_map", *size_of, pick_head, scene.mode, panels=len(HEAD_SITES))
+    cell_clicks("patching_head_map", *size_of, pick_head, panels=len(HEAD_SITES))
 
     called = {site: name.lower() for site, name in SITES.items()}
     called |= {part: name for part, (name, _) in PARTS.items()}

@@ -55,7 +55,6 @@ def grid(scene: Frame, run: LiveRun, seen: Seen, step: int, place: int, number: 
         side,
         [[thumbnail(b, h) for h in range(seen.config.n_heads)] for b in range(seen.config.n_layers)],
         chosen_head(seen, step),
-        scene.mode,
         lambda block, head: HEAD.set(f"{block}.{head}"),
         key=f"training_grid_{number}",
         saved=scene.saved("training_heads", title, f"run{number}", f"step{step}"),
@@ -91,7 +90,6 @@ def large_head(scene: Frame, run: LiveRun, seen: Seen, step: int) -> None:
         tokens,
         query,
         int(weights[query].argmax()),
-        scene.mode,
         lambda query, _: None if query is None else QUERY.set(query),
         saved=scene.saved("training_head", title, f"step{step}", f"head{block}.{head}"),
     )
