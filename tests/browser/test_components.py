@@ -195,13 +195,13 @@ def test_every_component_has_an_example_and_all_that_send_are_tried(monkeypatch)
     assert names == set(with_examples())
     sends = {name: set() for name in names}
 
-    def drawn(component, key, data, mode, on=MappingProxyType({}), saved=None):
+    def drawn(component, key, data, on=MappingProxyType({}), saved=None):
         sends[component.name] |= {*on}
         return {}
 
     monkeypatch.setattr(kernel.Component, "__call__", drawn)
     for name in sends:
-        getattr(drawings, name)("light", lambda event: lambda *came: None)
+        getattr(drawings, name)(lambda event: lambda *came: None)
     tried = {name: {sent[0] for _, sent in actions} for name, actions in ACTIONS.items()}
     assert {n: events for n, events in sends.items() if events} == {n: tried[n] for n in sends if n in tried}
     assert {name for name, events in sends.items() if not events} == SILENT
