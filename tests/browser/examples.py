@@ -19,7 +19,7 @@ from gptviz.figures.theme import figure, palette
 from gptviz.tokenizer import get_encoding, show_token
 from gptviz.tokenizer.cut import Cut
 from gptviz.tokenizer.simple import UNK
-from gptviz.tokenizer.steps import Piece, show_work
+from gptviz.tokenizer.steps import show_work
 from gptviz.ui.components import theme_watch as watching
 from gptviz.ui.components.arcs import arcs as draw_arcs
 from gptviz.ui.components.branches import branch_tree
@@ -284,16 +284,10 @@ def theme_watch(on: On) -> None:
 
 
 def token_cards(on: On) -> None:
-    """A word of one token, a special token, and a character in three."""
-    cuts = [("The", [b"The"]), ("<|endoftext|>", [b"<|endoftext|>"])]
-    cuts += [(" 你", [b" \xe4", b"\xbd", b"\xa0"]), (" gypsy", [b" gy", b"psy"])]
-    pieces: list[Piece] = []
-    at = 0
-    for text, raws in cuts:
-        ids = tuple(range(at, at + len(raws)))
-        pieces.append(Piece(text, 0, text.encode(), (), tuple(raws), ids, "", text.startswith("<|")))
-        at += len(raws)
-    draw_token_cards(pieces, tokens_of(*(raw for _, raws in cuts for raw in raws)), 3, on("position"))
+    """A word of three tokens, a special token, and a character in three, after a blank."""
+    pieces = show_work(get_encoding("mini"), "understandably<|endoftext|> 你", special_tokens=True)
+    tokens = tokens_of(*(raw for piece in pieces for raw in piece.parts))
+    draw_token_cards(pieces, tokens, 3, on("position"))
 
 
 def tokenizer_rows(on: On) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from gptviz.lessons.scaling import scores
 from gptviz.tokenizer import get_encoding
-from tests.browser.conftest import address, settled
+from tests.browser.conftest import address, by, settled
 from tests.browser.plots import click, values
 
 TEXT = "Sam and the dog and the cat"
@@ -21,7 +21,7 @@ RIGHT, FOURTH = ("xaxis2", "yaxis2"), ("xaxis4", "yaxis4")  # panels of one pict
 
 
 def chip(position, inside="", of="chip"):
-    return f"{inside} [data-testid={of}][data-position='{position}']"
+    return f"{inside} {by(of, position=position)}"
 
 
 def at_point(page, key, curve, i):
@@ -54,7 +54,8 @@ CLICKS = {
     ),
     "data_windows": (
         {"dw_text": "book"},
-        ("[data-testid=window][data-window='5']", "", {"dw_window": "5"}),
+        (by("window", window=5), "", {"dw_window": "5"}),
+        (f"{by('windows', selected=5)} {by('window', window=6)}", "", {"dw_window": "6"}),
     ),
     "embeddings": (
         {"text": "the king and the queen and the king", "token": 4},
@@ -149,14 +150,13 @@ def test_what_is_pointed_at_is_named_and_what_is_clicked_is_chosen(open_page, na
 
 
 # Of each page: what it is opened with, a slider and the key that is pressed on it, what the address has then,
-# and a curve's field that it draws anew, with what must hold of it then and not before.
+# and a curve's field that is drawn anew, with what must hold of it then and not before.
 SLIDERS = {
     "baselines": (
         {"base_steps": 50, "base_step": 400},
         ("Steps of training, right", "Home", {"base_step": "0"}),
         ("baselines_pairs", 1, "z", lambda chances: chances.max() < 0.5),
     ),
-    "data_windows": ({"dw_text": "book"}, ("Slide the window", "ArrowRight", {"dw_window": "1"}), None),
     "positions": (
         {"text": STORY, "pos_scheme": "rope"},
         ("Position of the query", "ArrowRight", {"pos_at": "9"}),
@@ -172,17 +172,12 @@ SLIDERS = {
 
 @pytest.mark.parametrize("name", SLIDERS)
 def test_a_slider_moves_the_address_and_what_is_drawn(open_page, name):
-    query, (label, key, there), drawn = SLIDERS[name]
+    query, (label, key, there), (*curve, holds) = SLIDERS[name]
     page = open_page(name, **query)
-    slider = page.get_by_role("slider", name=label)
-    if drawn:
-        *curve, holds = drawn
-        assert not holds(values(page, *curve))
-    slider.press(key)
+    assert not holds(values(page, *curve))
+    page.get_by_role("slider", name=label).press(key)
     settled(page)
-    assert address(page).items() >= there.items()
-    if drawn:
-        assert holds(values(page, *curve))
+    assert address(page).items() >= there.items() and holds(values(page, *curve))
 
 
 def test_a_file_of_texts_is_averaged(open_page, mini):

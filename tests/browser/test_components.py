@@ -222,6 +222,7 @@ def test_only_who_comes_near_is_heard(browser, examples):
 HEARD = {
     "candidates": (by("candidate"), "ArrowDown", by("sentence"), "·gypsy"),
     "chart": (by("chart-keys"), "ArrowRight ArrowDown ArrowRight", by("chart-aloud"), "4, c"),
+    "heads": (".head", "ArrowDown", by("heads-says"), "Block 1, head 0."),
     "matrix": (
         ".plot",
         "ArrowUp",
@@ -279,10 +280,12 @@ def test_an_example_has_its_colours_fits_stays_and_sends(open_example, name):
         if name not in ("cell_clicks", "theme_watch", "guide_look", "seat"):
             assert root.bounding_box()["height"] > 20
         page.evaluate(AT_REST)
-        before = root.bounding_box()
+        before, said = root.bounding_box(), set()
         for thing in part(page, name, MOVED_OVER[name]).all() if name in MOVED_OVER else ():
             thing.hover()
+            said.add(root.inner_text())
             assert root.bounding_box() == before, thing.get_attribute("aria-label")
+        assert (name in MOVED_OVER) == (len(said) > 1)
     assert shut_out(page) == []
     tabbed(page, name)
     if name in HEARD:

@@ -101,18 +101,15 @@ def test_cards_that_scroll_merges_and_tokenizers_are_saved(open_page, tmp_path):
     assert size(svg)[0] == pytest.approx(on_screen(cards)[0], abs=1)
     assert size(svg)[1] > on_screen(cards)[1] + 50
 
-    mini, texts = get_encoding("mini"), iter(texts_of(svg))
-    ids = encode(mini, TEXT)
-    groups = character_groups([token_bytes(mini, id) for id in ids])
-    shared = {group.start: group.text for group in groups if len(group.positions) > 1}
-    for position, id in enumerate(ids):
-        raw = token_bytes(mini, id)
-        if position in shared:  # the character that this token and the next hold together, above them
-            assert next(texts) == show_token(shared[position].encode())
-        assert [next(texts) for _ in range(3)] == [str(position), show_token(raw), str(id)]
-        hex = next(texts)  # the bytes of a long token end in an ellipsis, as on its card
-        assert hex == raw.hex(" ") or (hex.endswith("…") and raw.hex(" ").startswith(hex[:-1]))
-    assert next(texts, None) is None
+    mini, whole = get_encoding("mini"), []
+    raws = [token_bytes(mini, id) for id in encode(mini, TEXT)]
+    shared = {group.start: group.text for group in character_groups(raws) if len(group.positions) > 1}
+    for position, (id, raw) in enumerate(zip(encode(mini, TEXT), raws, strict=True)):
+        # a character that this token and the next hold together stands above them
+        whole += [show_token(shared[position].encode())] if position in shared else []
+        whole += [str(position), show_token(raw), str(id), raw.hex(" ")]
+    for text, of in zip(texts_of(svg), whole, strict=True):  # bytes of a long token end as on its card
+        assert text == of or (text.endswith("…") and of.startswith(text[:-1]))
     assert cards.evaluate("(n) => [n.className, n.getAttribute('style') || '']") == ["cards", ""]
 
     page.set_viewport_size({"width": 390, "height": 844})

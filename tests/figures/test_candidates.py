@@ -13,9 +13,9 @@ from gptviz.figures.candidates import candidate_rows, column_heads
 LOGITS = torch.randn(500, generator=torch.Generator().manual_seed(4)) * 3
 
 
-def rows_of(sampling, came=None, k=12, logits=LOGITS, unchanged=None):
-    found = candidates(logits, k, sampling, also=[] if came is None else [came])
-    return found, *candidate_rows(found, sampling, lambda i: f"<{i}>", lambda i: i % 2 == 0, came, unchanged)
+def rows_of(sampling):
+    found = candidates(LOGITS, 12, sampling)
+    return found, *candidate_rows(found, sampling, lambda i: f"<{i}>", lambda i: i % 2 == 0)
 
 
 def number(text):
@@ -61,16 +61,6 @@ def test_temperature_zero_divides_by_nothing():
     assert column_heads(Sampling(0.0))["scaled"] == "÷ 0"
 
 
-def test_what_came_has_its_row_at_its_real_rank():
-    order = LOGITS.argsort(descending=True).tolist()
-    _, rows, _ = rows_of(Sampling(), came=order[299])
-    assert len(rows) == 13
-    assert (rows[-1]["id"], rows[-1]["rank"], rows[-1]["came"]) == (order[299], 300, True)
-    assert [row["came"] for row in rows[:-1]] == [False] * 12
-    _, rows, _ = rows_of(Sampling(), came=order[3])
-    assert len(rows) == 12 and rows[3]["came"]
-
-
 def test_rows_and_rest_and_tokens():
     found, rows, rest = rows_of(Sampling(0.5))
     assert sum(row["probability"] for row in rows) + rest["probability"] == pytest.approx(1)
@@ -84,18 +74,12 @@ def test_rows_and_rest_and_tokens():
 
 @pytest.mark.parametrize("sampling", [Sampling(), Sampling(0.7, 40), Sampling(0)])
 def test_a_ghost_is_what_the_unchanged_model_gives_under_the_same_settings(sampling):
+    """What that is, written out: tests/pages/test_next_token.py."""
     before = torch.randn(500, generator=torch.Generator().manual_seed(5)) * 3
-    unchanged = candidates(before, 3, sampling)
-    best = int(before.argmax())
+    unchanged, best = candidates(before, 3, sampling), int(before.argmax())
     found = candidates(LOGITS, 12, sampling, also=[best])
     rows, rest = candidate_rows(found, sampling, str, lambda i: True, unchanged=unchanged)
-    if sampling.temperature == 0:
-        p = (torch.arange(500) == best).double()
-    else:
-        kept = before
-        if sampling.top_k:
-            kept = before.masked_fill(before < before.sort()[0][-sampling.top_k], -torch.inf)
-        p = torch.softmax(kept.double() / sampling.temperature, 0)
+    p = unchanged.chosen.probabilities
     assert [row["ghost"] for row in rows] == pytest.approx([float(p[row["id"]]) for row in rows])
     assert sum(row["ghost"] for row in rows) + rest["ghost"] == pytest.approx(1)
     assert [row["id"] for row in rows if row["was_first"]] == [best]

@@ -116,23 +116,22 @@ def test_larger_is_larger_type_points_and_room_and_the_same_numbers():
 
 
 PAIR = np.array([1.0, 0.0])
-OF_SHARES = {  # a figure whose largest bar is the share p
-    "softmax": lambda p: bars(Both(p * PAIR), ["a", "b"], "light", "weight"),
-    "compare": lambda p: back_to_back(["a"], p * PAIR[:1], p * PAIR[:1], ("left", "right"), "light"),
-    "bars": lambda p: bars(Both(p * PAIR, p * PAIR), ["a", "a"], "light", "probability", lying=True),
+OF_SHARES = {  # a figure whose largest bar is the share p, and the axes that its bars lie along
+    "softmax": (lambda p: bars(Both(p * PAIR), ["a", "b"], "light", "weight"), ["yaxis"]),
+    "compare": (
+        lambda p: back_to_back(["a"], p * PAIR[:1], p * PAIR[:1], ("left", "right"), "light"),
+        ["xaxis", "xaxis2"],
+    ),
+    "bars": (
+        lambda p: bars(Both(p * PAIR, p * PAIR), ["a", "a"], "light", "probability", lying=True),
+        ["xaxis"],
+    ),
 }
 
 
-@pytest.mark.parametrize("draw", OF_SHARES.values(), ids=OF_SHARES)
-def test_one_length_of_a_bar_is_one_share_whatever_is_drawn(draw):
+@pytest.mark.parametrize(("draw", "axes"), OF_SHARES.values(), ids=OF_SHARES)
+def test_one_length_of_a_bar_is_one_share_whatever_is_drawn(draw, axes):
     """All bars of probabilities, weights and shares: .025 must not look as .91 does."""
-    small, large = draw(0.025), draw(0.91)
-    ranges = []
-    for fig in (small, large):
-        traces = [trace for trace in fig.data if "score" not in (trace.name or "")]
-        across = {trace.xaxis or "x" for trace in traces if trace.orientation == "h"}
-        upright = {trace.yaxis or "y" for trace in traces if trace.orientation != "h"}
-        names = sorted({*(f"xaxis{x[1:]}" for x in across), *(f"yaxis{y[1:]}" for y in upright)})
-        ranges.append([sorted(fig.layout[name].range) for name in names])
-    assert ranges[0] == ranges[1] and ranges[0]
-    assert all(low == 0 and 1 <= high <= 1.3 for low, high in ranges[0])
+    small, large = ([sorted(draw(p).layout[axis].range) for axis in axes] for p in (0.025, 0.91))
+    assert small == large
+    assert all(low == 0 and 1 <= high <= 1.3 for low, high in large)

@@ -44,14 +44,6 @@ def test_an_address_never_has_a_file_of_the_server_read(monkeypatch, name):
     models.check_right(Choice("upload:1", tokenizer="gpt2"))
 
 
-def test_the_device_of_the_server(monkeypatch):
-    monkeypatch.delenv(models.DEVICE, raising=False)
-    assert models.default_device() == "cpu"
-    monkeypatch.setenv(models.DEVICE, "abacus")
-    with pytest.raises(ValueError, match="GPTVIZ_DEVICE is 'abacus'; this machine has cpu"):
-        models.default_device()
-
-
 @pytest.mark.parametrize("name", HUB_MODELS)
 def test_names_of_the_hub(name):
     assert models.is_from_hub(name) and models.is_from_hub("owner/name")

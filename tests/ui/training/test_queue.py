@@ -26,6 +26,11 @@ class Played:
         self._over.wait()
         self.running = False
 
+    def train(self):
+        """Do all that there is to do, and end."""
+        train(self.folder)
+        self.end()
+
     def end(self):
         self._over.set()
 
@@ -48,17 +53,17 @@ def played():
         queue.close()
 
 
-def test_ten_visitors_train_in_the_order_in_which_they_came(played):
-    queue, workers = played()
+@pytest.mark.parametrize("at_once", [1, 3])
+def test_ten_visitors_train_in_the_order_in_which_they_came(played, at_once):
+    queue, workers = played(at_once)
     runs = [queue.start(f"visitor {i}", tiny(seed=i)) for i in range(10)]
-    assert [run.place for run in runs] == [None, *range(1, 10)]
-    assert [run.state for run in runs] == ["starting", *["waiting"] * 9]
+    assert [run.state for run in runs] == ["starting"] * at_once + ["waiting"] * (10 - at_once)
     for done, run in enumerate(runs):
-        until(lambda done=done: len(workers) == done + 1)
+        until(lambda done=done: len(workers) == min(10, done + at_once))
         assert workers[done].folder == run.run.folder
-        assert [other.place for other in runs[done:]] == [None, *range(1, 10 - done)]
-        train(run.run.folder) if done == 0 else None
-        workers[done].end()
+        turns = [None] * at_once + [*range(1, 10)]
+        assert [other.place for other in runs[done:]] == turns[: 10 - done]
+        workers[done].end() if done else workers[done].train()
         until(lambda run=run: not run.worker.running)
     assert runs[0].state == "done" and runs[0].said is None
 
@@ -78,15 +83,6 @@ def test_who_trains_alone_has_more_threads_and_keeps_them(played):
     queue.start("two", tiny(seed=3))
     until(lambda: len(workers) == 4)
     assert forked.config.threads == workers[3].threads == 2
-
-
-def test_several_at_a_time_where_the_setting_says_so(played):
-    queue, workers = played(3)
-    runs = [queue.start("one", tiny(seed=i)) for i in range(5)]
-    assert [run.place for run in runs] == [None, None, None, 1, 2] and len(workers) == 3
-    workers[1].end()
-    until(lambda: len(workers) == 4)
-    assert [run.place for run in runs][3:] == [None, 1]
 
 
 def test_who_waits_can_pause_stop_and_leave(played):
@@ -132,8 +128,7 @@ def test_a_killed_worker_is_said_and_cleaned_up_and_can_go_on(played):
     assert run.place == 1
     workers[1].end()
     until(lambda: run.state == "starting")
-    train(run.run.folder)
-    workers[2].end()
+    workers[2].train()
     until(lambda: run.state == "done")
     straight = train(begin(queue._root.path / "straight", tiny()).folder)
     assert run.run.measures == straight.measures
@@ -151,17 +146,15 @@ def test_what_several_ask_for_is_trained_once_and_who_pauses_has_a_copy(played):
     assert bob.run.folder != ann.run.folder and bob.run.measures == ann.run.measures
     queue.remove(ann)
     assert cat.state == "training" and cat.run.folder.exists()
-    train(cat.run.folder)
-    workers[0].end()
+    workers[0].train()
     until(lambda: cat.state == "done" and len(workers) == 2)  # the other one's is the second
     late = queue.start("eve", tiny())
     assert late.state == "done" and late.run is cat.run and len(workers) == 2
     bob.resume()
     workers[1].end()
     until(lambda: bob.state == "starting")
-    train(bob.run.folder)
+    workers[2].train()
     assert bob.run.measures == cat.run.measures
-    workers[2].end()
 
 
 def test_a_visitor_who_leaves_takes_everything_along(played):
