@@ -1,6 +1,5 @@
 """The contribution graph against the published formula, all at once; rollout against a literal loop."""
 
-import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
@@ -52,10 +51,8 @@ def test_streamed_they_are_the_published_formula_all_at_once(monkeypatch, change
         adds, kept = into_feed_forward(trace, block, everywhere)
         torch.testing.assert_close(torch.stack([adds, kept]), both, rtol=1e-3, atol=2e-5)
         some = torch.tensor([1, 4])
-        torch.testing.assert_close(
-            into_attention(trace, lm.model, block, some)[0],
-            into_attention(trace, lm.model, block, everywhere)[0][some, :, :5],
-        )
+        of_some, _ = into_attention(trace, lm.model, block, some)
+        torch.testing.assert_close(of_some, by_head[some, :, :5])
 
 
 @settings(max_examples=25)
@@ -119,8 +116,8 @@ def literal_graph(lm, trace, position, threshold, renormalize=False):
             adds, shortcut = (part.squeeze(-1) for part in scaled(adds[:, None], shortcut, threshold))
         for target in range(len(trace)):
             for source in range(target + 1):
-                weights[("I", block, source), ("A", block, target)] = (
-                    attention[target, :, source].sum().item()
+                weights[("I", block, source), ("A", block, target)] = float(
+                    attention[target, :, source].sum()
                 )
             weights[("I", block, target), ("A", block, target)] += stays[target].item()
             weights[("A", block, target), ("M", block, target)] = adds[target].item()
@@ -178,21 +175,16 @@ def test_the_strongest_head_of_an_edge_and_few_rows():
 @pytest.mark.parametrize(("tokens", "position"), [([7], 0), (IDS, 4), (IDS, -1)])
 def test_rollout_is_the_product_that_the_paper_writes(tokens, position):
     lm = random_lm(3, n_layers=3)
-    trace = lm.trace(tokens)
-    size = len(tokens)
-    joint = np.eye(size)
-    rows = [joint[position]]
+    trace, n = lm.trace(tokens), position % len(tokens) + 1
+    alone = joint = torch.eye(len(tokens))
     for block in range(3):
-        mean = np.zeros((size, size))
-        for head in range(4):
-            mean += trace["attn", block][head].numpy() / 4
-        with_identity = mean + np.eye(size)
-        with_identity /= with_identity.sum(axis=1, keepdims=True)
-        joint = with_identity @ joint
-    assert np.allclose(rollout(lm, trace, position)[0], joint[position][: position % size + 1], atol=1e-6)
-    assert rollout(lm, trace, position)[-1].tolist() == rows[0][: position % size + 1].tolist()
+        with_identity = trace["attn", block].mean(dim=0) + torch.eye(len(tokens))
+        joint = with_identity / with_identity.sum(dim=1, keepdim=True) @ joint
+    found = rollout(lm, trace, position)
+    assert torch.allclose(found[0], joint[position][:n], atol=1e-6)
+    assert torch.equal(found[-1], alone[position][:n])
     narrow = lm.trace(tokens, keep=["q", "k"])
-    assert torch.allclose(rollout(lm, narrow, position), rollout(lm, trace, position), atol=1e-6)
+    assert torch.allclose(rollout(lm, narrow, position), found, atol=1e-6)
 
 
 def test_edited_and_in_bfloat16():

@@ -16,23 +16,20 @@ from gptviz.analysis.readings import by_key, by_query, by_value, head_reading, p
 from tests.analysis.written_out import IDS, SHAPES, frozen
 from tests.conftest import TEXTS, above, models, random_lm
 
+WAYS = {"V": by_value, "Q": by_query, "K": by_key}
+
 
 def near(got, wanted, scale):
-    assert abs(float(got) - float(wanted)) <= 1e-4 * max(1.0, float(scale))
+    off = torch.as_tensor(got).detach().double() - torch.as_tensor(wanted).detach().double()
+    assert off.abs().max() <= 1e-4 * max(1.0, float(scale))
 
 
 def composition(trace, model, block, head, token, against=None, position=-1):
-    """What wrote what one head reads for the word: a row for each V, Q and K, part and position."""
-    position %= len(trace)
-    word, rows = word_reading(trace, model, token, against, position), []
-    for by, taken in (("V", by_value), ("Q", by_query), ("K", by_key)):
-        names, found = parts(trace, model, taken(trace, model, word, block, head, position))
-        where = [position] if by == "Q" else range(position + 1)
-        rows += [
-            (by, p.kind, p.block, p.head, j, found[i, j].item()) for j in where for i, p in enumerate(names)
-        ]
-    table = pd.DataFrame(rows, columns=["by", "part", "block", "head", "position", "logits"])
-    return table.astype({"block": "Int64", "head": "Int64"})
+    """What wrote what one head reads for the word, in each of the three ways: parts and numbers, (P, n)."""
+    word, position = word_reading(trace, model, token, against, position), position % len(trace)
+    return {
+        by: parts(trace, model, one(trace, model, word, block, head, position)) for by, one in WAYS.items()
+    }
 
 
 @settings(max_examples=20)
@@ -91,48 +88,45 @@ def frozen_head(lm, trace, block, head, position, direction):
     return (weights @ v) @ (out.T @ direction), dict(zip("QKV", leaves, strict=True))
 
 
+def wrote(trace, model, part):
+    """A part of the stream at every position, (T, D)."""
+    if part.kind == "head":
+        columns = model.trf_blocks[part.block].att.out_proj.weight.detach().chunk(trace.config.n_heads, dim=1)
+        return (trace["z", part.block][part.head] @ columns[part.head].T).double()
+    return (trace["embed"] if part.kind == "embedding" else trace["mlp_out", part.block]).double()
+
+
 @pytest.mark.parametrize("changes", SHAPES.values(), ids=SHAPES)
 def test_query_key_and_value_are_the_gradients_of_the_head_with_the_norm_frozen(changes):
     lm, block, position = random_lm(4, n_layers=3, **changes), 2, 5
-    trace = lm.trace(IDS)
+    trace, model = lm.trace(IDS), lm.model
+    word = word_reading(trace, model, 123, 77, position)
+    direct = attribution(trace, model, 123, 77, position).set_index(["part", "block", "head"])["contribution"]
     for head in range(lm.config.n_heads):
-        word = word_reading(trace, lm.model, 123, 77, position)
         part, leaves = frozen_head(lm, trace, block, head, position, word.direction.double())
         part.backward()
-        table = composition(trace, lm.model, block, head, 123, 77, position)
-        direct = attribution(trace, lm.model, 123, 77, position)
-        own = direct[(direct["part"] == "head") & (direct["block"] == block) & (direct["head"] == head)]
-        near(part.item(), own["contribution"].item(), part.abs().item())
+        near(part, direct["head", block, head], part.abs().item())
+        read = composition(trace, model, block, head, 123, 77, position)
         for by, leaf in leaves.items():
-            mine = table[table["by"] == by]
-            scale = mine["logits"].abs().sum()
-            for j in range(position + 1):
-                here = mine[mine["position"] == j].set_index(["part", "block", "head"])["logits"]
-                gradient = leaf.grad[j]
-                if by == "Q" and j != position:
-                    assert here.empty and not gradient.any()
-                    continue
-                near(here["embedding", pd.NA, pd.NA], gradient @ trace["embed"][j].double(), scale)
-                for b in range(block):
-                    mlp = gradient @ trace["mlp_out", b][j].double()
-                    near(here["feed-forward", b, pd.NA], mlp, scale)
-                    columns = lm.model.trf_blocks[b].att.out_proj.weight.detach().double()
-                    for h, w in enumerate(columns.chunk(lm.config.n_heads, dim=1)):
-                        write = w @ trace["z", b][h, j].double()
-                        near(here["head", b, h], gradient @ write, scale)
-        near(table[table["by"] == "V"]["logits"].sum(), part.item(), 1.0)
-        scores = head_reading(trace, lm.model, word, block, head, position).slope
+            names, found = read[by]  # a query is of its own position: there are zeros at the others
+            assert {part.kind for part in names[:-2]} == {"embedding", "head", "feed-forward"}
+            for i, part_of in enumerate(names[:-2]):  # biases and the rest of rounding are no writes
+                wanted = (leaf.grad * wrote(trace, model, part_of)[: position + 1]).sum(dim=-1)
+                near(found[i], wanted, found.abs().sum())
+        near(read["V"][1].sum(), part, 1.0)
+        scores = head_reading(trace, model, word, block, head, position).slope
         q, k = trace["q", block][head, position], trace["k", block][head, : position + 1]
         wanted = (scores * (k @ q) / math.sqrt(len(q))).sum()
         for by in "QK":  # the score is a product of the two: both ways give the same number in sum
-            near(table[table["by"] == by]["logits"].sum(), wanted, table["logits"].abs().sum())
+            near(read[by][1].sum(), wanted, read[by][1].abs().sum())
 
 
 def test_the_graph_is_bounded_and_hangs_together():
     lm = random_lm(1, n_layers=4)
-    trace = lm.trace([3, 9, 27, 81, 3, 9, 27, 81] * 4, keep=SITES)  # without attn: rows from q and k
-    found = paths(lm, trace, 50, least=0.0)
-    edges, whole = found.edges, paths(lm, lm.trace(trace_ids(trace)), 50, least=0.0)
+    ids = [3, 9, 27, 81, 3, 9, 27, 81] * 4
+    trace = lm.trace(ids, keep=SITES)  # without attn: rows from q and k
+    found, whole = (paths(lm, one, 50, least=0.0) for one in (trace, lm.trace(ids)))
+    edges = found.edges
     assert found.total == pytest.approx(above(trace.logits(-1), 50).item(), abs=1e-3)
     assert found.total == pytest.approx(whole.total, abs=1e-4)
     assert len(edges) <= HEADS + EDGES + EDGES * (3 * HEADS + EARLIER)
@@ -140,12 +134,8 @@ def test_the_graph_is_bounded_and_hangs_together():
     by_number = edges.set_index("edge")
     for row in edges[edges["level"] > 0].itertuples():
         parent = by_number.loc[row.parent]
-        assert (parent["level"], parent["part"]) == (row.level - 1, "head")
-        assert (parent["block"], parent["head"], parent["position"]) == (
-            row.to_block,
-            row.to_head,
-            row.to_position,
-        )
+        hangs = row.level - 1, "head", row.to_block, row.to_head, row.to_position
+        assert tuple(parent[["level", "part", "block", "head", "position"]]) == hangs
         assert row.position <= row.to_position and (pd.isna(row.block) or row.block < row.to_block)
         assert row.exact == (row.by == "V" and bool(parent["exact"]))
     for threshold in (0.0, 0.01, 0.05, 0.5):
@@ -156,10 +146,6 @@ def test_the_graph_is_bounded_and_hangs_together():
         assert set(few["parent"].dropna()) <= set(few["edge"]) <= set(kept["edge"])
         assert len(few) == min(7, len(kept))
     assert len(found.above(0.0)) == len(edges) and found.above(2.0).empty
-
-
-def trace_ids(trace):
-    return [token.id for token in trace.tokens]
 
 
 def test_one_token_and_one_block():
@@ -176,10 +162,11 @@ def test_an_edited_pass_says_what_its_parts_are():
     trace = lm.trace(IDS, edits=edits)
     for head in range(4):
         sources = source_tokens(trace, lm.model, 5, None, -1)[1, head].sum()
-        table = composition(trace, lm.model, 1, head, 5)
-        near(table[table["by"] == "V"]["logits"].sum(), sources, table["logits"].abs().max())
-        muted = table[(table["part"] == "head") & (table["head"] == 2)]
-        assert len(muted) and not muted["logits"].any()
+        read = composition(trace, lm.model, 1, head, 5)
+        near(read["V"][1].sum(), sources, read["V"][1].abs().max())
+        for names, found in read.values():
+            muted = [part.kind == "head" and part.head == 2 for part in names]
+            assert any(muted) and not found[muted].any()
     with pytest.raises(ValueError, match="edited pass needs attn of block 1"):
         composition(lm.trace(IDS, keep=SITES, edits=edits), lm.model, 1, 0, 5)
 
@@ -189,7 +176,7 @@ def test_bfloat16_is_near():
     exact = paths(lm, lm.trace(IDS), 5).total
     lm.model.bfloat16()
     trace = lm.trace(IDS, keep=SITES)
-    table = composition(trace, lm.model, 1, 2, 5)
+    _, found = composition(trace, lm.model, 1, 2, 5)["V"]
     sources = source_tokens(lm.trace(IDS), lm.model, 5)[1, 2].sum().item()
-    assert table[table["by"] == "V"]["logits"].sum() == pytest.approx(sources, abs=0.05)
+    assert found.sum().item() == pytest.approx(sources, abs=0.05)
     assert paths(lm, trace, 5).total == pytest.approx(exact, rel=0.05, abs=0.1)
