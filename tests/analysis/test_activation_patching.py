@@ -216,8 +216,6 @@ def test_at_the_last_position_texts_of_any_length_are_averaged(mini):
     assert set(table["position"].dropna()) == {-1} and (table["block"] == alone[0]["block"]).all()
     for name in ("logit", "change", "estimate"):
         assert np.allclose(table[name], (alone[0][name] + alone[1][name]) / 2, atol=1e-5), name
-    with pytest.raises(ValueError, match="or ask for last=True, or for sites of heads"):
-        patching(mini, [*one], [*other], sites=sites)
 
 
 def test_bfloat16():

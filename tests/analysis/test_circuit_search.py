@@ -56,17 +56,6 @@ def everyone(heads):
 
 
 @pytest.mark.parametrize("baseline", BASELINES)
-@pytest.mark.parametrize("target", [7, (12, 7)])
-def test_all_heads_and_feed_forwards_are_the_model(baseline, target):
-    lm = random_lm(6)
-    passes = Passes(lm, IDS, target, baseline)
-    assert passes.of([all_heads(lm)])[0] == pytest.approx(passes.whole, abs=1e-6)
-    own = lm.model(torch.tensor([IDS]))[0, -1].detach()
-    assert passes.whole == pytest.approx(measured(own, target), abs=1e-6)
-    assert edits_of(lm, all_heads(lm), baseline) == []
-
-
-@pytest.mark.parametrize("baseline", BASELINES)
 @pytest.mark.parametrize(("feed_forwards", "position", "target"), [(True, -1, 7), (False, 3, (12, 7))])
 def test_a_batch_is_one_pass_with_edits_after_the_other(baseline, feed_forwards, position, target):
     lm = random_lm(6)
@@ -182,11 +171,8 @@ def test_the_bundled_model_needs_its_induction_heads(mini):
     heads = "0.1+0.4+0.5+0.7+1.1+1.4+1.7+2.0+2.7+3.4+4.1+4.3+4.7+5.0+5.3+5.6"
     passes = Passes(mini, DEFAULT_TEXT, " mill", "sample")
     chosen = parse(heads, mini)
-    value = passes.of([chosen])[0]
-    alone = by_edits(mini, DEFAULT_TEXT, mini.encode(" mill")[0], chosen, "sample")
-    assert value == pytest.approx(alone, abs=1e-5)
     enough = allowed(passes.whole, passes.of([()])[0])
-    assert abs(value - passes.whole) <= enough
+    assert abs(passes.of([chosen])[0] - passes.whole) <= enough
     for head in ((5, 0), (5, 3), (5, 6)):
         assert passes.of([set(chosen) - {head}])[0] < passes.whole - enough
 

@@ -100,7 +100,3 @@ def test_a_scale_clips_only_what_stands_far_out():
     lone = np.append(np.linspace(-1, 1, 1001), 40.0)
     assert shared_scale(lone).limit <= 1 and shared_scale(lone).largest == 40
     assert shared_scale(np.zeros(5)).limit == 1
-    with pytest.raises(ValueError, match="no values"):
-        shared_scale(np.array([]))
-    with pytest.raises(ValueError, match="share is 0"):
-        shared_scale(np.ones(3), 0)

@@ -1,6 +1,7 @@
 """Heads in general: what is known of the bundled model, and a small model's numbers written out."""
 
 import math
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -84,16 +85,12 @@ def test_a_small_models_numbers_by_hand(monkeypatch):
             assert row["previous"] == pytest.approx(np.mean(cells), abs=1e-6)
             assert row["entropy"] == pytest.approx(np.mean(entropies), abs=1e-5)
             assert row["distance"] == pytest.approx(far / mass, abs=1e-4)
-            looked = []
-            for ids, cell in ((random[0], (4, 2)), (random[0], (5, 3)), (random[0], (6, 4))):
-                looked.append(lm.trace(ids, keep=[("attn", b)])["attn", b][h][cell].item())
-            attn = lm.trace(random[1], keep=[("attn", b)])["attn", b][h]
-            looked += [attn[3, 1].item(), attn[4, 2].item(), attn[5, 3].item()]
+            cells = (0, 4, 2), (0, 5, 3), (0, 6, 4), (1, 3, 1), (1, 4, 2), (1, 5, 3)  # to what came next
+            looked = [lm.trace(random[i])["attn", b][h, q, k].item() for i, q, k in cells]
             assert row["induction"] == pytest.approx(np.mean(looked), abs=1e-6)
-            z, w = [], lm.model.trf_blocks[b].att.out_proj.weight[:, h * 16 : (h + 1) * 16].detach()
-            for window in sample:
-                z += list(lm.trace(window.ids, keep=[("z", b)])["z", b][h])
-            assert row["write"] == pytest.approx(np.mean([(w @ one).norm().item() for one in z]), rel=1e-4)
+            w = lm.model.trf_blocks[b].att.out_proj.weight[:, h * 16 : (h + 1) * 16].detach()
+            wrote = torch.cat([lm.trace(window.ids)["z", b][h] @ w.T for window in sample])
+            assert row["write"] == pytest.approx(wrote.norm(dim=-1).mean().item(), rel=1e-4)
 
 
 def test_heads_that_rest_on_the_sample_are_named_for_what_they_do_where_they_can(monkeypatch):
@@ -108,9 +105,7 @@ def test_heads_that_rest_on_the_sample_are_named_for_what_they_do_where_they_can
             made[..., [4, 5, 6], 0], made[..., [4, 5, 6], [2, 3, 4]] = 1 - found, found
         return made
 
-    edits = [
-        Edit("attn", 1, lambda attn, f=found: pattern(attn, f), [h]) for h, found in enumerate((0.8, 0.4))
-    ]
+    edits = [Edit("attn", 1, partial(pattern, found=found), [h]) for h, found in enumerate((0.8, 0.4))]
     found = general(random_lm(6, context_length=12, n_heads=2).edited(*edits), disk=False)
     works, rests = (found.row(1, h) for h in (0, 1))
     assert works["role"] == "induction" and works["first"] == 1 and works["share_of_rest"] == pytest.approx(1)

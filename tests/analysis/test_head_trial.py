@@ -1,5 +1,7 @@
 """Labels on trial: the bundled model's known heads keep theirs, and random weights lose them."""
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -29,6 +31,12 @@ def heads(mini):
 
 
 @pytest.fixture
+def put_to_trial(mini, heads):
+    """A head and a label -> the trial of the bundled model, whose heads in general need not be measured."""
+    return partial(trial, mini, known=heads, disk=False)
+
+
+@pytest.fixture
 def few(monkeypatch):
     monkeypatch.setattr(head_trial, "PASSAGES", 5)
     monkeypatch.setattr(head_trial, "OTHERS", 2)
@@ -36,25 +44,25 @@ def few(monkeypatch):
 
 
 @pytest.mark.usefixtures("few")
-def test_the_bundled_models_known_heads_keep_their_labels(mini, heads):
-    found = trial(mini, 5, 0, "induction", known=heads, disk=False)
+def test_the_bundled_models_known_heads_keep_their_labels(put_to_trial):
+    found = put_to_trial(5, 0, "induction")
     assert (found.verdict, set(found.reasons.values())) == ("holds", {"enough"})
     own = found.own
     assert own["same_label"].all()
     for baseline in ("zero", "sample"):
         assert own["repeated_rise"][baseline] > 5 * abs(own["unrepeated_rise"][baseline])
     assert found.repeated < 0.5 < 3 < found.unrepeated and (found.passages, found.tokens) == (5, 39)
-    previous = trial(mini, 4, 3, "previous", known=heads, disk=False)
+    previous = put_to_trial(4, 3, "previous")
     assert previous.verdict == "holds" and previous.own["rise"]["label"] < 0.1 * previous.own["rise"]["zero"]
 
 
 @pytest.mark.usefixtures("few")
-def test_a_wrong_label_is_not_shown_or_withdrawn(mini, heads):
+def test_a_wrong_label_is_not_shown_or_withdrawn(put_to_trial):
     """No harm withdraws nothing: only a head that is missed can be missed for something else."""
-    harmless = trial(mini, 5, 6, "induction", known=heads, disk=False)
+    harmless = put_to_trial(5, 6, "induction")
     assert (harmless.verdict, set(harmless.reasons.values())) == ("not shown", {"not missed"})
     for block, head, label in ((5, 0, "previous"), (4, 3, "induction")):  # the other's label
-        other = trial(mini, block, head, label, known=heads, disk=False)
+        other = put_to_trial(block, head, label)
         assert other.verdict == "withdrawn"
         own = other.own
         assert own[other.looked_by]["label"] > 0.5 * own[other.looked_by]["even"] > 0
@@ -63,9 +71,9 @@ def test_a_wrong_label_is_not_shown_or_withdrawn(mini, heads):
 
 
 @pytest.mark.usefixtures("few")
-def test_where_the_baselines_disagree_nothing_is_decided(mini, heads):
+def test_where_the_baselines_disagree_nothing_is_decided(put_to_trial):
     """Without block 0's head 1 mini breaks on any text by zero, by the mean mostly on repeats."""
-    found = trial(mini, 0, 1, "copies", known=heads, disk=False)
+    found = put_to_trial(0, 1, "copies")
     assert found.verdict == "not decided"
     assert found.reasons == {"zero": "not missed", "sample": "enough"}
     extra = found.own["extra"]
@@ -105,12 +113,8 @@ def test_every_number_of_a_trial_by_whole_passes(lm, standing, monkeypatch):
     pairs = passages_of(lm)
     n = len(pairs[0][0]) // 2
     heads = [2, *others(4, 1, 2)]
-    changes = [(h, baseline) for baseline in ("zero", "sample") for h in heads]
-    assert [*zip(found.table["head"], found.table["change"], strict=True)] == [
-        *changes,
-        (2, "even"),
-        (2, "label"),
-    ]
+    changes = [(h, baseline) for baseline in ("zero", "sample") for h in heads] + [(2, "even"), (2, "label")]
+    assert [*zip(found.table["head"], found.table["change"], strict=True)] == changes
 
     def loss(text, *edits):
         logits = lm.trace(text, keep=["final"], edits=edits)["final"] @ lm.model.out_head.weight.detach().T
@@ -126,36 +130,30 @@ def test_every_number_of_a_trial_by_whole_passes(lm, standing, monkeypatch):
             return nearby(text, head, everywhere=change == "even")
 
         each = np.array([[loss(text, edit(text)) for text in pair] for pair in pairs]) - own
-        difference = each[:, 0] - each[:, 1]
-        assert row.repeated_rise == pytest.approx(each[:, 0].mean(), abs=1e-5)
-        assert row.unrepeated_rise == pytest.approx(each[:, 1].mean(), abs=1e-5)
-        assert [row.extra, row.rise] == pytest.approx([difference.mean(), each.mean()], abs=1e-5)
-        assert row.extra_se == pytest.approx(np.std(difference, ddof=1) / 5**0.5, abs=1e-5)
+        rises = {"repeated_rise": each[:, 0], "unrepeated_rise": each[:, 1], "rise": each.mean(axis=1)}
+        for name, values in (rises | {"extra": each[:, 0] - each[:, 1]}).items():
+            assert getattr(row, name) == pytest.approx(values.mean(), abs=1e-5)
+            assert getattr(row, f"{name}_se") == pytest.approx(np.std(values, ddof=1) / 5**0.5, abs=1e-5)
+
+
+def are_the_same(one, other):
+    assert (one.verdict, one.reasons) == (other.verdict, other.reasons)
+    assert [one.repeated, one.unrepeated] == pytest.approx([other.repeated, other.unrepeated], abs=1e-5)
+    pd.testing.assert_frame_equal(one.table, other.table, check_dtype=False, rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize(("block", "head", "label"), [(5, 0, "induction"), (5, 6, "marks")])
 def test_the_bundled_models_trials_ship_with_it(mini, block, head, label, tmp_path, monkeypatch):
     """What ships is what is measured; another model, or a changed one, gets none of it."""
     monkeypatch.setenv(disk_cache.SETTING, str(tmp_path))
-    found = head_trial.known_trials(mini)
-    claims = {
-        claim
-        for row in known_general(mini).table.itertuples()
-        if (claim := (row.block, row.head, row.role))[2] in head_trial.TESTABLE
-    }
+    found, general = head_trial.known_trials(mini), known_general(mini)
+    claims = {(row.block, row.head, row.role) for row in general.table.itertuples()}
+    claims = {claim for claim in claims if claim[2] in head_trial.TESTABLE}
     assert set(found) == claims and len(claims) == len(disk_cache.shipped()) - 1
-    assert not head_trial.known_trials(load("mini-untrained")) and not head_trial.known_trials(
-        mini.edited("z.0.0=zero")
-    )
-    ships, measured = (
-        found[block, head, label],
-        trial(mini, block, head, label, known=known_general(mini), disk=False),
-    )
-    assert (ships.verdict, ships.reasons) == (measured.verdict, measured.reasons)
-    assert [ships.repeated, ships.unrepeated] == pytest.approx(
-        [measured.repeated, measured.unrepeated], abs=1e-5
-    )
-    pd.testing.assert_frame_equal(ships.table, measured.table, check_dtype=False, rtol=0, atol=1e-5)
+    for other in (load("mini-untrained"), mini.edited("z.0.0=zero")):
+        assert not head_trial.known_trials(other)
+    measured = trial(mini, block, head, label, known=general, disk=False)
+    are_the_same(found[block, head, label], measured)
 
 
 def test_passages_differ_only_in_what_stood_before(mini):
@@ -173,17 +171,8 @@ def test_a_trial_is_kept_stopped_and_refused(tmp_path, monkeypatch):
     lm = random_lm(4, context_length=32, n_heads=2)
     first = trial(lm, 0, 1, "itself", known=named(lm))
     again = trial(lm, 0, 1, "itself", progress=lambda *_: pytest.fail("it was known"))
-    assert again.table.equals(first.table) and (again.reasons, again.repeated) == (
-        first.reasons,
-        first.repeated,
-    )
+    are_the_same(again, first)
     trial(lm, 1, 1, "copies", told := Told(), named(lm))
     assert told.came_to(5 * 2 * (1 + 2 * 2 + 2))  # of 2 heads
     with pytest.raises(Stopped):
         trial(lm, 1, 0, "copies", Told(stop_after=2), named(lm))
-    with pytest.raises(ValueError, match="label is 'mixed'"):
-        trial(lm, 0, 0, "mixed")
-    with pytest.raises(ValueError, match="no head 7"):
-        trial(lm, 0, 7, "itself")
-    with pytest.raises(ValueError, match="reads at most 8 tokens"):
-        trial(random_lm(context_length=8), 0, 0, "itself")

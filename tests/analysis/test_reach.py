@@ -7,14 +7,8 @@ from hypothesis import strategies as st
 
 from gptviz import SITES, Edit
 from gptviz.analysis.reach import hidden_token, positions_of, unseen
-from tests.conftest import random_lm
 
 N = 5
-
-
-@pytest.fixture(scope="module")
-def lm():
-    return random_lm()
 
 
 @given(data=st.data())

@@ -12,11 +12,14 @@ from gptviz.analysis import (
     attribution,
     circuit,
     circuit_search,
+    compare,
     decoding_cost,
     embeddings,
+    feed_forward,
     flow,
     head_formulas,
     head_scores,
+    head_trial,
     knock_out,
     lens,
     logit_attribution,
@@ -26,6 +29,7 @@ from gptviz.analysis import (
     norms,
     patching,
     paths,
+    repetition,
     retokenized,
     source_tokens,
 )
@@ -37,10 +41,13 @@ UNEQUAL = [IDS, IDS[1:]]
 LM = random_lm()
 T, MODEL = LM.trace(IDS), LM.model
 GPT2, EYE, NORM = LM.config, torch.eye(3), norms.norms_of(MODEL)[0]
+STEPS = norms.norm_steps(NORM, np.zeros(32))
 PARTS = embeddings.embedding_rows(LM, T)
 PATCHED = partial(patching, LM, IDS, OTHER)
 KEPT = logit_attribution.sites(LM.config)
 EDITED = LM.trace(IDS, keep=[*KEPT, "q", "k", "v"], edits=["z.0=mean"])
+DEEP = random_lm(n_layers=3).trace(IDS)
+PAIRS = compare.align(T.tokens, DEEP.tokens, one_text=True)
 KEYS = head_formulas.role_keys([1, 2, 3], [False] * 3)
 
 REFUSED = [
@@ -88,6 +95,8 @@ REFUSED = [
     (lambda: attention.steps(LM, T, 0, 4), "there is no head 4; they go from 0 to 3"),
     (lambda: attention.steps(LM, T, 2, 0), "no block 2; they go from 0 to 1"),
     (lambda: attention.cell(LM, T, 0, 0, 0, 99), "no key 99; they go from 0 to 6"),
+    (lambda: compare.heads_apart(T, DEEP, PAIRS), "n_heads = 4 and .* 3.* of one shape only"),
+    (lambda: compare.streams_apart(T, DEEP, PAIRS), "emb_dim = 32 and .* 3.* of one shape only"),
     (lambda: decoding_cost.work(GPT2, 0), "new is 0"),
     (lambda: decoding_cost.work(GPT2, 1, -1), "past -1"),
     (lambda: decoding_cost.work(GPT2, 2, 0, 3), "logits 3"),
@@ -98,6 +107,10 @@ REFUSED = [
     (lambda: embeddings.nearest_tokens(EYE, 0, k=0), "k is 0"),
     (lambda: embeddings.addition(PARTS, 99, 0), "position 99"),
     (lambda: embeddings.addition(PARTS, 0, -1), "dimension -1"),
+    (lambda: embeddings.shared_scale(np.array([])), "no values"),
+    (lambda: embeddings.shared_scale(np.ones(3), 0), "share is 0"),
+    (lambda: feed_forward.readings(LM, T, 0, [5], [1.0], k=0), "k is 0; it must be"),
+    (lambda: feed_forward.peaks_of(torch.zeros(1, 8)), "one token"),
     (lambda: flow.contribution_graph(LM, T, 7), "no position 7"),
     (lambda: flow.token_flow(LM, T, -8), "no position -8"),
     (lambda: flow.contribution_graph(LM, T, 0, 1.0), "threshold is 1"),
@@ -106,6 +119,9 @@ REFUSED = [
     (lambda: head_formulas.previous_token_score(torch.ones(1, 1)), "at least 2 tokens"),
     (lambda: head_formulas.previous_token_score(torch.ones(3, 4)), r"\(3, 4\)"),
     (lambda: head_formulas.induction_score(torch.ones(4, 4), 4), "period is 4; .* must be from 2 to 3"),
+    (lambda: head_trial.trial(LM, 0, 0, "mixed"), "label is 'mixed'"),
+    (lambda: head_trial.trial(LM, 0, 7, "itself"), "no head 7"),
+    (lambda: head_trial.trial(random_lm(context_length=8), 0, 0, "itself"), "reads at most 8 tokens"),
     (lambda: logit_lens(T, MODEL, 1.0), "there is no position"),
     (lambda: logit_lens(LM.trace(IDS, keep=["embed"]), MODEL), "was not kept"),
     (lambda: logit_lens(T, random_lm(1).model), "made by another model"),
@@ -116,6 +132,10 @@ REFUSED = [
     (lambda: lens.reading(torch.zeros(2, 3), k=0), "k is 0"),
     (lambda: attribution(T, MODEL, 8192), "token is 8192; the ids go from 0 to 8191"),
     (lambda: attribution(T, MODEL, 3, -1), "against is -1"),
+    (
+        lambda: attribution(T, MODEL, 3, "no token"),
+        "against is 'no token', which is not one token of this model",
+    ),
     (lambda: attribution(T, MODEL, 3, position=7), "no position 7; they go from 0 to 6"),
     (lambda: source_tokens(LM.trace(IDS, keep=[*KEPT, "attn"]), MODEL, 3), r"'v', 0.* was not kept"),
     (lambda: source_tokens(LM.trace(IDS, keep=[*KEPT, "v"]), MODEL, 3), r"'q', 0.* was not kept"),
@@ -128,10 +148,12 @@ REFUSED = [
     (lambda: T.norm_statistics().grid("spread"), r"'spread'; they have mean, variance"),
     (lambda: norms.norm_grids(LM, T, "median"), "'median'"),
     (lambda: norms.norm_steps(NORM, np.zeros(3)), r"shape \(3,\)"),
-    (lambda: norms.norm_steps(NORM, np.zeros(32)).stage("during"), "'during'"),
+    (lambda: STEPS.stage("during"), "'during'"),
+    (lambda: norms.arithmetic(STEPS, 32), "dimension 32 does not exist; this norm has dimensions 0 to 31"),
     (lambda: norms.histogram(np.array([])), "no values"),
     (lambda: paths.paths(LM, T, 10**6), "token is 1000000"),
     (lambda: paths.paths(LM, T, 5, position=7), "no position 7"),
+    (lambda: repetition.repeated([1, 2], 0), "n is 0"),
     (lambda: retokenized.differences([b"a", b"b"], [b"a", b"c"]), "same text"),
     (lambda: Operation("mend", 0), "mend"),
     (lambda: Operation("delete", 0, other=1), "other = 1"),
@@ -142,6 +164,10 @@ REFUSED = [
     (lambda: surgery(LM, IDS, Operation("swap", 0, other=-1)), "position -1"),
     (lambda: surgery(LM, IDS[:1], Operation("delete", 0)), "one token"),
     (lambda: surgery(LM, IDS, Operation("freeze", 1, 0, 99999)), "token id 99999"),
+    (lambda: surgery(LM.edited("z.0=mean"), IDS, Operation("swap values", 2, 5)), r"give lm\.plain"),
+    (lambda: surgery(LM.edited("attn.1.0=first"), IDS, Operation("delete", 2)), r"give lm\.plain"),
+    (lambda: surgery(LM.edited("attn.*=hide3"), IDS, Operation("swap", 2, 5)), r"give lm\.plain"),
+    (lambda: surgery(LM.edited("k.0@-1=zero"), IDS, Operation("swap", 2, 5)), r"give lm\.plain"),
 ]
 
 

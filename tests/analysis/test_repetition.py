@@ -22,8 +22,6 @@ def test_the_share_counts_from_where_it_was_written():
     ids = [1, 2, 3, 1, 2, 3, 9]
     assert share_along(ids, 3, 3).tolist() == [0, 0, 1 / 3, 1 / 4]
     assert share_along(ids, 7, 3).tolist() == []
-    with pytest.raises(ValueError, match="n is 0"):
-        repeated(ids, 0)
 
 
 @given(st.lists(st.integers(4, 9), max_size=8), st.lists(st.integers(0, 3), min_size=1, max_size=5))
