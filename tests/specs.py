@@ -82,6 +82,13 @@ def opened(at: Any, *keys: str) -> Any:
     return put(at, **dict.fromkeys(keys, True))
 
 
+def left_by_program(at: Any, key: str = "in_code") -> dict[str, Any]:
+    """The names that the page's program leaves, as somebody runs it in a notebook."""
+    left: dict[str, Any] = {}
+    exec(opened(at, key).code[-1].value, left)
+    return left
+
+
 def in_numbers(at: Any, name: str) -> pd.DataFrame:
     """The first table of *In numbers*, once `name` is open."""
     return opened(at, f"numbers_{name}").dataframe[0].value

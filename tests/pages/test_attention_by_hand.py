@@ -12,7 +12,7 @@ from gptviz.lessons.sentences import SENTENCES, linear_weights
 from gptviz.ui.pages.attention_by_hand import given as hand
 from gptviz.ui.pages.attention_by_hand.sheets import four, vector
 from tests.lessons.test_attention import CONTEXT, LINEAR_789, MASKED_789, TWO_HEADS_123, WEIGHTS
-from tests.specs import given, opened, prose, table
+from tests.specs import given, left_by_program, opened, paragraph, prose, put, table
 
 
 def sheets(at, of="by_hand"):
@@ -65,7 +65,7 @@ def test_every_number_that_is_said_to_be_printed(run_page, example, way, drawing
     if example == "hello":  # softmax in two steps, on slides
         shown = table(at, "softmax")
         assert [row[2] for row in shown[:-1]] == [four(weight) for weight in SLIDE_WEIGHTS]
-        said = next(m.value for m in at.markdown if "slides" in m.value)
+        said = paragraph(at, "slides")
         for row, exponential in zip(shown, SLIDE_EXPONENTIALS, strict=False):  # what is another, is said
             assert row[1] == four(exponential) or f"{four(exponential)} where this is {row[1]}" in said
 
@@ -114,7 +114,7 @@ def test_averages_three_times_as_the_notebook_prints_them(run_page):
     at = run_page("attention_by_hand", hand_averages="notebook")
     results = [texts(at, name, "averages") for name in ("loop", "by_matrix", "by_softmax")]
     assert results[0] == results[1] == results[2]
-    said = next(m.value for m in at.markdown if "The notebook, whose" in m.value)
+    said = paragraph(at, "The notebook, whose")
     for row, expected in zip(results[0], as_printed(NOTEBOOK_AVERAGES), strict=True):
         for cell, printed in zip(row, expected, strict=True):  # what is another, is said
             assert cell == printed or f"{printed} where this is {cell}" in said
@@ -125,16 +125,13 @@ def test_averages_three_times_as_the_notebook_prints_them(run_page):
 
 @pytest.mark.parametrize("way", WAYS)
 def test_in_code_and_in_numbers_are_the_picture_and_one_word_gives_itself_everything(run_page, way):
-    at = opened(run_page("attention_by_hand", hand_way=way), "numbers_by_hand_pairs", "in_code")
+    at = opened(run_page("attention_by_hand", hand_way=way), "numbers_by_hand_pairs")
     shown = [four(w) if w == w else None for w in at.dataframe[0].value["weight"]]
     heads = 2 if way == "heads" else 1
     assert shown == [cell for n in range(heads) for row in texts(at, f"weights{n}") for cell in row]
-    scope = {}
-    exec(at.code[-1].value, scope)  # what the page prints for a notebook
     expected = texts(at, "both" if way == "heads" else "context0")
-    assert as_printed(scope["picture"].context.tolist()) == expected
-    at.session_state["hand_changed"], at.session_state["hand_query"] = "n1", 5
-    at.run()
+    assert as_printed(left_by_program(at)["picture"].context.tolist()) == expected
+    put(at, hand_changed="n1", hand_query=5)
     assert texts(at, "weights0") == [["1.0000"]]
     assert given(at, "worksheet_by_hand")["selected"] == 0
 

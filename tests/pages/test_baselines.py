@@ -13,15 +13,14 @@ from gptviz.lessons.bigram import count, learn
 from gptviz.lessons.compared import Fit, counted, held_out_bytes
 from gptviz.lessons.mlp import Recipe
 from gptviz.training.held_out import model_nats
+from tests.pages.conftest import run_page
 from tests.specs import charts, in_numbers
 
 TEXT = "the king and the queen and the king, and the queen and the cat"
 
 
 @pytest.fixture(scope="module")
-def at(request):
-    from tests.pages.conftest import run_page
-
+def at():
     return run_page("baselines", base_steps=50, base_step=50)
 
 

@@ -4,12 +4,11 @@ import math
 
 import pytest
 import streamlit as st
-import torch
 
 from gptviz import Edit, Run
 from gptviz.ui.shell import address, strip
 from gptviz.ui.shell.state import DEFAULT_TEXT
-from tests.specs import given, prose
+from tests.specs import given, opened, prose, put
 
 STORY = ("z.4.3=zero", "z.5.0+3+4+5+7=zero")
 
@@ -17,15 +16,14 @@ STORY = ("z.4.3=zero", "z.5.0+3+4+5+7=zero")
 @pytest.mark.parametrize(("edit", "after"), [*zip(STORY, (0.183, 0.0004), strict=True)])
 def test_the_strip_has_both_models_numbers(run_page, mini, edit, after):
     bar = given(run_page("overview", edits=edit), "changes")
-    before = mini.trace(DEFAULT_TEXT, keep=[]).logits(-1).double().log_softmax(-1)
-    now = mini.trace(DEFAULT_TEXT, keep=[], edits=[edit]).logits(-1).double().log_softmax(-1)
-    mill = int(before.argmax())
+    before, now = (
+        mini.trace(DEFAULT_TEXT, keep=[], edits=edits).logits(-1).double().log_softmax(-1)
+        for edits in ([], [edit])
+    )
     effect = bar["effect"]
     assert effect["token"] == "·mill" and round(effect["before"], 3) == 0.952
     assert effect["now"] == pytest.approx(after, abs=5e-4)
-    assert (effect["before"], effect["now"]) == pytest.approx(
-        (before[mill].exp().item(), now[mill].exp().item())
-    )
+    assert effect["before"] == pytest.approx(before.max().exp().item())
     assert effect["kl"] == pytest.approx(float((before.exp() * (before - now)).sum()) / math.log(2))
     assert [chip["state"] for chip in bar["chips"]] == ["made"] and not bar["notes"]
 
@@ -39,8 +37,7 @@ def test_a_change_that_did_nothing_is_reported_or_offered(run_page, mini, monkey
     assert "takes 3 more passes" in bar["ask"][0]
     assert [bool(chip["note"]) for chip in bar["chips"]] == [False, False, False, True]
     assert strip._passes(Run("mini", (1, 2), (Edit("z", 0),)), 1, mini) == 0  # it is the unchanged model
-    at.session_state[strip._TRY] = True
-    bar = given(at.run(), "changes")
+    bar = given(opened(at, strip._TRY), "changes")
     assert [bool(chip["note"]) for chip in bar["chips"]] == [True, False, False, True] and bar["ask"] is None
     monkeypatch.undo()
     assert given(run_page("overview", edits=edits), "changes")["notes"] == bar["notes"]
@@ -66,16 +63,12 @@ def test_a_click_switches_a_head_off_and_on_again(run_page, mini):
 
 
 def test_the_popover_has_every_change_and_closes_after_one(run_page, monkeypatch):
-    at = run_page("attention", block=4, head=3)
-    at.session_state["change_attention_open"] = True
-    at.run()
+    at = opened(run_page("attention", block=4, head=3), "change_attention_open")
     at.button(key="change_attention_4").click().run()
     assert at.query_params["edits"] == "attn.4.3=first"
     assert at.session_state["change_attention_open"] is False
     assert given(at, "matrix_head")["panels"][0]["scale"] == "signed"  # the difference
-    at.session_state["shown"] = "changed"
-    at.session_state["change_attention_open"] = True
-    at.run()
+    put(at, shown="changed", change_attention_open=True)
     assert given(at, "matrix_head")["panels"][0]["scale"] == "attention"
     asked = []  # in a fragment it asks for the whole page
     monkeypatch.setattr(address, "is_fragment_run", lambda: True)
@@ -85,9 +78,7 @@ def test_the_popover_has_every_change_and_closes_after_one(run_page, monkeypatch
 
 
 def test_the_stream_is_pushed_towards_a_word_and_away_from_another(run_page, mini):
-    at = run_page("residual_stream", block=3)
-    at.session_state["change_stream_open"] = True
-    at.run()
+    at = opened(run_page("residual_stream", block=3), "change_stream_open")
     at.text_input(key="change_stream_Push it towards").set_value("·love").run()
     at.text_input(key="change_stream_away from").set_value("nonsense!").run()
     assert "nonsense!" in prose(at)
@@ -96,20 +87,14 @@ def test_the_stream_is_pushed_towards_a_word_and_away_from_another(run_page, min
     love, hate = mini.encode(" love hate")
     edit = at.query_params["edits"]
     assert edit.startswith("attn_out.3@") and edit.endswith(f"=+20*out{love}-20*out{hate}")
-    bar = given(at, "changes")
-    assert (
-        "plus 20 × the output row of “·love” minus 20 × the output row of “·hate”" in bar["chips"][0]["says"]
-    )
-    row = mini.trace(DEFAULT_TEXT, keep=["attn_out"], edits=[edit])["attn_out", 3][-1]
-    push = 20 * (mini.model.out_head.weight[love] - mini.model.out_head.weight[hate])
-    plain = mini.trace(DEFAULT_TEXT, keep=["attn_out"])["attn_out", 3][-1]
-    assert torch.allclose(row - plain, push, atol=1e-3)
+    (chip,) = given(at, "changes")["chips"]
+    assert "plus 20 × the output row of “·love” minus 20 × the output row of “·hate”" in chip["says"]
 
 
 def test_switched_off_is_the_model_as_it_is(run_page, mini):
     at = run_page("attention", edits="z.4.3=zero", edits_off="on")
-    strip = given(at, "changes")
-    assert strip["off"] and strip["effect"] is None and strip["chips"][0]["state"] == "off"
+    bar = given(at, "changes")
+    assert bar["off"] and bar["effect"] is None and bar["chips"][0]["state"] == "off"
     assert "moved" not in given(at, "heads")["roles"][0][0]
     assert given(at, "chips")["next"]["probability"] == pytest.approx(
         float(mini.trace(DEFAULT_TEXT, keep=[]).next_tokens(1)["probability"][0])
@@ -135,13 +120,10 @@ def test_however_wrong_the_address_there_is_a_sentence_and_no_trace_of_a_stack(r
 def test_what_cannot_matter_and_what_changed_nothing_is_said(run_page):
     # the last block's output elsewhere; a later token; attention of a row that can only look at itself
     edits = "z.5.1@3=zero,mlp_out.2@9=zero,attn.2.0@0=uniform"
-    strip = given(
-        run_page("attention", text="one two three four five six seven", token=4, edits=edits), "changes"
-    )
-    assert strip["effect"]["nothing"] and torch.tensor(strip["effect"]["kl"]).item() == pytest.approx(
-        0, abs=1e-9
-    )
-    assert [bool(chip["note"]) for chip in strip["chips"]] == [True] * 3 and len(strip["notes"]) == 3
+    at = run_page("attention", text="one two three four five six seven", token=4, edits=edits)
+    bar = given(at, "changes")
+    assert bar["effect"]["nothing"] and bar["effect"]["kl"] == pytest.approx(0, abs=1e-9)
+    assert [bool(chip["note"]) for chip in bar["chips"]] == [True] * 3 and len(bar["notes"]) == 3
 
 
 SAM = {"text": "Sam and the dog and the cat", "token": 3}

@@ -11,7 +11,7 @@ from gptviz.analysis.circuit_passes import Passes, all_heads, edits_of
 from gptviz.analysis.circuit_search import Circuit, in_order, parse, random_order, score
 from gptviz.digits import fixed
 from gptviz.ui.shell.state import DEFAULT_TEXT
-from tests.specs import charts, opened
+from tests.specs import charts, opened, paragraph
 
 TEXT = "The cat sat on the mat. The dog sat on the"
 SIXTEEN = "0.1+0.4+0.5+0.7+1.1+1.4+1.7+2.0+2.7+3.4+4.1+4.3+4.7+5.0+5.3+5.6"
@@ -47,12 +47,8 @@ def test_a_links_circuit_and_score_are_worked_out_anew(run_page, mini):
     heads, mill = parse(SIXTEEN, mini), mini.encode(" mill")[0]
     assert size == 16 and value == pytest.approx(by_edits(mini, DEFAULT_TEXT, heads, mill), abs=1e-5)
     assert f"{value:.4f}" == "0.9764" and len(at.success) == 1 and not at.warning
-    assert brings[4, 3] == pytest.approx(
-        value - by_edits(mini, DEFAULT_TEXT, set(heads) - {(4, 3)}, mill), abs=1e-5
-    )
-    assert brings[2, 2] == pytest.approx(
-        by_edits(mini, DEFAULT_TEXT, {*heads, (2, 2)}, mill) - value, abs=1e-5
-    )
+    fewer, more = (by_edits(mini, DEFAULT_TEXT, set(heads) ^ {one}, mill) for one in ((4, 3), (2, 2)))
+    assert (brings[4, 3], brings[2, 2]) == pytest.approx((value - fewer, more - value), abs=1e-5)
     link = next(block.value for block in at.code if "score=" in block.value)
     assert f"circuit={SIXTEEN}&score=0.9764" in link
     for wrong in ("0.9423", "much"):
@@ -104,9 +100,7 @@ def test_its_worth_is_score(run_page, mini):
     found = score(Passes(mini, TEXT, (99, 300), "mean"), [(4, 3), (5, 0)])
     table = next(one.value for one in at.dataframe if "gap" in one.value)
     assert np.allclose(table["gap"], found["gap"], atol=1e-4) and len(table) == 4
-    said = next(
-        part.value for part in at.markdown if "Completeness" in part.value
-    )  # open beside the sentence
+    said = paragraph(at, "Completeness")  # open beside the sentence
     faithful, complete = fixed(found["gap"][0], 2), fixed(found["gap"].max(), 2)
     assert f"**{faithful}**" in said and f": **{complete}**" in said
 
@@ -114,26 +108,21 @@ def test_its_worth_is_score(run_page, mini):
 def test_what_a_head_brings_to_the_unchanged_model_is_in_brackets(run_page, mini):
     at = run_page("circuit", edits="z.4.3=zero", others="mean")
     sheet, numbers = charts(at)[0]["data"]
-    new, old = (
-        mini.trace(DEFAULT_TEXT, keep=[], edits=e).logits(-1).double().softmax(0)
-        for e in (["z.4.3=zero"], [])
-    )
-    token = int(new.argmax())
-    whole, *_, unchanged = [s["y0"] for s in charts(at)[1]["layout"]["shapes"] if s["y0"] == s["y1"]]
-    assert (whole, unchanged) == pytest.approx((new[token].item(), old[token].item()), abs=1e-5)
     mill, everyone = mini.encode(" mill")[0], set(all_heads(mini))
-    own, without, *gone = [
+    old, without, new, gone = (
         by_edits(lm, DEFAULT_TEXT, heads, mill, "mean")
         for lm in (mini, mini.edited("z.4.3=zero"))
         for heads in (everyone, everyone - {(5, 0)})
-    ]
-    assert sheet["z"][5][0] == pytest.approx(gone[0] - gone[1], abs=1e-5)
+    )
+    whole, *_, unchanged = [s["y0"] for s in charts(at)[1]["layout"]["shapes"] if s["y0"] == s["y1"]]
+    assert (whole, unchanged) == pytest.approx((new, old), abs=1e-5)
+    assert sheet["z"][5][0] == pytest.approx(new - gone, abs=1e-5)
     last = 5 * mini.config.n_heads  # block 5, head 0
-    assert numbers["text"][last] == f"{fixed(sheet['z'][5][0], 2)}<br>({fixed(own - without, 2)})"
+    assert numbers["text"][last] == f"{fixed(sheet['z'][5][0], 2)}<br>({fixed(old - without, 2)})"
     tables = opened(at, "numbers_circuit").dataframe
     table = next(one.value for one in tables if "brings" in one.value).set_index(["block", "head"])
-    assert table.loc[(5, 0), "unchanged brings"] == pytest.approx(own - without, abs=1e-5)
-    assert table.loc[(5, 0), "brings"] == pytest.approx(gone[0] - gone[1], abs=1e-5)
+    brings = [table.loc[(5, 0), name] for name in ("unchanged brings", "brings")]
+    assert brings == pytest.approx([old - without, new - gone], abs=1e-5)
     at = run_page("circuit", text=TEXT, edits="z.4.3=zero", others="mean", sheet_unchanged="off")
     assert "<br>" not in charts(at)[0]["data"][1]["text"][last]
     at.button(key="circuit_sheet_beside").click().run()

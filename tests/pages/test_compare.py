@@ -7,7 +7,7 @@ import pytest
 
 import gptviz
 from gptviz.ui.shell.state import DEFAULT_TEXT
-from tests.specs import charts
+from tests.specs import charts, keys, prose, put
 
 
 def bars(at):
@@ -20,27 +20,21 @@ def map_of(at, number):
     return np.array(charts(at)[number]["data"][0]["z"])
 
 
-def kl_bits(p, q):
-    return (p * (p / q).log2()).sum().item()
+def plain(at):
+    """The page's sentences without what escapes Markdown."""
+    return prose(at).replace("\\", "")
 
 
 def distribution(trace, position=-1):
     return trace.logits(position).double().softmax(dim=0)
 
 
-def prose_of(at):
-    return " ".join(element.value for element in at.markdown)
-
-
 def test_before_and_after_a_change(run_page, mini):
     at = run_page("compare", vs="edits", edits="z.4.3=zero")
     changed, own = mini.trace(DEFAULT_TEXT, edits=["z.4.3=zero"]), mini.trace(DEFAULT_TEXT)
-    left, right = bars(at)
+    assert [round(side[0], 3) for side in bars(at)] == [0.183, 0.952]
     p, q = distribution(own), distribution(changed)
-    mill = mini.tokenizer.encode_single_token(b" mill")
-    assert (left[0], right[0]) == pytest.approx((q[mill].item(), p[mill].item()))
-    assert (round(left[0], 3), round(right[0], 3)) == (0.183, 0.952)
-    assert f"{kl_bits(p, q):.2f} bits" in prose_of(at)
+    assert f"{(p * (p / q).log2()).sum():.2f} bits" in prose(at)
     grid = map_of(at, 1)
     assert np.abs(grid[:5]).max() < 1e-5 < 0.01 < grid[5].min()  # the next block is the first that sees it
     a, b = changed["attn", 5].double(), own["attn", 5].double()
@@ -73,14 +67,12 @@ def test_under_a_change_the_right_side_is_the_model_without_it(run_page, mini, q
 
 def test_a_choice_of_sides_stays_when_the_change_is_taken_back(run_page):
     at = run_page("compare", edits="z.4.3=zero")
-    switch = next(group for group in at.button_group if group.key == "compare_differs")
+    switch = at.button_group(key="compare_differs")
     assert switch.value == "edits"
     switch.set_value("text").run()
     for edits in ("z.4.3=zero", ""):
-        at.session_state["edits"] = edits
-        at.run()
-        assert at.query_params["vs"] == "text"
-        assert "the other text" in prose_of(at)
+        assert put(at, edits=edits).query_params["vs"] == "text"
+        assert "the other text" in prose(at)
 
 
 def test_a_model_of_another_shape_and_vocabulary(run_page, mini):
@@ -89,7 +81,7 @@ def test_a_model_of_another_shape_and_vocabulary(run_page, mini):
     left, right = bars(at)
     assert right.max() == pytest.approx(distribution(other).max().item())
     assert len(charts(at)) == 1  # no map of heads, and none of streams
-    assert "12 × 12 heads" in prose_of(at)
+    assert "12 × 12 heads" in prose(at)
     assert not math.isnan(left.max())
 
 
@@ -106,28 +98,26 @@ def test_a_changed_model_is_nowhere_called_by_its_own_name_alone(run_page, mini)
     at = run_page("compare", vs="model", edits="z.4.3=zero", vs_block=2, vs_head=1, block=3, head=0)
     chosen = [at.number_input(key=key).value for key in ("vs_block", "vs_head", "block", "head")]
     assert chosen == [2, 1, 3, 0]
-    said = prose_of(at).replace("\\", "")
+    said = plain(at)
     assert "**mini (changed)** expects" in said and "**mini** " not in said
     assert "from mini (changed) to mini-untrained" in said
     assert "· mini (changed)" in said  # over its matrix
     assert "mini (changed)" in str(charts(at)[0]["layout"]["annotations"])
     at = run_page("compare", vs="model")
-    assert "(changed)" not in prose_of(at) and "**mini** expects" in prose_of(at)
+    assert "(changed)" not in prose(at) and "**mini** expects" in prose(at)
 
 
 def test_two_texts_that_a_changed_model_reads_say_so(run_page, mini):
     texts = "**your text (model changed)**", "**the other text (model changed)**"
-    other = mini.trace("A mill. Seven green parrots sang behind the old", edits=["z.4.3=zero"])
-    at = run_page(
-        "compare", vs="text", vs_text="A mill. Seven green parrots sang behind the old", edits="z.4.3=zero"
-    )
-    assert all(text in prose_of(at).replace("\\", "") for text in texts)
+    text = "A mill. Seven green parrots sang behind the old"
+    other = mini.trace(text, edits=["z.4.3=zero"])
+    at = run_page("compare", vs="text", vs_text=text, edits="z.4.3=zero")
+    assert all(text in plain(at) for text in texts)
     assert bars(at)[1].max() == pytest.approx(distribution(other).max().item())
-    assert f"(position {len(other) - 1})" in prose_of(at)  # they are paired from their ends
+    assert f"(position {len(other) - 1})" in prose(at)  # they are paired from their ends
     # an edit that does not fit the shorter text is left out there: that side is the model's own
     at = run_page("compare", vs="text", vs_text="behind the old", edits="z.4.3@15=zero")
-    said = prose_of(at).replace("\\", "")
-    assert texts[0] in said and "**the other text**" in said
+    assert texts[0] in plain(at) and "**the other text**" in plain(at)
 
 
 def test_heads_are_ranked_by_how_much_they_differ(run_page):
@@ -140,4 +130,4 @@ def test_heads_are_ranked_by_how_much_they_differ(run_page):
     buttons[3].click().run()
     assert (at.query_params["block"], at.query_params["head"]) == tuple(str(n) for n in ranked[3])
     at = run_page("compare", vs="edits", edits="z.5.0=zero")  # nothing after it looks anywhere
-    assert not [button for button in at.button if (button.key or "").startswith("compare_rank_")]
+    assert not keys(at, "compare_rank_")

@@ -1,6 +1,5 @@
 """A set of texts on "Knock-out", "Why this token?" and "Patching": what is said is the mean of Python."""
 
-import re
 from types import SimpleNamespace
 
 import numpy as np
@@ -11,8 +10,8 @@ from gptviz.digits import plus_minus
 from gptviz.ui import many
 from gptviz.ui.shell import slow
 from gptviz.work import Line
-from tests.pages import conftest
-from tests.specs import charts, opened, prose
+from tests.pages.conftest import run_page
+from tests.specs import charts, left_by_program, opened, prose, put, words
 
 TEXTS = ["The cat sat on the", "Once upon a time there", "He said to"]
 PAIRS = [("The man took off", "The girl took off"), ("Here the king loved his", "Here the king loved her")]
@@ -21,15 +20,14 @@ LINES = {
     "why": (*TEXTS[:2], f"{TEXTS[2]}\t\t·her\t·him", "A text\t\tno token", "word " * 300),
     "patching": (*map("\t".join, PAIRS), "no other text", "The man\tThe old man\t·a\t·b"),
 }
+REASONS = (("no token", "tokens; mini reads at most"), ("no other text", "the clean text has 2 tokens"))
 QUERY = {"knock_out": {"measure": "logit"}, "why": {}, "patching": {"other": "The girl took off"}}
 
 
 def of_set(page, lines, **query):
     """The page with a file of these lines; `run_page` has no session of before."""
-    at = conftest.run_page(page, text="The man took off", **query)
-    at.session_state["gptviz_many_lines"], at.session_state["many"] = lines, "file"
-    at.run()
-    return at
+    at = run_page(page, text="The man took off", **query)
+    return put(at, gptviz_many_lines=lines, many="file")
 
 
 @pytest.mark.parametrize(
@@ -56,11 +54,9 @@ def test_the_means_are_those_of_python(mini, page, edits, monkeypatch):
     for one in unchanged:  # at the first choice of the unchanged model, where a line names no token
         was = mini.knock_out(TEXTS, targets)["effect"].to_numpy(float)
         assert np.allclose(one["x"], -was[np.argsort(-np.abs(mean), kind="stable")[:12]], atol=2e-5)
-    assert np.allclose(bars["x"], mean[order], atol=2e-5) and np.allclose(
-        bars["error_x"]["array"], error[order], atol=2e-5
-    )
-    said = re.sub(r"<[^>]+>", "", prose(at))
-    first = order[0]
+    assert np.allclose(bars["x"], mean[order], atol=2e-5)
+    assert np.allclose(bars["error_x"]["array"], error[order], atol=2e-5)
+    said, first = words(at), order[0]
     assert f"**{plus_minus(mean[first], error[first])}**" in said and f"n = {n})" in said
     texts = [pair[0] for pair in PAIRS] if page == "patching" else TEXTS
     rows = [lm.trace(text, keep=[]).logits(-1).double() for text in texts]
@@ -69,30 +65,21 @@ def test_the_means_are_those_of_python(mini, page, edits, monkeypatch):
     else:
         own = [float(row.max() - row.mean()) for row in rows[:2]]
         own.append(float(rows[2][list(targets[2])].diff() * -1))
-        spread = np.std(own, ddof=1) / 3**0.5
-        assert (
-            f"itself is {plus_minus(np.mean(own), spread)}, above 0 in {sum(x > 0 for x in own)} of 3" in said
-        )
-    out = " ".join(one.value for one in at.warning)
-    assert "2 left out: " in out
-    reasons = (
-        ("no other text", "the clean text has 2 tokens")
-        if page == "patching"
-        else ("no token", "tokens; mini reads at most")
-    )
-    assert all(reason in out for reason in reasons)
+        whole = plus_minus(np.mean(own), np.std(own, ddof=1) / 3**0.5)
+        assert f"itself is {whole}, above 0 in {sum(x > 0 for x in own)} of 3" in said
+    (out,) = [one.value for one in at.warning if "2 left out: " in one.value]
+    assert all(reason in out for reason in REASONS[page == "patching"])
     monkeypatch.setattr(Line, "start", lambda *_: pytest.fail("it is worked out again"))
-    opened(at, "in_code_many", "numbers_many", "numbers_many-texts")
+    opened(at, "numbers_many", "numbers_many-texts")
     assert at.dataframe[0].value["n"].eq(n).all() and len(at.dataframe[1].value) == n
-    named = {}
-    exec(at.code[-1].value, named)
-    assert np.allclose(sign * named["picture"][column].to_numpy(float), mean, atol=2e-5)
+    picture = left_by_program(at, "in_code_many")["picture"]
+    assert np.allclose(sign * picture[column].to_numpy(float), mean, atol=2e-5)
 
 
 def test_sentences_with_names_wait_for_a_click_where_they_take_long(monkeypatch):
     monkeypatch.setattr(slow, "UNASKED", 10**9)
     monkeypatch.setattr(many, "indirect_objects", lambda lm: many_of(lm))
-    at = conftest.run_page("why", text="The man took off", many="names")
+    at = run_page("why", text="The man took off", many="names")
     assert "Left out, being more than one token here: Anna (2), Sarah (3)" in prose(at)
     assert not any("standard error" in one.value for one in at.markdown)
     at.button(key="many_go").click().run()
@@ -128,7 +115,7 @@ def test_a_file_is_read_line_by_line(monkeypatch, content, lines):
     assert state["many"] is None
 
 
-def test_a_file_that_is_not_here_and_nothing_to_average(run_page):
+def test_a_file_that_is_not_here_and_nothing_to_average():
     assert "A link does not carry a file" in run_page("why", text="The man", many="file").warning[-1].value
     at = of_set("why", ("A\t\tno token",))
     assert "1 left out: " in at.warning[-1].value and "standard error" not in prose(at)

@@ -12,7 +12,7 @@ from gptviz.digits import significant
 from gptviz.ui.shell import navigation
 from gptviz.ui.shell.navigation import Door
 from tests.pages.conftest import visit
-from tests.specs import charts, prose
+from tests.specs import charts, left_by_program, prose
 
 TEXT, EDIT = "Sam and the dog and the cat", "q.0=zero,k.2=zero"
 FILES = dict(
@@ -45,7 +45,7 @@ def test_two_files_of_sixty_lines_are_a_page(page, mini):
     assert list(FILES) == ["analysis/key_norms.py", "ui/pages/key_norms.py"]
     assert sum(bool(line.strip()) for code in FILES.values() for line in code.splitlines()) <= 60
     query = {"text": TEXT, "token": 3, "block": 2, "head": 5, "edits": EDIT}
-    at = visit(page, {"in_code": True, "numbers_key-norms": True}, **query)
+    at = visit(page, {"numbers_key-norms": True}, **query)
     now, was = (
         np.concatenate([mini.trace(TEXT, edits=edits)["k", b].norm(dim=-1).numpy() for b in range(6)])
         for edits in (EDIT.split(","), [])
@@ -54,7 +54,6 @@ def test_two_files_of_sixty_lines_are_a_page(page, mini):
     assert np.allclose(drawn["data"][0]["z"], now - was, atol=1e-4)
     assert f"**0 (unchanged {significant(float(was[21, 3]))})**" in prose(at)
     assert np.allclose(at.dataframe[0].value["unchanged 2 · 5"], was[21], atol=1e-4)
-    program = {}
-    exec(at.code[-1].value, program)
+    program = left_by_program(at)
     assert np.allclose(program["picture"], now, atol=1e-4)
     assert np.allclose(program["unchanged"], was, atol=1e-4)

@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 import torch
 
-from gptviz import Edit
 from gptviz.lessons import positions as lesson
-from tests.specs import charts, in_numbers, number, prose, table
+from tests.specs import charts, in_numbers, number, paragraph, prose, table
 
 TEXT = "The little birds sang beside the red mill. The little birds sang beside the red"
 
@@ -32,7 +31,7 @@ def test_what_the_model_says_with_other_positions(run_page, mini, what, seed):
     at = run_page("positions", text=TEXT, pos_what=what, pos_seed=seed, block=0)
     ids = mini.encode(TEXT)
     edit = f"pos_emb={what}{seed if what == 'shuffle' else ''}"
-    changed = mini.trace(ids, keep=(), edits=[Edit.parse(edit)])
+    changed = mini.trace(ids, keep=(), edits=[edit])
     for trace, column in ((mini.trace(ids, keep=()), 1), (changed, 2)):
         probabilities = torch.softmax(trace.logits(-1).double(), -1)
         for name, *cells in table(at, "predictions"):
@@ -52,12 +51,12 @@ def test_what_goes_elsewhere_and_what_the_previous_token_gets_are_of_the_same_ro
     lm = mini.edited(edits) if edits else mini
     own, other = (
         lm.trace(TEXT, edits=changes)["attn", 4][3].numpy().astype(float)
-        for changes in ([], [Edit.parse("pos_emb=shuffle1")])
+        for changes in ([], ["pos_emb=shuffle1"])
     )
     rows = range(1, len(own))
     moved = np.mean([np.maximum(own[q] - other[q], 0).sum() for q in rows])
     shares = [np.mean([weights[q, q - 1] for q in rows]) for weights in (other, own)]
-    (said,) = [m.value for m in at.markdown if "goes elsewhere" in m.value]
+    said = paragraph(at, "goes elsewhere")
     numbers = re.search(r"\*\*(\d+) %\*\*.*? (\d+) % of it, and had (\d+) %", said)
     assert [int(n) for n in numbers.groups()] == [round(100 * x) for x in (moved, *shares)]
     assert moved >= shares[1] - shares[0] > 0.1
@@ -67,7 +66,7 @@ def test_the_apps_changes_are_in_both_passes(run_page, mini):
     at = run_page("positions", text=TEXT, edits="z.4.3=zero", pos_what="zero", block=4, head=3)
     ids = mini.encode(TEXT)
     edits = ([], ["z.4.3=zero"], ["z.4.3=zero", "pos_emb=zero"])
-    passes = [mini.trace(ids, keep=(), edits=[Edit.parse(edit) for edit in some]) for some in edits]
+    passes = [mini.trace(ids, keep=(), edits=some) for some in edits]
     for name, *cells in table(at, "predictions"):
         (token,) = mini.encode(name.replace("·", " "))
         for cell, trace in zip(cells, passes, strict=True):

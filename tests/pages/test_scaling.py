@@ -9,7 +9,7 @@ import torch
 from gptviz.digits import significant
 from gptviz.lessons import scaling as lesson
 from tests.lessons.test_dropout import JOURNEY, ONES
-from tests.specs import charts, in_numbers, opened, prose
+from tests.specs import charts, in_numbers, left_by_program, paragraph, prose
 
 TEXT = "Sam and the dog and the cat"
 
@@ -53,7 +53,7 @@ def test_a_changed_models_heads_stand_beside_the_unchanged_models(run_page, mini
             expected = weights[:, 1:].max(-1).values.mean(-1)
             assert np.allclose(bars[which][name], expected, atol=1e-5)
             means.append(expected.mean().item())
-    (said,) = [m.value for m in at.markdown if "A query's largest weight" in m.value]
+    said = paragraph(at, "A query's largest weight")
     now_raw, now, was_raw, was = (significant(mean, 2) for mean in means)
     assert f"is {now} (unchanged {was})" in said and f"would be {now_raw} (unchanged {was_raw})" in said
     assert "The weights of head 2 are replaced" in prose(at)
@@ -79,7 +79,7 @@ def dropout(run_page, **query):
 def test_the_dropout_that_the_book_prints(run_page, weights, printed):
     at, (_, _, after) = dropout(run_page, sc_weights=weights)
     assert np.allclose(after, printed, atol=5e-5)
-    assert any("The book prints them" in caption.value for caption in at.caption)
+    assert "The book prints them" in prose(at)
 
 
 def test_dropout_on_this_texts_attention(run_page, mini):
@@ -89,9 +89,6 @@ def test_dropout_on_this_texts_attention(run_page, mini):
         torch.manual_seed(5)
         expected = torch.nn.functional.dropout(attn, 0.2)
     assert np.allclose(after, expected, atol=1e-5) and np.allclose(before, attn, atol=1e-5)
-    opened(at, "in_code")
-    scope = {}
-    exec(at.code[-1].value, scope)  # what the page prints for a notebook
-    assert np.allclose(scope["picture"].after, expected, atol=1e-5)
+    assert np.allclose(left_by_program(at)["picture"].after, expected, atol=1e-5)
     at, _ = dropout(run_page, sc_weights="text", block=2, edits="z.1.2=zero")
-    assert any("of the changed model" in caption.value for caption in at.caption)
+    assert "of the changed model" in prose(at)
