@@ -42,4 +42,9 @@ def direction(model: GPTModel, token: int, against: int | None) -> torch.Tensor:
     rows = model.out_head.weight.detach()  # (V, D)
     # in float32: 1e-8 off, and ten times as fast
     other = rows.mean(dim=0, dtype=torch.float32) if against is None else rows[against]
-    return rows[token].double().cpu() - other.double().cpu()
+    return double(rows[token]) - double(other)
+
+
+def double(weight: torch.Tensor) -> torch.Tensor:
+    """A model's weight in float64 on the CPU, detached."""
+    return weight.detach().double().cpu()

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import pandas as pd
 import torch
 
+from gptviz.analysis.against import double
 from gptviz.analysis.reads import of_model, reads
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.trace import Trace
@@ -180,8 +181,7 @@ def write_lengths(z: torch.Tensor, out_proj: torch.Tensor) -> torch.Tensor:
     The length of z W is taken from z (W W^T) z^T, d by d a head instead of T by D, in float64.
     """
     heads, _, d = z.shape
-    weight = out_proj.detach().double().cpu()  # (D, H d)
-    slices = weight.unflatten(1, (heads, d)).permute(1, 2, 0)  # (D, H d) -> (H, d, D)
+    slices = double(out_proj).unflatten(1, (heads, d)).permute(1, 2, 0)  # (D, H d) -> (H, d, D)
     z = z.double()
     return (z @ (slices @ slices.mT) * z).sum(dim=-1).clamp(min=0).sqrt()  # (H, T)
 

@@ -123,23 +123,19 @@ def search(
     steps: list[tuple[int, Head | None, float]] = [(len(heads), None, first)]
     stages, gaps = [tuple(sorted(heads))], [abs(whole - first)]
     while heads if way == "remove" else gaps[-1] > enough and len(heads) < count:
-        best: tuple[float, float, Head] | None = None
+        values: dict[Head, float] = {}
         for tried, found in passes.with_each(
             heads, sorted(heads if way == "remove" else set(everyone) - heads)
         ):
-            off = np.abs(whole - found)
-            i = int(off.argmin())
-            if best is None or off[i] < best[0]:
-                best = (float(off[i]), float(found[i]), tried[i])
+            values |= zip(tried, found.tolist(), strict=True)
             done += len(tried)
             progress(done, count * (count + 1) // 2)
-        assert best is not None, "there is a head to take"
-        gap, value, head = best
+        head = min(values, key=lambda one: abs(whole - values[one]))
         heads ^= {head}
-        steps.append((len(heads), head, value))
+        steps.append((len(heads), head, values[head]))
         stages.append(tuple(sorted(heads)))
-        gaps.append(gap)
-        if way == "remove" and gap > max(enough, gaps[-2]):
+        gaps.append(abs(whole - values[head]))
+        if way == "remove" and gaps[-1] > max(enough, gaps[-2]):
             break
     # the fewest heads that are close enough; else those that come closest
     at = min(range(len(steps)), key=lambda i: (0, steps[i][0]) if gaps[i] <= enough else (1, gaps[i]))

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 import pandas as pd
 import torch
 
+from gptviz.analysis.against import double
 from gptviz.engine import forward
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.progress import Progress, unheard
@@ -133,9 +134,9 @@ def _eigenvalues(
 ) -> list[tuple[float, float]]:
     """Return, for each head of a block, the scores of its OV and its QK circuit."""
     d = lm.config.head_dim
-    first, last = _weights(block.norm1.scale), _weights(lm.model.final_norm.scale)
-    w_q, w_k, w_v = (_weights(getattr(block.att, f"W_{name}").weight) for name in ("query", "key", "value"))
-    w_o = _weights(block.att.out_proj.weight)
+    first, last = double(block.norm1.scale), double(lm.model.final_norm.scale)
+    w_q, w_k, w_v = (double(getattr(block.att, f"W_{name}").weight) for name in ("query", "key", "value"))
+    w_o = double(block.att.out_proj.weight)
     reads = first[:, None] * _centred(out * last)  # (D, D): n1 P (E^T U) n2 P
     meets = first[:, None] * _centred(like) * first
     found = []
@@ -145,10 +146,6 @@ def _eigenvalues(
         qk = w_k[own] @ meets @ w_q[own].T
         found.append((_sign(ov), _sign(qk)))
     return found
-
-
-def _weights(parameter: torch.Tensor) -> torch.Tensor:
-    return parameter.detach().double().cpu()
 
 
 def _centred(between: torch.Tensor) -> torch.Tensor:

@@ -17,12 +17,8 @@ all of a text's queries and not only those that have such a key.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeVar
 
-import numpy as np
 import torch
-
-Array = TypeVar("Array", np.ndarray, torch.Tensor)
 
 NEAR = 4  # tokens before the query that are nearby
 ROWS = 256  # queries that are worked on at a time: a long text's weights are never copied whole
@@ -151,7 +147,7 @@ def rests(attn: torch.Tensor, keys: torch.Tensor) -> torch.Tensor:
     return attn[..., 0] @ idle / asked.sum(dim=0)  # (..., T) x (T, S) -> (..., S)
 
 
-def previous_token_score(attn: Array) -> Array:
+def previous_token_score(attn: torch.Tensor) -> torch.Tensor:
     """Mean attention from each token to the one before it: (..., T, T) weights -> (...), from 0 to 1.
 
     Query 0 has no token before it and is left out. Raises ValueError for fewer than two tokens.
@@ -159,10 +155,10 @@ def previous_token_score(attn: Array) -> Array:
     n_tokens = side_of(attn)
     if n_tokens < 2:
         raise ValueError("a previous-token score needs at least 2 tokens, got 1")
-    return _of_one(attn, just_before(n_tokens))
+    return shares(attn, just_before(n_tokens)[..., None])[..., 0]
 
 
-def induction_score(attn: Array, period: int) -> Array:
+def induction_score(attn: torch.Tensor, period: int) -> torch.Tensor:
     """Mean attention from a token's second occurrence to the token after its first, from 0 to 1.
 
     `attn` (..., T, T) belongs to a random passage of `period` tokens that is followed by itself; the
@@ -174,16 +170,11 @@ def induction_score(attn: Array, period: int) -> Array:
     if not 2 <= period < n_tokens:
         raise ValueError(f"period is {period}; for {n_tokens} tokens it must be from 2 to {n_tokens - 1}")
     twice = min(2 * period, n_tokens)
-    return _of_one(attn[..., :twice, :twice], after_same([i % period for i in range(twice)]))
+    keys = after_same([i % period for i in range(twice)])
+    return shares(attn[..., :twice, :twice], keys[..., None])[..., 0]
 
 
-def _of_one(attn: Array, keys: torch.Tensor) -> Array:
-    if isinstance(attn, torch.Tensor):
-        return shares(attn, keys[..., None])[..., 0]
-    return shares(torch.from_numpy(attn), keys[..., None])[..., 0].numpy()
-
-
-def side_of(attn: np.ndarray | torch.Tensor) -> int:
+def side_of(attn: torch.Tensor) -> int:
     """T of (..., T, T), or a ValueError."""
     if attn.ndim < 2 or attn.shape[-1] != attn.shape[-2] or attn.shape[-1] < 1:
         raise ValueError(

@@ -10,7 +10,7 @@ Shapes in comments: L blocks, H heads, T tokens, N the longest distance and 1, C
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
@@ -19,7 +19,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
-from numpy.typing import NDArray
 
 from gptviz import disk_cache
 from gptviz.analysis.attention import mean_writes
@@ -77,13 +76,8 @@ def general(lm: LanguageModel, progress: Progress = unheard, disk: bool = True) 
     work = len(texts) + len(sample)
     of = work + max(1, work // 4)  # about what the weights cost
     progress(0, of)
-    repeated, read = _Means(), _Means()
-    for number, ids in enumerate(texts, 1):
-        repeated.add(lm, ids)
-        progress(number, of)
-    for number, window in enumerate(sample, 1):
-        read.add(lm, window.ids, whole=True)
-        progress(len(texts) + number, of)
+    repeated = _Means.of(lm, texts, lambda done: progress(done, of))
+    read = _Means.of(lm, [window.ids for window in sample], lambda done: progress(len(texts) + done, of))
     weights = copying_scores(lm, lambda done, steps: progress(work + (of - work) * done // steps, of))
     table = _table(lm, repeated, read).merge(weights, on=["block", "head"])
     counts = (len(texts), sum(map(len, texts)), len(sample), sum(len(window.ids) for window in sample))
@@ -137,64 +131,51 @@ def _back(n_tokens: int) -> torch.Tensor:
     return (place[:, None] - place[None, :]).clamp(min=0)
 
 
+@dataclass(frozen=True)
 class _Means:
-    """Sums over texts, and the means that they are: every query counts alike, whatever text it is of."""
+    """What heads do on some texts, on average: every query counts alike, whatever text it is of.
 
-    def __init__(self) -> None:
-        self.given: torch.Tensor | float = 0.0  # (L, H, C): shares, entropy and rests times their queries
-        self.even: torch.Tensor | float = 0.0  # (C,): the same of a head that looks at all tokens alike
-        self.asked: torch.Tensor | float = 0.0  # (C,): the queries
-        self.far: list[torch.Tensor] = []  # (L, H, T) of each text
-        self.writes: torch.Tensor | float = 0.0  # (L, H): lengths times tokens
-        self.tokens = 0
+    `own` (L, H, C) and `even` (C,), of a head that looks at all tokens alike, as `block_scores` has them, but
+    no favourite; `distances` (L, H, N) and `writes` (L, H). NaN: nothing was asked.
+    """
 
-    def add(self, lm: LanguageModel, ids: Sequence[int], whole: bool = False) -> None:
-        """One pass. `whole`: distances and writes, too."""
-        scores = HeadScores.of(lm.tokens(ids))
-        reduce = [Reduction("head scores", "attn", scores)]
-        if whole:
-            reduce.append(DISTANCES)
-        trace = lm.trace(ids, keep=["z"] if whole else [], reduce=reduce)
-        targets = scores.targets
-        asked = torch.zeros(len(targets.even))
-        queries = torch.tensor([float(len(targets.rows[name])) for name in SHARES])
-        asked[: len(SHARES)] = asked[RESTS : RESTS + len(SHARES)] = queries
-        asked[ENTROPY] = len(ids) - 1
-        own = torch.stack(trace.reduced("head scores"))
-        self.given = self.given + torch.nan_to_num(own) * asked
-        self.even = self.even + torch.nan_to_num(targets.even) * asked
-        self.asked = self.asked + asked
-        if whole:
-            self.far.append(torch.stack(trace.reduced(DISTANCES.name)))
-            self.writes = self.writes + mean_writes(trace, lm.model) * len(ids)
-        self.tokens += len(ids)
+    own: torch.Tensor
+    even: torch.Tensor
+    distances: torch.Tensor
+    writes: torch.Tensor
 
-    def means(self, lm: LanguageModel) -> tuple[torch.Tensor, torch.Tensor]:
-        """(L, H, C) and (C,) as `block_scores` has them, but no favourite; NaN: nothing asked."""
-        shape = (lm.config.n_layers, lm.config.n_heads, COLUMNS)
-        if not self.tokens:
-            return torch.full(shape, torch.nan), torch.full(shape[-1:], torch.nan)
-        return torch.as_tensor(self.given / self.asked), torch.as_tensor(self.even / self.asked)
-
-    def distances(self, lm: LanguageModel) -> NDArray[np.float32]:
-        """(L, H, N)."""
-        longest = max((part.shape[-1] for part in self.far), default=1)
-        found = torch.zeros(lm.config.n_layers, lm.config.n_heads, longest)
-        for part in self.far:
-            found[..., : part.shape[-1]] += part
-        queries = self.tokens - len(self.far)
-        return (found / queries if queries else found * torch.nan).numpy()
+    @classmethod
+    def of(cls, lm: LanguageModel, texts: Sequence[Sequence[int]], told: Callable[[int], object]) -> "_Means":
+        """One pass per text; `told` how many are done after each."""
+        heads = lm.config.n_layers, lm.config.n_heads
+        given, even, asked = torch.zeros(*heads, COLUMNS), torch.zeros(COLUMNS), torch.zeros(COLUMNS)
+        longest, tokens = max(map(len, texts), default=1), sum(map(len, texts))
+        far, writes = torch.zeros(*heads, longest), torch.zeros(heads)
+        for number, ids in enumerate(texts, 1):
+            scores = HeadScores.of(lm.tokens(ids))
+            reduction, targets = Reduction("head scores", "attn", scores), scores.targets
+            trace = lm.trace(ids, keep=["z"], reduce=[reduction, DISTANCES])
+            of_text = torch.zeros(COLUMNS)  # how many queries each column asks
+            queries = torch.tensor([float(len(targets.rows[name])) for name in SHARES])
+            of_text[: len(SHARES)] = of_text[RESTS : RESTS + len(SHARES)] = queries
+            of_text[ENTROPY] = len(ids) - 1
+            given += torch.nan_to_num(torch.stack(trace.reduced(reduction))) * of_text
+            even += torch.nan_to_num(targets.even) * of_text
+            asked += of_text
+            far[..., : len(ids)] += torch.stack(trace.reduced(DISTANCES))
+            writes += mean_writes(trace, lm.model) * len(ids)
+            told(number)
+        return cls(given / asked, even / asked, far / (tokens - len(texts)), writes / tokens)  # 0 / 0 is NaN
 
 
 def _table(lm: LanguageModel, repeated: _Means, read: _Means) -> pd.DataFrame:
     """A row a head: all of `General.table` but what the weights say."""
-    (random, random_even), (sample, sample_even) = repeated.means(lm), read.means(lm)
     of_random = torch.zeros(COLUMNS, dtype=torch.bool)  # what repeats is asked of the random tokens
     for name in REPEATING:
         of_random[[SHARES.index(name), RESTS + SHARES.index(name)]] = True
-    own, even = torch.where(of_random, random, sample), torch.where(of_random, random_even, sample_even)
-    far, flat = read.distances(lm).astype(np.float64), even.tolist()
-    writes = torch.as_tensor(read.writes) / read.tokens if read.tokens else None
+    own = torch.where(of_random, repeated.own, read.own)
+    flat = torch.where(of_random, repeated.even, read.even).tolist()
+    far = read.distances.double().numpy()
     rows = []
     for b, h in product(range(lm.config.n_layers), range(lm.config.n_heads)):
         of_head, mass = own[b, h].tolist(), far[b, h]
@@ -212,11 +193,14 @@ def _table(lm: LanguageModel, repeated: _Means, read: _Means) -> pd.DataFrame:
                 "share_of_rest": share / (1 - rest),
             }
             | shares
-            | {f"{name}_random": float(random[b, h, SHARES.index(name)]) for name in ("first", "previous")}
-            | {f"{name}_sample": float(sample[b, h, SHARES.index(name)]) for name in REPEATING}
+            | {
+                f"{name}_random": float(repeated.own[b, h, SHARES.index(name)])
+                for name in ("first", "previous")
+            }
+            | {f"{name}_sample": float(read.own[b, h, SHARES.index(name)]) for name in REPEATING}
             | {"entropy": of_head[ENTROPY], "spread": math.exp(of_head[ENTROPY])}
             | {"distance": float((mass * np.arange(len(mass))).sum() / total)}
-            | {"write": math.nan if writes is None else float(writes[b, h])}
+            | {"write": float(read.writes[b, h])}
         )
     return pd.DataFrame(rows)
 

@@ -33,6 +33,7 @@ from gptviz.analysis.head_scores import (
     FAVOURITE_REST,
     FAVOURITE_SHARE,
     RESTS,
+    HeadScores,
     Targets,
     block_scores,
     even_means,
@@ -94,7 +95,7 @@ EVEN = 0.9  # of the largest possible entropy
 
 def roles(trace: "Trace") -> list[list[HeadRole]]:
     """Every head's role on this text: `roles(trace)[block][head]`. Needs `attn` in the trace."""
-    targets = Targets.of(trace.tokens)
+    targets = HeadScores.of(trace.tokens).targets
     blocks = range(trace.config.n_layers)
     return roles_of([block_scores(trace["attn", b], targets.keys) for b in blocks], targets)
 

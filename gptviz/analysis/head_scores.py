@@ -36,11 +36,6 @@ class Targets:
     rows: Mapping[str, tuple[int, ...]]
     even: torch.Tensor
 
-    @classmethod
-    def of(cls, tokens: Sequence["Token"]) -> "Targets":
-        """The targets of a text. Tokens are the same where their ids are, whatever they look like."""
-        return HeadScores.of(tokens).targets
-
 
 @dataclass(frozen=True)
 class HeadScores:
@@ -51,6 +46,7 @@ class HeadScores:
 
     @classmethod
     def of(cls, tokens: Sequence["Token"]) -> "HeadScores":
+        """The scores of a text. Tokens are the same where their ids are, whatever they look like."""
         return cls(tuple(token.id for token in tokens), tuple(is_mark(token.raw) for token in tokens))
 
     @property
@@ -80,8 +76,8 @@ def block_scores(attn: torch.Tensor, keys: torch.Tensor) -> torch.Tensor:
     n_tokens = side_of(attn)
     if keys.shape != (n_tokens, n_tokens, len(SHARES)):
         raise ValueError(
-            f"keys have the shape {tuple(keys.shape)}; weights of {n_tokens} tokens need those of Targets.of "
-            f"the same text, {(n_tokens, n_tokens, len(SHARES))}"
+            f"keys have the shape {tuple(keys.shape)}; weights of {n_tokens} tokens need the targets' "
+            f"of the same text, {(n_tokens, n_tokens, len(SHARES))}"
         )
     entropy = torch.zeros(len(attn))
     for start in range(1, n_tokens, ROWS):  # query 0 has no entropy

@@ -31,7 +31,7 @@ import pandas as pd
 import torch
 from numpy.typing import NDArray
 
-from gptviz.analysis.against import MEAN, Against, both_ids, difference, direction
+from gptviz.analysis.against import MEAN, Against, both_ids, difference, direction, double
 from gptviz.analysis.attention import edited_weights, rows_of_attention
 from gptviz.analysis.prompts import Texts, averaged, is_many, over
 from gptviz.analysis.reads import of_model, reads
@@ -76,8 +76,8 @@ def reader(
     """
     divisor = spread(trace, model, position)
     norm, head = model.final_norm, direction(model, *both_ids(trace.token_id, token, against))
-    towards = head * _double(norm.scale)
-    constant = 0.0 if norm.shift is None else float(head @ _double(norm.shift))
+    towards = head * double(norm.scale)
+    constant = 0.0 if norm.shift is None else float(head @ double(norm.shift))
     return Reader((towards - towards.mean()) / divisor, constant)
 
 
@@ -134,7 +134,7 @@ def attribution(
         shares = (z * _through_out_proj(model, b, read.direction)).sum(dim=-1)  # (H,)
         rows += [("head", b, head, share) for head, share in enumerate(shares.tolist())]
         if trf_block.att.out_proj.bias is not None:
-            share = float(read.direction @ _double(trf_block.att.out_proj.bias))
+            share = float(read.direction @ double(trf_block.att.out_proj.bias))
             rows.append(("attention bias", b, None, share))
         rows.append(("feed-forward", b, None, float(read.direction @ trace["mlp_out", b][at].double())))
     written = sum(row[3] for row in rows)
@@ -259,7 +259,7 @@ def heads_read(
     looks = rows_of_attention(t, block, torch.tensor([at]))[:, 0]  # a_ij, (H, n)
     through = _through_out_proj(lm.model, block, direction)  # W_O r, (H, d)
     bias = lm.model.trf_blocks[block].att.W_value.bias
-    anyway = torch.zeros(len(through)) if bias is None else (_double(bias).view_as(through) * through).sum(-1)
+    anyway = torch.zeros(len(through)) if bias is None else (double(bias).view_as(through) * through).sum(-1)
     return HeadsRead(given.numpy(), looks.numpy(), anyway.numpy())
 
 
@@ -288,9 +288,5 @@ def _rest(
 def _through_out_proj(model: GPTModel, block: int, direction: torch.Tensor) -> torch.Tensor:
     """Return how much a number of each head's z moves the difference: W_O r, split by heads, (H, d)."""
     att = model.trf_blocks[block].att
-    towards = _double(att.out_proj.weight).T @ direction  # (D, D) x (D,) -> (D,)
+    towards = double(att.out_proj.weight).T @ direction  # (D, D) x (D,) -> (D,)
     return towards.view(att.num_heads, -1)  # (H d,) -> (H, d)
-
-
-def _double(tensor: torch.Tensor) -> torch.Tensor:
-    return tensor.detach().double().cpu()

@@ -16,6 +16,7 @@ import pandas as pd
 import torch
 
 from gptviz.analysis import attention, feed_forward, norms
+from gptviz.analysis.against import double
 from gptviz.analysis.attention import edited_weights, rows_of_attention, write_lengths
 from gptviz.analysis.embeddings import embedding_rows, shared_scale
 from gptviz.analysis.places import Place, parse, possible
@@ -125,7 +126,7 @@ def _machine(lm: LanguageModel, t: Trace, place: Place, position: int, shown: An
     rows = window(len(t), position)
     pre, attn, mid, mlp, post = (_stream(lm, t, site, rows) for site in STREAM)  # (L, W) each
     brought, weights = [], []
-    for b, block in enumerate(t.of(lm.model).trf_blocks):
+    for b, block in enumerate(lm.model.trf_blocks):
         row = rows_of_attention(t, b, torch.tensor([position]))[:, 0]  # (H, position + 1)
         values = t["v", b][:, : position + 1]  # (H, position + 1, d)
         brought.append((row * write_lengths(values, block.att.out_proj.weight)).numpy())
@@ -210,7 +211,7 @@ def _block(lm: LanguageModel, t: Trace, place: Place, position: int, shown: Any)
 def _attention(lm: LanguageModel, t: Trace, place: Place, position: int, shown: Any) -> Level:
     b, rows = place.block, window(len(t), position)
     attn = t["attn", b]  # (H, T, T)
-    out = t.of(lm.model).get_parameter(f"trf_blocks.{b}.att.out_proj.weight")
+    out = lm.model.get_parameter(f"trf_blocks.{b}.att.out_proj.weight")
     wrote = write_lengths(t["z", b][:, position : position + 1], out)[:, 0]  # (H,)
     keys, most = shown or (tuple(attn[:, position].argmax(dim=-1).tolist()), int(wrote.argmax()))
     heads = [
@@ -374,8 +375,8 @@ def _feed_forward(lm: LanguageModel, t: Trace, place: Place, position: int, show
 
 def _unit(lm: LanguageModel, t: Trace, place: Place, position: int, shown: Any) -> Level:
     found, u = feed_forward.units(lm, t, place.block, position), place.unit
-    layers: Any = t.of(lm.model).get_submodule(f"trf_blocks.{place.block}.ff.layers")
-    asks, writes = (x.detach().double().cpu().numpy() for x in (layers[0].weight[u], layers[2].weight[:, u]))
+    layers: Any = lm.model.get_submodule(f"trf_blocks.{place.block}.ff.layers")
+    asks, writes = (double(x).numpy() for x in (layers[0].weight[u], layers[2].weight[:, u]))
     before, after = float(found.before[u]), float(found.after[u])
     bias = 0.0 if layers[0].bias is None else layers[0].bias[u].item()
     products = found.given * asks
@@ -415,7 +416,7 @@ def _out_head(lm: LanguageModel, t: Trace, place: Place, position: int, shown: A
 
 def _logit(lm: LanguageModel, t: Trace, place: Place, position: int, shown: Any) -> Level:
     row = t["final"][position].double().numpy()
-    column = t.of(lm.model).out_head.weight[place.id].detach().double().cpu().numpy()
+    column = double(lm.model.out_head.weight[place.id]).numpy()
     logits, (one,) = t.logits(position), _next(lm, t, position, [place.id])
     rank = int((logits > logits[place.id]).sum()) + 1
     return {

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from gptviz.analysis.attention import mean_writes
 from gptviz.analysis.head_formulas import SHARES, induction_score, previous_token_score
 from gptviz.analysis.head_roles import REST, lifts_of, role_table, roles, roles_of
-from gptviz.analysis.head_scores import RESTS, HeadScores, Targets, block_scores, is_mark, spans
+from gptviz.analysis.head_scores import RESTS, HeadScores, block_scores, is_mark, spans
 from gptviz.engine.reduction import Reduction
 from gptviz.engine.tokens import Token
 
@@ -46,7 +46,7 @@ def spelled(raws):
 
 
 def block_roles(attn, text):
-    targets = Targets.of(text)
+    targets = HeadScores.of(text).targets
     return roles_of([block_scores(attn, targets.keys)], targets)[0]
 
 
@@ -57,7 +57,7 @@ def test_scores_are_means_over_written_out_cells(period, seed):
     n_tokens = 2 * period
     attn = torch.stack([random_attention(n_tokens), random_attention(n_tokens)])  # (2, 3, T, T)
     previous = previous_token_score(attn)
-    induction = induction_score(attn.numpy(), period)
+    induction = induction_score(attn, period)
     assert previous.shape == (2, 3) and induction.shape == (2, 3)
     cells = [attn[1, 2, q, q - 1].item() for q in range(1, n_tokens)]
     assert previous[1, 2].item() == pytest.approx(sum(cells) / len(cells), abs=1e-6)
@@ -151,7 +151,7 @@ def test_rows_are_not_scaled_up_one_by_one():
 )
 def test_more_of_every_row_on_token_0_changes_no_share_of_the_rest(ids, seed, sink):
     torch.manual_seed(seed)
-    attn, targets = random_attention(len(ids)).double(), Targets.of(tokens(ids))
+    attn, targets = random_attention(len(ids)).double(), HeadScores.of(tokens(ids)).targets
     before, after = (block_scores(one, targets.keys)[0].tolist() for one in (attn, blended(attn, sink)))
     for i, name in enumerate(SHARES):
         if name in ("first", "previous") or np.isnan(before[i]):  # token 0 is the token before token 1
@@ -253,7 +253,7 @@ def test_scores_taken_during_the_pass_are_those_of_the_kept_weights(lm):
 def test_a_long_text_is_measured_some_rows_at_a_time():
     torch.manual_seed(0)
     attn, text = random_attention(300), tokens([i % 70 for i in range(300)])
-    keys = Targets.of(text).keys
+    keys = HeadScores.of(text).targets.keys
     shares = [(attn[:, 1:] * keys[1:, :, i]).sum(-1).sum(-1) / keys[:, :, i].any(1).sum() for i in range(5)]
     torch.testing.assert_close(block_scores(attn, keys)[:, :5], torch.stack(shares, dim=-1))
 

@@ -63,7 +63,7 @@ class Snapshot:
         return max((one for one in every if one[1:] not in self.off), default=(0.0, 0, 0))
 
 
-def attention(model: GPTModel, probes: tuple[Probe, ...]) -> NDArray[np.float32]:
+def attention(model: GPTModel, probes: tuple[Probe, ...]) -> torch.Tensor:
     """Every head's attention on every probe, all in one pass: (P, L, H, T, T). Needs probes of one length."""
     kept: list[torch.Tensor] = []
     hooks = [
@@ -71,17 +71,15 @@ def attention(model: GPTModel, probes: tuple[Probe, ...]) -> NDArray[np.float32]
         for block in range(len(model.trf_blocks))
     ]
     forward.hidden(model, torch.tensor([probe.ids for probe in probes]), hooks)  # (P, T)
-    return torch.stack(kept, dim=1).float().numpy()  # L times (P, H, T, T) -> (P, L, H, T, T)
+    return torch.stack(kept, dim=1).float()  # L times (P, H, T, T) -> (P, L, H, T, T)
 
 
-def head_scores(
-    attn: NDArray[np.float32], probes: tuple[Probe, ...]
-) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+def head_scores(attn: torch.Tensor, probes: tuple[Probe, ...]) -> tuple[torch.Tensor, torch.Tensor]:
     """(induction, previous token) of every head, (L, H) each: means over the probes that repeat."""
     repeated = [(attn[i], probe.period) for i, probe in enumerate(probes) if probe.period is not None]
-    induction = [induction_score(weights, period) for weights, period in repeated]
-    previous = [previous_token_score(weights) for weights, _ in repeated]
-    return np.mean(induction, axis=0), np.mean(previous, axis=0)
+    induction = torch.stack([induction_score(weights, period) for weights, period in repeated])
+    previous = torch.stack([previous_token_score(weights) for weights, _ in repeated])
+    return induction.mean(dim=0), previous.mean(dim=0)
 
 
 def sample(lm: LanguageModel, task: Task) -> str:
@@ -102,7 +100,7 @@ def snapshot(
     """A snapshot and the attention that it was measured on, (P, L, H, T, T)."""
     attn = attention(lm.model, task.probes)
     induction, previous = (
-        tuple(tuple(round(float(score), 4) for score in row) for row in scores)
+        tuple(tuple(round(score, 4) for score in row) for row in scores.tolist())
         for scores in head_scores(attn, task.probes)
     )
-    return Snapshot(step, train, validation, induction, previous, sample(lm, task), off), attn
+    return Snapshot(step, train, validation, induction, previous, sample(lm, task), off), attn.numpy()

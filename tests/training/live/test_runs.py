@@ -49,7 +49,7 @@ def test_measures_are_those_of_the_models_that_are_kept(done):
         scores = []
         for probe, kept in zip(done.task.probes, attn, strict=True):
             trace = lm.trace(list(probe.ids), keep=["attn"])
-            truth = np.stack([trace["attn", block].numpy() for block in range(2)])
+            truth = trace["attn"]  # (L, H, T, T)
             assert np.allclose(kept, truth, atol=1e-5)
             scores.append((induction_score(truth, probe.period), previous_token_score(truth)))
         found = next(m for m in done.measures if m.step == step)
