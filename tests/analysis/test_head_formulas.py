@@ -59,14 +59,6 @@ def test_scores_are_means_over_written_out_cells(ids, seed, marked):
         assert found == pytest.approx(expected, abs=1e-12, nan_ok=True), name
 
 
-def test_a_head_that_does_one_thing_has_the_whole_share():
-    ids, attn = [7, 1, 2, 3, 9, 1, 2, 3], torch.zeros(8, 8)
-    attn[range(8), [0, 0, 0, 0, 0, 2, 3, 4]] = 1  # from the second 1 2 3 to what followed the first
-    found = dict(zip(SHARES, shares(attn, role_keys(ids, [False] * 8)).tolist(), strict=True))
-    assert found["induction"] == 1 and found["copies"] == 0 and found["first"] == pytest.approx(4 / 7)
-    assert math.isnan(found["marks"])  # no punctuation: nothing to measure, not 0
-
-
 def test_a_head_looks_alike_at_all_keys_of_a_set():
     attn = torch.tensor([[1.0, 0, 0, 0], [0.5, 0.5, 0, 0], [0.2, 0.3, 0.5, 0], [0.1, 0.2, 0.3, 0.4]])
     found = shares(attn, same_before([4, 4, 4, 5])[..., None])

@@ -9,19 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gptviz
-from gptviz.analysis import logit_lens
-from gptviz.analysis.lens import (
-    KEEP,
-    cells,
-    contenders,
-    followed,
-    followed_cells,
-    leaders,
-    row_keys,
-    row_names,
-    settled_from,
-    top_ids,
-)
+from gptviz.analysis import lens, logit_lens
 from gptviz.engine.edits import Edit
 from gptviz.fast import kernels
 from tests.analysis.written_out import frozen
@@ -44,12 +32,12 @@ def plain(model, x):
 def test_the_last_row_is_the_models_output_to_the_bit_and_each_row_the_formula(lm, half, ids, pick):
     position = pick % len(ids)
     lm.model.to(torch.bfloat16 if half else torch.float32)
-    t = lm.trace(ids, keep=KEEP)
+    t = lm.trace(ids, keep=lens.KEEP)
     found = logit_lens(t, lm.model, position)
     assert found.shape == (1 + 2 * lm.config.n_layers, lm.config.vocab_size) and found.dtype == torch.float32
     assert torch.equal(found[-1], t.logits(position))
     with torch.no_grad():
-        stream = torch.stack([t[key][position] for key in row_keys(lm.config)])
+        stream = torch.stack([t[key][position] for key in lens.row_keys(lm.config)])
         expected = plain(lm.model, stream)
     near = 1e-3 if lm.dtype == "float32" else 0.05 * float(expected.abs().max())
     assert torch.allclose(found, expected, rtol=1e-4, atol=near)
@@ -60,7 +48,7 @@ def test_a_head_as_large_as_the_fast_kernels_want_it(dtype):
     """2^19 weights and more go through another kernel: the last row is still the same to the bit."""
     lm = random_lm(context_length=16, emb_dim=128, n_heads=2, n_layers=1)
     lm.model.to(getattr(torch, dtype))
-    t = lm.trace([5, 6, 7, 8000], keep=KEEP)
+    t = lm.trace([5, 6, 7, 8000], keep=lens.KEEP)
     for position in range(4):
         assert torch.equal(logit_lens(t, lm.model, position)[-1], t.logits(position))
 
@@ -77,7 +65,7 @@ def test_rows_are_transformers_hidden_states(tmp_path):
         # transformers' last state has gone through ln_f already
         rows = [truth.lm_head(truth.transformer.ln_f(state))[0] for state in states[:-1]]
         rows.append(truth.lm_head(states[-1])[0])
-    t = lm.trace(ids, keep=KEEP)
+    t = lm.trace(ids, keep=lens.KEEP)
     for position in (0, 4, 7):
         found = logit_lens(t, lm.model, position)[::2]
         assert len(found) == len(rows)
@@ -87,8 +75,8 @@ def test_rows_are_transformers_hidden_states(tmp_path):
 
 def test_a_row_is_called_by_the_last_part_that_has_written(lm):
     halves = [f"block {b} · {part}" for b in (0, 1) for part in ("attention", "feed-forward")]
-    assert row_names(lm.config) == ["embedding", *halves]
-    assert row_keys(lm.config)[1:3] == [("resid_mid", 0), ("resid_post", 0)]
+    assert lens.row_names(lm.config) == ["embedding", *halves]
+    assert lens.row_keys(lm.config)[1:3] == [("resid_mid", 0), ("resid_post", 0)]
 
 
 @settings(max_examples=25)
@@ -96,10 +84,10 @@ def test_a_row_is_called_by_the_last_part_that_has_written(lm):
 def test_cells_are_the_whole_a_part_at_a_time(lm, half, ids, k, data):
     """Against torch.distributions at one position after the other; parts put together are all."""
     lm.model.to(torch.bfloat16 if half else torch.float32)
-    t = lm.trace(ids, keep=KEEP)
+    t = lm.trace(ids, keep=lens.KEEP)
     border = data.draw(st.integers(1, len(ids)))
     parts = [
-        cells(lm, t, start, stop, k) for start, stop in ((0, border), (border, len(ids))) if start < stop
+        lens.cells(lm, t, start, stop, k) for start, stop in ((0, border), (border, len(ids))) if start < stop
     ]
     many = [data.draw(st.integers(0, lm.config.vocab_size - 1)) for _ in range(3)]
     whole = {
@@ -118,9 +106,9 @@ def test_cells_are_the_whole_a_part_at_a_time(lm, half, ids, k, data):
         # equal logits may change places where a kernel rounds otherwise
         named = one.probs.gather(1, torch.from_numpy(whole["ids"][:, position]).long())
         assert torch.allclose(named, most, rtol=loose(lm), atol=1e-6)
-    ranks = followed_cells(lm, t, 0, len(ids), many)
+    ranks = lens.followed_cells(lm, t, 0, len(ids), many)
     for position in range(len(ids)):
-        alone = followed(logit_lens(t, lm.model, position), many)
+        alone = lens.followed(logit_lens(t, lm.model, position), many)
         assert np.allclose(ranks.probabilities[:, position], alone.probabilities, rtol=loose(lm), atol=1e-6)
         if lm.dtype == "float32":  # two equal logits in 8,192 random ones: a rank may change by a place
             assert np.abs(ranks.ranks[:, position] - alone.ranks).max() <= 2
@@ -140,8 +128,8 @@ def test_equal_logits_stand_by_their_ids(logits, k):
     """bfloat16 has many of them. A stable sort, and a count, of the same numbers."""
     given_ = torch.tensor(logits, dtype=torch.float32)
     order = torch.sort(given_, dim=-1, descending=True, stable=True).indices
-    assert top_ids(given_, k).tolist() == order[:, :k].tolist()
-    found = followed(given_, list(range(7)))
+    assert lens.top_ids(given_, k).tolist() == order[:, :k].tolist()
+    found = lens.followed(given_, list(range(7)))
     for row in range(len(given_)):
         assert [int(found.ranks[row, i]) for i in order[row]] == list(range(1, 8))
     assert np.allclose(found.probabilities, given_.softmax(-1))
@@ -149,13 +137,13 @@ def test_equal_logits_stand_by_their_ids(logits, k):
 
 def test_an_edit_of_the_run_is_in_the_rows_after_it(lm):
     edits = [Edit.parse("z.1.2=zero")]
-    plain_, edited = lm.trace(TEXT, keep=KEEP), lm.trace(TEXT, keep=KEEP, edits=edits)
+    plain_, edited = lm.trace(TEXT, keep=lens.KEEP), lm.trace(TEXT, keep=lens.KEEP, edits=edits)
     own, other = logit_lens(plain_, lm.model), logit_lens(edited, lm.model)
     assert torch.equal(own[:3], other[:3]) and not torch.equal(own[3:], other[3:])
     assert torch.equal(other[-1], edited.logits(-1))
-    silenced = lm.trace(TEXT, keep=KEEP, edits=[Edit.parse("final=zero")])
+    silenced = lm.trace(TEXT, keep=lens.KEEP, edits=[Edit.parse("final=zero")])
     assert torch.equal(logit_lens(silenced, lm.model)[-1], silenced.logits(-1))
-    assert cells(lm, silenced, 0, 2).ids[-1].tolist() == [list(range(10))] * 2
+    assert lens.cells(lm, silenced, 0, 2).ids[-1].tolist() == [list(range(10))] * 2
 
 
 def test_never_all_rows_at_once(lm, monkeypatch):
@@ -164,19 +152,19 @@ def test_never_all_rows_at_once(lm, monkeypatch):
     linear = torch.nn.functional.linear
     monkeypatch.setattr(kernels, "linear", lambda x, w: (sizes.append(len(x)), linear(x, w))[1])
     monkeypatch.setattr("gptviz.analysis.lens.AT_ONCE", 0)  # as of a long text, or a large vocabulary
-    cells(lm, lm.trace(TEXT, keep=KEEP), 2, 6)
+    lens.cells(lm, lm.trace(TEXT, keep=lens.KEEP), 2, 6)
     assert sizes == [4] * (2 + 2 * lm.config.n_layers)  # the last row's comes first, and again
 
 
 def test_from_which_row_on_it_is_decided():
-    assert settled_from(np.array([4, 4, 2, 4, 4])) == 3
-    assert settled_from(np.array([4, 4])) == 0
-    assert settled_from(np.array([1, 4])) == 1
-    assert leaders(np.array([9, 7, 7, 4, 2, 2])) == [2, 4, 7]
-    assert leaders(np.array([5, 5])) == [5]
+    assert lens.settled_from(np.array([4, 4, 2, 4, 4])) == 3
+    assert lens.settled_from(np.array([4, 4])) == 0
+    assert lens.settled_from(np.array([1, 4])) == 1
+    assert lens.leaders(np.array([9, 7, 7, 4, 2, 2])) == [2, 4, 7]
+    assert lens.leaders(np.array([5, 5])) == [5]
 
 
 def test_who_peaks_in_the_middle_stands_before_who_never_did():
     """ndif#161: by the highest probability at any depth, not by the last."""
     logits = torch.tensor([[0.0, 9.0, 1.0, 0.0], [0.0, 0.0, 0.0, 2.0]])
-    assert contenders(logits, k=2) == [1, 3, 0, 2]
+    assert lens.contenders(logits, k=2) == [1, 3, 0, 2]

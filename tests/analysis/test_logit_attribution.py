@@ -204,7 +204,6 @@ def test_the_story_of_mill_against_town(mini):
     assert (total(table), logit(trace, mill, town)) == pytest.approx((8.9311, 8.9311), abs=1e-4)
     last = table[(table["block"] == 5) & (table["part"] == "head")]["contribution"]
     assert last.round(2).tolist() == [0.76, 0.13, 0.63, 0.96, 1.18, 0.74, 0.11, 0.67]
-    assert last.sum() == pytest.approx(5.17, abs=0.01)
     of_part = table.query("block.isna() or block == 5").set_index("part")["contribution"].round(2)
     assert of_part[["embedding", "position", "feed-forward"]].tolist() == [0.0, -0.02, 3.46]
     sources = source_tokens(trace, mini.model, mill, town)[5].sum(0)  # (T,): all heads of block 5

@@ -10,18 +10,7 @@ import torch.nn.functional as F
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gptviz.analysis.norms import (
-    STAGES,
-    arithmetic,
-    histogram,
-    largest_dimension,
-    norm_grids,
-    norm_input,
-    norm_steps,
-    run_norm,
-    stage_table,
-    variance_parts,
-)
+from gptviz.analysis import norms
 from gptviz.analysis.shapes import record_shapes
 from gptviz.engine.layer_norms import Norm, norms_of
 from gptviz.model import LayerNorm
@@ -51,7 +40,7 @@ def test_the_steps_of_one_norm_are_the_definitions_and_end_with_the_modules_outp
     generator = torch.Generator().manual_seed(seed)
     for parameter, mean in zip(module.parameters(), (1, 0), strict=False):
         torch.nn.init.normal_(parameter, mean, 0.5, generator=generator)
-    steps, wide = norm_steps(as_norm(module), x.numpy()), x.double()
+    steps, wide = norms.norm_steps(as_norm(module), x.numpy()), x.double()
     assert steps.mean == pytest.approx(sum(wide.tolist()) / len(x), abs=1e-9)
     assert steps.variance == pytest.approx(
         sum((v - steps.mean) ** 2 for v in wide.tolist()) / len(x), abs=1e-9
@@ -63,29 +52,29 @@ def test_the_steps_of_one_norm_are_the_definitions_and_end_with_the_modules_outp
             assert np.allclose(steps.after, theirs, atol=1e-9)
     # eps takes its share: what is left of the variance is variance / (variance + eps), below 1
     assert steps.normalised.var() == pytest.approx(steps.variance / (steps.variance + steps.eps), abs=1e-9)
-    parts = variance_parts(steps)
+    parts = norms.variance_parts(steps)
     assert parts.after == pytest.approx(parts.scaled + parts.shift + parts.together, abs=1e-9)
     assert steps.has_shift == bias and (bias or parts.shift == parts.together == 0)
-    table = stage_table(steps).set_index("stage")
-    assert tuple(table.index) == STAGES
+    table = norms.stage_table(steps).set_index("stage")
+    assert tuple(table.index) == norms.STAGES
     for row, stage in zip(table.itertuples(), (x, steps.normalised, steps.scaled, steps.after), strict=True):
         of_stage = np.asarray(stage, np.float64)
         assert row[1:] == pytest.approx((of_stage.mean(), of_stage.var(), of_stage.min(), of_stage.max()))
-    assert largest_dimension(steps) == max(range(len(x)), key=lambda i: abs(steps.centred[i]))
+    assert norms.largest_dimension(steps) == max(range(len(x)), key=lambda i: abs(steps.centred[i]))
 
 
 def test_values_that_are_all_the_same_survive_the_division():
-    steps = norm_steps(as_norm(LayerNorm(8)), np.full(8, 3.0, dtype=np.float32))
+    steps = norms.norm_steps(as_norm(LayerNorm(8)), np.full(8, 3.0, dtype=np.float32))
     assert steps.variance == 0 and not steps.normalised.any()
-    counts, _ = histogram(steps.before)
+    counts, _ = norms.histogram(steps.before)
     assert counts.sum() == 8 and counts.max() == 8
 
 
 def test_the_steps_agree_with_the_traces_own_table(lm, trace):
     table = trace.norms().set_index(["norm", "position"])
     for norm in norms_of(lm.model):
-        for position, x in enumerate(norm_input(trace, norm)):
-            steps, row = norm_steps(norm, x), table.loc[(norm.name, position)]
+        for position, x in enumerate(norms.norm_input(trace, norm)):
+            steps, row = norms.norm_steps(norm, x), table.loc[(norm.name, position)]
             found = steps.mean, steps.variance, steps.after.mean(), steps.after.var()
             wanted = row[["mean", "variance", "mean_after", "variance_after"]].tolist()
             assert found == pytest.approx(wanted, abs=1e-5, rel=1e-4)
@@ -107,12 +96,12 @@ def test_the_arithmetic_leads_to_the_modules_own_number(bias):
     lm = random_lm(norm_bias=bias)
     trace = lm.trace("a cat sat on the mat", keep=KEEP)
     for norm in norms_of(lm.model):
-        x = norm_input(trace, norm)
+        x = norms.norm_input(trace, norm)
         path = "final_norm" if norm.block is None else f"trf_blocks.{norm.block}.{norm.name[-5:]}"
         with torch.no_grad():
             theirs = lm.model.get_submodule(path)(torch.from_numpy(x))
         for dimension in (0, 17, 31):
-            lines = arithmetic(norm_steps(norm, x[3]), dimension)
+            lines = norms.arithmetic(norms.norm_steps(norm, x[3]), dimension)
             assert lines["step"].iloc[-1] == ("plus shift" if bias else "times scale")
             assert lines["gives"].iloc[-1] == pytest.approx(theirs[3, dimension].item(), abs=2e-5)
             for line in lines.itertuples(index=False):  # each, read off the screen and worked out anew
@@ -129,7 +118,7 @@ def test_grid_and_curve_are_the_tables_rows_in_the_networks_order(lm, trace):
         [("resid_pre", 0), ("resid_mid", 0), ("resid_pre", 1), ("resid_mid", 1), ("resid_post", 1)]
     ):
         assert np.allclose(grid[row], trace[site, block].numpy().astype(np.float64).var(axis=1), rtol=1e-5)
-    assert np.array_equal(norm_grids(lm, trace, "variance"), [grid, found.grid("variance_after")])
+    assert np.array_equal(norms.norm_grids(lm, trace, "variance"), [grid, found.grid("variance_after")])
     table = trace.norms()
     for column in found.COLUMNS:
         assert np.array_equal(table[column], found.grid(column).ravel())
@@ -139,7 +128,7 @@ def test_grid_and_curve_are_the_tables_rows_in_the_networks_order(lm, trace):
 
 @given(values, st.integers(1, 40))
 def test_a_histogram_counts_every_value_once(x, bins):
-    counts, edges = histogram(np.array(x), bins)
+    counts, edges = norms.histogram(np.array(x), bins)
     assert counts.sum() == len(x) and len(edges) == bins + 1
     assert edges[0] <= min(x) and edges[-1] >= max(x)
 
@@ -148,7 +137,7 @@ def test_a_norm_run_again_has_the_traces_shapes(lm):
     t = lm.trace("a cat on a mat")
     n, d = len(t.tokens), lm.config.emb_dim
     for name in ("block 1 · norm2", "final"):
-        found = record_shapes([LayerNorm.formula], lambda name=name: run_norm(lm.model, name, t))
+        found = record_shapes([LayerNorm.formula], lambda name=name: norms.run_norm(lm.model, name, t))
         whole, one = ((1, n, d),), ((1, n, 1),)
         assert found["LayerNorm.formula"] == {
             "x": whole, "mean": one, "var": one, "norm_x": whole, "scaled": whole,

@@ -7,17 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gptviz.analysis.tokens import (
-    chapter,
-    compare,
-    end_of_text,
-    merge_rows,
-    place_of,
-    spellings,
-    spread_characters,
-    token_table,
-    word_near,
-)
+from gptviz.analysis import tokens
 from gptviz.tokenizer import encode, get_encoding, well_formed
 from gptviz.tokenizer.steps import show_work, stages
 
@@ -26,19 +16,19 @@ MIXED = st.text(st.sampled_from([*"ab .'\n\té你好😀\u200d\x00"]), max_size=
 
 
 def test_a_table_of_tokens():
-    table = token_table(GPT2, encode(GPT2, "The cat\n"))
+    table = tokens.token_table(GPT2, encode(GPT2, "The cat\n"))
     assert list(table.columns) == ["position", "id", "token", "bytes", "characters", "part_of"]
     assert table.values.tolist() == [
         [0, 464, "The", "54 68 65", 3, ""],
         [1, 3797, "·cat", "20 63 61 74", 4, ""],
         [2, 198, "⏎", "0a", 1, ""],
     ]
-    assert token_table(GPT2, []).shape == (0, 6)
+    assert tokens.token_table(GPT2, []).shape == (0, 6)
 
 
 def test_a_token_that_is_half_a_character_says_of_which():
     """GPT-2 cuts 你, the bytes e4 bd a0, into e4 bd and a0."""
-    table = token_table(GPT2, encode(GPT2, "你"))
+    table = tokens.token_table(GPT2, encode(GPT2, "你"))
     assert list(table["bytes"]) == ["e4 bd", "a0"]
     assert list(table["token"]) == ["\\xe4\\xbd", "\\xa0"]
     assert list(table["characters"]) == [0, 0]
@@ -49,9 +39,9 @@ def test_a_token_that_is_half_a_character_says_of_which():
 @pytest.mark.parametrize("encoding", [MINI, GPT2], ids=lambda encoding: encoding.name)
 def test_every_byte_of_a_broken_character_is_counted_once(encoding, text):
     ids = encode(encoding, text)
-    table = token_table(encoding, ids)
+    table = tokens.token_table(encoding, ids)
     assert bytes.fromhex(" ".join(table["bytes"])).decode() == text
-    spread = spread_characters(encoding, ids)
+    spread = tokens.spread_characters(encoding, ids)
     assert table["characters"].sum() + len(spread) == len(text)
     for found in spread:
         assert len(found.positions) > 1
@@ -65,24 +55,24 @@ def test_every_byte_of_a_broken_character_is_counted_once(encoding, text):
 
 
 def test_a_space_and_a_capital_make_another_token():
-    table = spellings(GPT2, "The")
+    table = tokens.spellings(GPT2, "The")
     assert dict(zip(table["written"], table["ids"], strict=True)) == {
         "The": [464], "·The": [383], "the": [1169], "·the": [262], "THE": [10970], "·THE": [3336],
     }  # fmt: skip
-    assert list(spellings(GPT2, "42")["written"]) == ["42", "·42"]
-    for row in spellings(MINI, "Rabbit").itertuples():
+    assert list(tokens.spellings(GPT2, "42")["written"]) == ["42", "·42"]
+    for row in tokens.spellings(MINI, "Rabbit").itertuples():
         assert encode(MINI, row.written.replace("·", " ")) == row.ids
         assert row.tokens == len(row.ids) == len(row.cut)
 
 
 def test_the_word_to_spell_is_the_selected_one_or_the_first():
-    assert word_near("In a hole", " hole") == "hole"
-    assert word_near("In a hole", " ") == "In"
-    assert word_near("42 !", "42") == "the"
+    assert tokens.word_near("In a hole", " hole") == "hole"
+    assert tokens.word_near("In a hole", " ") == "In"
+    assert tokens.word_near("42 !", "42") == "the"
 
 
 def cuts(text, learnt_from="the cat", special_tokens=False):
-    return {cut.tokenizer: cut for cut in compare(text, [MINI, GPT2], learnt_from, special_tokens)}
+    return {cut.tokenizer: cut for cut in tokens.compare(text, [MINI, GPT2], learnt_from, special_tokens)}
 
 
 def test_the_same_text_in_five_tokenizers():
@@ -118,7 +108,7 @@ def test_special_tokens_reach_the_tokenizers_that_have_them():
 
 
 def test_the_chapter_is_carrolls():
-    text = chapter()
+    text = tokens.chapter()
     assert text.startswith("Alice was beginning to get very tired of sitting by her sister on the bank")
     assert 10_000 < len(text) < 13_000
     assert set(text) <= set(string.printable)
@@ -129,14 +119,14 @@ def test_the_place_of_a_token_is_in_its_piece(text):
     pieces = show_work(GPT2, text)
     ids = encode(GPT2, text)
     for position, id in enumerate(ids):
-        piece, part = place_of(pieces, position)
+        piece, part = tokens.place_of(pieces, position)
         assert pieces[piece].ids[part] == id
     with pytest.raises(ValueError, match=rf"no token at position {len(ids)}; the text has {len(ids)}"):
-        place_of(pieces, len(ids))
+        tokens.place_of(pieces, len(ids))
 
 
 def test_what_becomes_of_the_end_of_text():
-    found = end_of_text(GPT2, "a<|endoftext|>b")
+    found = tokens.end_of_text(GPT2, "a<|endoftext|>b")
     assert found is not None and found.lengths == (9, 3) and found.id == 50256
     assert "".join(found.typed) == "<|endoftext|>"
 
@@ -151,14 +141,14 @@ def test_what_becomes_of_the_end_of_text():
     ],
 )
 def test_merges_lead_from_bytes_to_tokens(mini, prompt, position, special, whole):
-    rows = merge_rows(mini, prompt, position, special, whole)
+    rows = tokens.merge_rows(mini, prompt, position, special, whole)
     ids = encode(MINI, prompt, special)
     raw = MINI.decode_single_token_bytes(ids[position])
     assert raw in rows[-1]
     assert len({b"".join(row) for row in rows}) == 1
     assert [len(row) for row in rows] == list(range(len(rows[0]), len(rows[-1]) - 1, -1))
     pieces = show_work(MINI, prompt, special)
-    piece = pieces[place_of(pieces, position)[0]]
+    piece = pieces[tokens.place_of(pieces, position)[0]]
     if whole:
         assert rows == [stage.parts for stage in stages(MINI, piece)]
     else:
