@@ -116,10 +116,8 @@ def literal_graph(lm, trace, position, threshold, renormalize=False):
             adds, shortcut = (part.squeeze(-1) for part in scaled(adds[:, None], shortcut, threshold))
         for target in range(len(trace)):
             for source in range(target + 1):
-                weights[("I", block, source), ("A", block, target)] = float(
-                    attention[target, :, source].sum()
-                )
-            weights[("I", block, target), ("A", block, target)] += stays[target].item()
+                of_source = attention[target, :, source].sum() + stays[target] * (source == target)
+                weights[("I", block, source), ("A", block, target)] = of_source.item()
             weights[("A", block, target), ("M", block, target)] = adds[target].item()
             weights[("M", block, target), ("I", block + 1, target)] = adds[target].item()
             weights[("A", block, target), ("I", block + 1, target)] = shortcut[target].item()

@@ -16,17 +16,13 @@ N = 5
 def test_what_is_said_to_be_out_of_reach_is_unchanged_to_the_bit(lm, data):
     config, ids = lm.config, [3, 1, 4, 1, 5]
     site, looked = (data.draw(st.sampled_from(sorted(SITES))) for _ in range(2))
-    blocks = [
-        data.draw(st.integers(0, config.n_layers - 1)) if SITES[s].per_block else None for s in (site, looked)
-    ]
-    by_head = SITES[site].form != "rows"
-    heads = (
-        data.draw(st.none() | st.sets(st.integers(0, config.n_heads - 1), min_size=1)) if by_head else None
-    )
+    any_block, any_head = st.integers(0, config.n_layers - 1), st.integers(0, config.n_heads - 1)
+    blocks = [data.draw(any_block) if SITES[s].per_block else None for s in (site, looked)]
+    by_head, split = (SITES[s].form != "rows" for s in (site, looked))
+    heads = data.draw(st.none() | st.sets(any_head, min_size=1)) if by_head else None
     places = data.draw(st.none() | st.sets(st.integers(-N, N - 1), min_size=1))
     edit = Edit(site, blocks[0], "uniform" if site == "attn" else "zero", heads, places)
-    split = SITES[looked].form != "rows"
-    head = data.draw(st.none() | st.integers(0, config.n_heads - 1)) if split else None
+    head = data.draw(st.none() | any_head) if split else None
     position = data.draw(st.none() | st.integers(0, N - 1))
     why = unseen(edit, looked, blocks[1], config.n_layers, N, head, position)
     key = looked if blocks[1] is None else (looked, blocks[1])
