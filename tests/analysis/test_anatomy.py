@@ -87,22 +87,12 @@ def test_the_parts_and_the_tensors_add_up(config):
 def test_the_sum_is_worked_out_as_the_seeds_do():
     lines = {line.label: line for line in sum_lines(anatomy(BOOK))}
     printed = {
-        "tok_emb": 38_597_376,
-        "pos_emb": 786_432,
-        "embeddings": 39_383_808,
-        "W_query, W_key, W_value": 1_769_472,
-        "out_proj": 590_592,
-        "attention": 2_360_064,
-        "ff.layers.0": 2_362_368,
-        "ff.layers.2": 2_360_064,
-        "feed-forward": 4_722_432,
-        "norm1, norm2": 3_072,
-        "one block": 7_085_568,
-        "all blocks": 85_026_816,
-        "final_norm": 1_536,
-        "out_head": 38_597_376,
+        "tok_emb": 38_597_376, "pos_emb": 786_432, "embeddings": 39_383_808,
+        "W_query, W_key, W_value": 1_769_472, "out_proj": 590_592, "attention": 2_360_064,
+        "ff.layers.0": 2_362_368, "ff.layers.2": 2_360_064, "feed-forward": 4_722_432, "norm1, norm2": 3_072,
+        "one block": 7_085_568, "all blocks": 85_026_816, "final_norm": 1_536, "out_head": 38_597_376,
         "the whole model": 163_009_536,
-    }
+    }  # fmt: skip
     assert {label: line.parameters for label, line in lines.items()} == printed
     assert lines["out_proj"].formula == "emb_dim × emb_dim + emb_dim"
     assert lines["out_proj"].worked == "768 × 768 + 768 = 589,824 + 768"
@@ -187,9 +177,8 @@ def test_the_tables_say_where_a_tensor_is():
     tied = replace(BOOK, tie_embeddings=True)
     table = tensor_table(tied).set_index("tensor")
     row = table.loc["trf_blocks.3.ff.layers.0.weight"]
-    assert row[["part", "shape", "formula"]].tolist() == [
-        *("block 3 · feed-forward", "3072 × 768", "4 emb_dim × emb_dim")
-    ]
+    said = "block 3 · feed-forward", "3072 × 768", "4 emb_dim × emb_dim"
+    assert tuple(row[["part", "shape", "formula"]]) == said
     head = table.loc["out_head.weight"]
     assert (head["parameters"], head["shared_with"]) == (0, "tok_emb.weight")
     parts = part_table(tied).set_index("part")

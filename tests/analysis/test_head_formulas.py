@@ -8,7 +8,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gptviz.analysis.head_formulas import NEAR, SHARES, rests, role_keys, same_before, shares
+from gptviz.analysis import head_formulas
 
 
 def weights(n_tokens, seed):
@@ -32,7 +32,7 @@ def by_loops(name, attn, ids, marks):
                 "previous": k == q - 1,
                 "itself": k == q,
                 "marks": k < q and marks[k] and not plain,
-                "nearby": q - NEAR <= k < q and k != 0,
+                "nearby": q - head_formulas.NEAR <= k < q and k != 0,
             }[name]
             if belongs:
                 keys.append(k)
@@ -52,14 +52,25 @@ def by_loops(name, attn, ids, marks):
 def test_scores_are_means_over_written_out_cells(ids, seed, marked):
     marks = [bool(marked >> i & 1) for i in range(len(ids))]
     attn = weights(len(ids), seed)
-    keys = role_keys(ids, marks)
-    for i, name in enumerate(SHARES):
-        found = shares(attn, keys)[i].item(), rests(attn, keys)[i].item()
-        expected = by_loops(name, attn, ids, marks)
-        assert found == pytest.approx(expected, abs=1e-12, nan_ok=True), name
+    keys = head_formulas.role_keys(ids, marks)
+    found = torch.stack([head_formulas.shares(attn, keys), head_formulas.rests(attn, keys)], dim=-1)
+    for name, both in zip(head_formulas.SHARES, found.tolist(), strict=True):
+        assert both == pytest.approx(by_loops(name, attn, ids, marks), abs=1e-12, nan_ok=True), name
+
+
+@given(period=st.integers(3, 9), seed=st.integers(0, 99))
+def test_on_two_equal_halves_a_score_by_itself_is_that_of_the_role(period, seed):
+    ids, attn = list(range(period)) * 2, torch.stack([weights(2 * period, seed + i) for i in range(2)])
+    scores = {
+        "previous": head_formulas.previous_token_score(attn),
+        "induction": head_formulas.induction_score(attn, period),
+    }
+    for name, found in scores.items():
+        expected = [by_loops(name, one, ids, [False] * len(ids))[0] for one in attn]
+        assert found.tolist() == pytest.approx(expected, abs=1e-6)
 
 
 def test_a_head_looks_alike_at_all_keys_of_a_set():
     attn = torch.tensor([[1.0, 0, 0, 0], [0.5, 0.5, 0, 0], [0.2, 0.3, 0.5, 0], [0.1, 0.2, 0.3, 0.4]])
-    found = shares(attn, same_before([4, 4, 4, 5])[..., None])
+    found = head_formulas.shares(attn, head_formulas.same_before([4, 4, 4, 5])[..., None])
     assert found.item() == pytest.approx((0.5 + 0.5) / 2)  # query 1 at 0; query 2 at 0 and 1

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gptviz.analysis.attention import mean_writes
-from gptviz.analysis.head_formulas import SHARES, induction_score, previous_token_score
+from gptviz.analysis.head_formulas import SHARES
 from gptviz.analysis.head_roles import REST, lifts_of, role_table, roles, roles_of
 from gptviz.analysis.head_scores import RESTS, HeadScores, block_scores, is_mark, spans
 from gptviz.engine.reduction import Reduction
@@ -48,21 +48,6 @@ def spelled(raws):
 def block_roles(attn, text):
     targets = HeadScores.of(text).targets
     return roles_of([block_scores(attn, targets.keys)], targets)[0]
-
-
-@settings(deadline=None)
-@given(period=st.integers(2, 9), seed=st.integers(0, 99))
-def test_scores_are_means_over_written_out_cells(period, seed):
-    torch.manual_seed(seed)
-    n_tokens = 2 * period
-    attn = torch.stack([random_attention(n_tokens), random_attention(n_tokens)])  # (2, 3, T, T)
-    previous = previous_token_score(attn)
-    induction = induction_score(attn, period)
-    assert previous.shape == (2, 3) and induction.shape == (2, 3)
-    cells = [attn[1, 2, q, q - 1].item() for q in range(1, n_tokens)]
-    assert previous[1, 2].item() == pytest.approx(sum(cells) / len(cells), abs=1e-6)
-    cells = [attn[0, 1, period + i, i + 1].item() for i in range(period)]
-    assert induction[0, 1] == pytest.approx(sum(cells) / len(cells), abs=1e-6)
 
 
 DIFFERENT = list(range(10, 18))
