@@ -137,7 +137,7 @@ def why_same(
 # ---- drawn ----
 
 
-def end_unless_near(scene: Frame, key: str) -> None:
+def end_unless_near(key: str) -> None:
     """End the page here until its reader is near, or a guide may speak of what comes."""
     seen: set[str] = st.session_state.setdefault(SEEN, set())
     if key not in seen and GUIDE.value is None and not WHOLE.value:

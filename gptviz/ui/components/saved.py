@@ -1,8 +1,7 @@
 """What a saved picture says about itself, so that it can be read without the page that it was on."""
 
 import re
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
 _STEM = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -28,10 +27,6 @@ class Saved:
                 f"stem is {self.stem!r}; it names a file: letters, digits, '.', '_' and '-' only. "
                 "saved.stem() makes one of any words"
             )
-
-    def below(self, lines: Iterable[str]) -> "Saved":
-        """The same with more lines below its own; an empty line is left out."""
-        return replace(self, lines=(*self.lines, *(line for line in lines if line)))
 
     def data(self) -> dict[str, Any]:
         """As the browser gets it: {"stem": str, "title": str, "lines": [str, ...]}."""

@@ -115,7 +115,7 @@ both_tables()
 # ---- the MLP ----
 
 st.subheader("Further back: a small MLP", anchor=False)
-sheet.end_unless_near(scene, "mlp")  # its training takes seconds
+sheet.end_unless_near("mlp")  # its training takes seconds
 with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
     context = CONTEXT.choose("Characters it looks back", {n: str(n) for n in CONTEXTS})
     steps = STEPS.number(st.number_input, "Steps of training", 50, 3000, step=50, width=160)

@@ -299,7 +299,7 @@ with right:
 
 # ---- the link that holds the circuit and its score ----
 
-sheet.end_unless_near(scene, "golf")
+sheet.end_unless_near("golf")
 if not is_model:
     label = "Make this circuit the model, on every page"
     edits = edits_of(lm, heads, others, forwards)

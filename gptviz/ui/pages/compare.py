@@ -325,7 +325,7 @@ st.markdown(
 # ---- one head of each ----
 
 st.subheader("One head on either side", anchor=False)
-sheet.end_unless_near(scene, "heads_compared")
+sheet.end_unless_near("heads_compared")
 with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="compare_head"):
     block_and_head_inputs(ours, *head_at)
     their_head = min(head_at[0], other.n_layers - 1), min(head_at[1], other.n_heads - 1)

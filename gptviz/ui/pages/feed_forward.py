@@ -110,7 +110,7 @@ example_row("A name comes back", "He and she", "Counting", "Once upon a time")
 
 # ---- the units that write most, and one of them ----
 
-sheet.end_unless_near(scene, "units")
+sheet.end_unless_near("units")
 order = found.largest(LARGEST)
 times = (*found.after[order].tolist(), 1.0)  # what each writes here; of the chosen unit, of 1 of activation
 # at once, since most of the work is to read the output head

@@ -168,7 +168,7 @@ if scene.other is not None:  # here, so that the map stays in the first screen
 
 # ---- the opened part ----
 
-sheet.end_unless_near(scene, "opened")
+sheet.end_unless_near("opened")
 row, name = table.iloc[opened], labels[opened]
 chances = [own.map(lambda w: chance(w[1])), tables.map(lambda t: chance(t["probability"].iloc[opened]))]
 if row["effect"] == 0:

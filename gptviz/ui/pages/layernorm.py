@@ -78,7 +78,7 @@ sheet.table("stages", steps.map(stage_table))
 # ---- every norm, every token ----
 
 st.subheader("Every norm, every token", anchor=False)
-sheet.end_unless_near(scene, "norms")
+sheet.end_unless_near("norms")
 said = st.container()
 with st.container(horizontal=True):
     quantity = QUANTITY.choose("Of each token's values", QUANTITIES)

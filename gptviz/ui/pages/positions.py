@@ -192,7 +192,7 @@ if scene.other is not None:
 # ---- the model with other positions: a pass with an edit, beside the one without it ----
 
 st.subheader("What if the model's own positions were changed?", anchor=False)
-sheet.end_unless_near(scene, "positions_changed")  # another pass, and both runs' losses
+sheet.end_unless_near("positions_changed")  # another pass, and both runs' losses
 with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
     what = WHAT.choose("Its positions", WHAT_IF)
     SEED.within((0, 999))

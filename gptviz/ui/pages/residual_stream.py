@@ -125,7 +125,7 @@ def pick(row: int, column: int) -> None:
 
 
 st.subheader("Every token, write by write", anchor=False)
-sheet.end_unless_near(scene, "writes")
+sheet.end_unless_near("writes")
 empty = np.full((1, len(scene.tokens)), np.nan)  # the embedding joins nothing
 shown = sheet.shown(scene, streams.map(lambda s: np.concatenate([s.sizes, s.cosines])))
 if moved is not None and shown == sheet.DIFFERENCE:

@@ -39,15 +39,13 @@ _READ = "gptviz_target_read"  # in the session: the model whose ids the choices 
 class Target:
     """What a page explains: by how much the logit of `token` is above that of `against`, None for the mean.
 
-    `shown` and `against_shown` are the two as the screen shows them; `runner_up` is the most probable token
-    that is not `token`. `against` is never `token`.
+    `shown` and `against_shown` are the two as the screen shows them. `against` is never `token`.
     """
 
     token: int
     against: int | None
     shown: str
     against_shown: str | None
-    runner_up: int
 
 
 @dataclass(frozen=True)
@@ -123,7 +121,7 @@ def target_input(
                 _take_button(said, "target_runner_up", AGAINST, runner_up, help)
     if against is not None and AGAINST.value == token:
         st.caption(f"The two tokens are the same, and their difference is 0. Shown is {against}.")
-    return Target(token, other, show_id(lm, token), None if other is None else show_id(lm, other), runner_up)
+    return Target(token, other, show_id(lm, token), None if other is None else show_id(lm, other))
 
 
 def pair_input(

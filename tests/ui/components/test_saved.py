@@ -17,9 +17,8 @@ def test_a_stem_that_is_no_file_name_is_refused(name):
         Saved(name)
 
 
-def test_lines_grow_below_and_empty_ones_are_left_out():
-    saved = Saved("gptviz-x", "A title", ("one",)).below(["", "two"])
-    assert saved.lines == ("one", "two")
+def test_it_is_sent_as_it_is():
+    saved = Saved("gptviz-x", "A title", ("one", "two"))
     assert saved.data() == {"stem": "gptviz-x", "title": "A title", "lines": ["one", "two"]}
 
 

@@ -19,7 +19,7 @@ def app():
     from gptviz.ui.shell.target import PARAMS, target_input
 
     found = target_input(page("Overview", params=PARAMS))
-    st.json({"token": found.token, "against": found.against, "runner_up": found.runner_up})
+    st.json({"token": found.token, "against": found.against})
 
 
 def run(**query):
@@ -43,27 +43,32 @@ def chosen(at):
     return json.loads(at.json[0].value)
 
 
+def offered(at):
+    """The button that compares with the most probable of all other tokens."""
+    return [button.label for button in at.button if button.key == "target_runner_up"]
+
+
 @pytest.fixture(scope="module")
 def first(mini):
     """The model's five first choices after the example."""
     return mini.trace(DEFAULT_TEXT, keep=[]).next_tokens(5)["id"].tolist()
 
 
-def test_without_a_choice_it_is_the_models_first_against_nothing(first):
-    at = run()
-    assert chosen(at) == {"token": first[0], "against": None, "runner_up": first[1]}
+def test_without_a_choice_it_is_the_models_first_against_nothing(first, mini):
+    at, against = run(), [f"against `{show_id(mini, token)}`" for token in first]
+    assert chosen(at) == {"token": first[0], "against": None} and offered(at) == [against[1]]
     at.button(key="target_runner_up").click().run()
-    assert chosen(at) == {"token": first[0], "against": first[1], "runner_up": first[1]}
+    assert chosen(at) == {"token": first[0], "against": first[1]} and offered(at) == []
     assert at.query_params["against"] == str(first[1])
-    assert [button.key for button in at.button if button.key == "target_runner_up"] == []
     at.selectbox(key="target_box").set_value(first[1]).run()  # now both are the same: against nothing
-    assert chosen(at) == {"token": first[1], "against": None, "runner_up": first[0]}
+    assert chosen(at) == {"token": first[1], "against": None} and offered(at) == [against[0]]
 
 
 def test_the_address_says_any_two_tokens(first, mini):
     dog = mini.tokenizer.encode_single_token(b" dog")
     at = run(target=dog, against=3)
-    assert chosen(at) == {"token": dog, "against": 3, "runner_up": first[0]}
+    assert chosen(at) == {"token": dog, "against": 3}
+    assert offered(at) == [f"against `{show_id(mini, first[0])}`"]
     assert at.selectbox(key="target_box").value == dog
     assert chosen(run(target=10**5, against="x"))["token"] == first[0]  # no such token: as if not there
 

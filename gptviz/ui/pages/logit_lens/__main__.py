@@ -172,7 +172,7 @@ example_row("A copied passage", "A quotation closes", "He and she", "Counting")
 
 heading = "The model's own output" if row == last else f"After {place(row)} beside the end"
 st.subheader(f"{heading}, for {label} (position {position})", anchor=False)
-sheet.end_unless_near(scene, "lens_end")
+sheet.end_unless_near("lens_end")
 ends = both.map(lambda d: d.reading.ids[[row, last]])  # (2, 10)
 ids = list(dict.fromkeys([*ends.now.ravel().tolist(), *ends.all[0][:, 0].tolist()]))
 ids = [ids[n] for n in np.argsort(lens.followed(now.logits[[row]], ids).ranks[0])]

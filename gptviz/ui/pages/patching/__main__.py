@@ -343,7 +343,7 @@ prose(
     "not, it looks at the same places in both texts, and finds something else there.",
     *("head", "query", "key", "value"),
 )
-sheet.end_unless_near(scene, "patching_heads")
+sheet.end_unless_near("patching_heads")
 every = measured(ends, (site, *HEAD_SITES), "patching_heads")
 if every is not None:
     by_part = grids(every.map(lambda t: t[t["site"] != site]), len(HEAD_SITES))

@@ -170,7 +170,7 @@ example_row("A copied passage", "A name comes back", "A quotation closes", "He a
 # ---- a head, opened ----
 
 st.subheader(f"What block {block}, head {head} read", anchor=False)
-sheet.end_unless_near(scene, "head_read")
+sheet.end_unless_near("head_read")
 with st.container(horizontal=True, gap="small"):
     block_and_head_inputs(lm.config, block, head)
 given, looks = read.now.given[head], read.now.attention[head]  # (n,)
