@@ -20,7 +20,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from gptviz.whole import write_whole
+from gptviz.whole import write_text
 
 SETTING = "GPTVIZ_CACHE_DIR"
 SHIPPED = Path(__file__).parent / "assets" / "mini" / "heads.json"  # by `python -m gptviz.training heads`
@@ -83,7 +83,7 @@ def write(name: str, value: Any) -> bool:
     content = json.dumps(value)
     text, path = f"{_digest(content)}\n{content}", folder() / f"{name}.json"
     try:
-        write_whole(path, lambda partial: partial.write_text(text, encoding="utf-8"))
+        write_text(path, text)
         _make_room(path.parent)
     except OSError:  # a full disk, a folder that is not ours
         return False

@@ -15,3 +15,8 @@ def write_whole(path: Path, write: Callable[[Path], object]) -> None:
         os.replace(partial, path)
     finally:
         partial.unlink(missing_ok=True)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text in UTF-8, whole or not at all."""
+    write_whole(path, lambda partial: partial.write_text(text, encoding="utf-8"))

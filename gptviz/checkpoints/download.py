@@ -18,7 +18,7 @@ from gptviz.checkpoints.errors import CheckpointError
 from gptviz.checkpoints.hub import CONFIG, TOKENIZERS, shards_of
 from gptviz.checkpoints.hugging_face import WEIGHTS, read_config
 from gptviz.checkpoints.transfer import Remote, ask, fetch
-from gptviz.whole import write_whole
+from gptviz.whole import write_text, write_whole
 
 SPARE_BYTES = 64 * 2**20  # left free on the disk
 
@@ -125,7 +125,7 @@ class _Cache:
 
     def point_main_to(self, remote: Remote) -> None:
         """`main` is this commit from now on."""
-        write_whole(self.home / "refs" / "main", lambda path: path.write_text(remote.commit))
+        write_text(self.home / "refs" / "main", remote.commit)
 
     def _bytes_here(self, remote: Remote) -> int:
         blob = self.blob(remote)

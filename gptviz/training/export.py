@@ -10,7 +10,7 @@ from safetensors.torch import save
 
 from gptviz.engine.config import GPTConfig
 from gptviz.training.corpus import TOKENIZER_FILE
-from gptviz.whole import write_whole
+from gptviz.whole import write_text, write_whole
 
 CONFIG, WEIGHTS = "config.json", "model.safetensors"
 TIED = "out_head.weight"  # the same tensor as tok_emb.weight: stored once
@@ -34,7 +34,7 @@ def export(work: Path, out: Path, preliminary: bool = False) -> dict[str, str]:
     config = GPTConfig.from_dict(saved["config"])
     metadata = describe(saved, config)
     out.mkdir(parents=True, exist_ok=True)
-    write_whole(out / CONFIG, lambda path: path.write_text(json.dumps(config.to_dict(), indent=2) + "\n"))
+    write_text(out / CONFIG, json.dumps(config.to_dict(), indent=2) + "\n")
     write_whole(out / TOKENIZER_FILE, lambda path: shutil.copyfile(work / TOKENIZER_FILE, path))
     weights = half_weights(saved["model"], config)
     write_whole(out / WEIGHTS, lambda path: path.write_bytes(save(weights, metadata)))

@@ -18,7 +18,7 @@ from gptviz.engine.initial import init_weights
 from gptviz.model import GPTModel
 from gptviz.training.datasets import GPTDatasetV1
 from gptviz.training.recipe import Recipe
-from gptviz.whole import write_whole
+from gptviz.whole import write_text, write_whole
 
 VALIDATION_BATCHES = 8
 
@@ -145,9 +145,7 @@ class TrainingRun:
     def save(self) -> None:
         """Write the checkpoint whole or not at all: a killed run leaves the one before."""
         write_whole(self.checkpoint, lambda path: torch.save(self.state(), path))
-        write_whole(
-            self.folder / "curve.json", lambda path: path.write_text(json.dumps(self.curve, indent=1))
-        )
+        write_text(self.folder / "curve.json", json.dumps(self.curve, indent=1))
 
     def train(
         self,

@@ -28,7 +28,7 @@ from gptviz.training.live.measure import Snapshot
 from gptviz.training.live.parts import make_model
 from gptviz.training.live.snapshots import Snapshots
 from gptviz.training.live.tasks import Task, task_for
-from gptviz.whole import write_whole
+from gptviz.whole import write_text, write_whole
 
 PLAN, TEXT, STATUS, MEASURES, WISH = "plan.json", "text.txt", "status.json", "measures.json", "wish"
 CURVE = ("step", "tokens", "train", "validation", "seconds")
@@ -80,8 +80,7 @@ class LiveRun:
     @property
     def text(self) -> str | None:
         """The text that it learns, where it is somebody's own: as it was typed, to the ends of its lines."""
-        own = self.folder / TEXT
-        return own.read_bytes().decode() if own.is_file() else None
+        return self._text(TEXT)
 
     @property
     def status(self) -> Status:
@@ -139,12 +138,17 @@ class LiveRun:
     def name(self, step: int) -> str:
         return f"{self.config.task}-step-{step}"
 
-    def _read(self, name: str) -> Any:
-        """Return what a file of JSON holds; None where it is not there yet, or the run was removed."""
+    def _text(self, name: str) -> str | None:
+        """Return what a file holds; None where it is not there yet, or the run was removed."""
         try:
-            return json.loads((self.folder / name).read_text(encoding="utf-8"))
+            return (self.folder / name).read_bytes().decode()
         except FileNotFoundError:
             return None
+
+    def _read(self, name: str) -> Any:
+        """The same of a file of JSON."""
+        text = self._text(name)
+        return None if text is None else json.loads(text)
 
     # what the worker and the queue write
 
@@ -161,23 +165,19 @@ class LiveRun:
         self._write(MEASURES, [asdict(measured) for measured in measures])
 
     def _write(self, name: str, values: object) -> None:
-        text = json.dumps(values, ensure_ascii=False)
-        write_whole(self.folder / name, lambda path: path.write_text(text, encoding="utf-8"))
+        write_text(self.folder / name, json.dumps(values, ensure_ascii=False))
 
     @property
     def wish(self) -> str | None:
         """Return what somebody wants of the run that trains: "pause" or "stop"."""
-        try:
-            return (self.folder / WISH).read_text(encoding="utf-8")
-        except FileNotFoundError:
-            return None
+        return self._text(WISH)
 
     def ask(self, wish: str | None) -> None:
         """Ask the run to pause or to stop, which it does after the step that it is at; None asks nothing."""
         if wish is None:
             (self.folder / WISH).unlink(missing_ok=True)
         else:
-            write_whole(self.folder / WISH, lambda path: path.write_text(wish, encoding="utf-8"))
+            write_text(self.folder / WISH, wish)
 
 
 def begin(folder: Path, config: LiveConfig, text: str | None = None, origin: Origin | None = None) -> LiveRun:
@@ -191,8 +191,7 @@ def begin(folder: Path, config: LiveConfig, text: str | None = None, origin: Ori
     folder.mkdir(parents=True, exist_ok=True)
     if config.task == "own":
         (folder / TEXT).write_bytes((text or "").encode())
-    plan = json.dumps(_plan(config, origin))
-    write_whole(folder / PLAN, lambda path: path.write_text(plan, encoding="utf-8"))
+    write_text(folder / PLAN, json.dumps(_plan(config, origin)))
     return LiveRun(folder)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from gptviz.whole import write_whole
+from gptviz.whole import write_text, write_whole
 
 MAX_BYTES = 64 * 2**20  # of one run: 31 snapshots of the usual model are 60 MB
 
@@ -73,8 +73,7 @@ class Snapshots:
             self._drop([old for old in self.steps() if old % self.every and old != step])
 
     def _set_rule(self, every: int, max_bytes: int) -> None:
-        rule = json.dumps({"every": every, "max_bytes": max_bytes})
-        write_whole(self.folder / _RULE, lambda path: path.write_text(rule))
+        write_text(self.folder / _RULE, json.dumps({"every": every, "max_bytes": max_bytes}))
 
     def _drop(self, steps: list[int]) -> None:
         for step in steps:

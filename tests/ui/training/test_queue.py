@@ -228,7 +228,7 @@ def test_a_full_disk_is_a_sentence_and_leaves_nothing(monkeypatch, at):
     if at == "path":
         monkeypatch.setattr(Root, "path", property(full))
     if at == "begin":
-        monkeypatch.setattr("gptviz.training.live.run.write_whole", full)
+        monkeypatch.setattr("gptviz.training.live.run.write_text", full)
     with pytest.raises(ValueError, match=r"disk did not take it: No space left on device\. Remove a run"):
         queue.start("visitor", tiny())
     monkeypatch.undo()
@@ -240,7 +240,7 @@ def test_a_full_disk_is_a_sentence_and_leaves_nothing(monkeypatch, at):
 def test_a_full_disk_is_said_of_a_run_that_waits_and_of_one_that_trains(monkeypatch, played):
     queue, workers = played()
     trains, waits = queue.start("one", tiny()), queue.start("two", tiny(seed=1))
-    monkeypatch.setattr("gptviz.training.live.run.write_whole", full)
+    monkeypatch.setattr("gptviz.training.live.run.write_text", full)
     with pytest.raises(ValueError, match="No space left on device"):
         trains.pause()
     workers[0].end()
