@@ -5,8 +5,8 @@ is, every module that is looked at is called, and so every hook of the table of 
 
 Linear layers go through oneDNN instead of MKL where that was measured to be faster on this machine, for
 this shape. Attention goes through `gptviz.fast.attention`. A GELU is worked out in place where nobody looks
-at what is before it. All are for float32 on a CPU without gradients; anything else takes the book's path. The
-environment variable GPTVIZ_KERNELS=off turns them off.
+at what is before it, and by oneDNN in one go with the product. All are for float32 on a CPU without
+gradients; anything else takes the book's path. The environment variable GPTVIZ_KERNELS=off turns them off.
 """
 
 import os
@@ -112,19 +112,30 @@ def is_ours(forward: Any) -> bool:
 
 def linear(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:
     """`F.linear`: (..., K) x (N, K) -> (..., N), through oneDNN where it was measured to be faster."""
-    if _is_plain(x) and _is_plain(weight) and weight.is_contiguous() and enabled():
+    if _is_plain(x) and _fits(weight) and enabled():
         return _linear(x, weight, bias)
     return F.linear(x, weight, bias)
 
 
-def _linear(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
+def _linear(
+    x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, gelu: str | None = None
+) -> torch.Tensor:
+    """`F.linear` in the way that was chosen for this shape, then GELU where "tanh" or "none" says which."""
+    if _prefers_onednn(x, weight, bias):
+        return _onednn(x, weight, bias, gelu)
+    # in its own memory: what the allocator gives back to the system is cleared when it is had again
+    result = F.linear(x, weight, bias)
+    return result if gelu is None else torch.ops.aten.gelu_(result, approximate=gelu)
+
+
+def _prefers_onednn(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None) -> bool:
     """The answer for this shape; measured when the shape is first met, then the same for the process.
 
     One answer a process, so that the same text gives the same bits every time.
     """
     rows = x.shape[:-1].numel()
     if not x.numel() or (rows <= MOST_ROWS and weight.numel() < SMALL_WEIGHT):
-        return F.linear(x, weight, bias)
+        return False
     key = (min(rows, MOST_ROWS).bit_length(), *weight.shape)
     onednn = _onednn_is_faster.get(key)
     if onednn is None:
@@ -132,7 +143,7 @@ def _linear(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None) ->
             if key not in _onednn_is_faster:
                 _onednn_is_faster[key] = _has_onednn() and _measure(x, weight, bias)
             onednn = _onednn_is_faster[key]
-    return _onednn(x, weight, bias) if onednn else F.linear(x, weight, bias)
+    return onednn
 
 
 def row(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
@@ -170,9 +181,16 @@ def _is_plain(x: torch.Tensor, dtype: torch.dtype = torch.float32) -> bool:
     )
 
 
-def _onednn(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
+def _fits(weight: torch.Tensor) -> bool:
+    return _is_plain(weight) and weight.is_contiguous()
+
+
+def _onednn(
+    x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, gelu: str | None = None
+) -> torch.Tensor:
     # torch's own inductor calls it so; it packs the weight in every call, so that none is kept twice
-    result: torch.Tensor = torch.ops.mkldnn._linear_pointwise(x, weight, bias, "none", [], "")
+    after = ("none", [], "") if gelu is None else ("gelu", [], gelu)
+    result: torch.Tensor = torch.ops.mkldnn._linear_pointwise(x, weight, bias, *after)
     return result
 
 
@@ -208,7 +226,7 @@ def _measure(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None) -
 def _linear_twin() -> Any:
     # called `forward` because a bound method is pickled by its name: what is read back has the class's own
     def forward(self: nn.Linear, input: torch.Tensor) -> torch.Tensor:
-        if _this_thread.depth and _is_plain(input) and _is_plain(self.weight) and self.weight.is_contiguous():
+        if _this_thread.depth and _is_plain(input) and _fits(self.weight):
             return _linear(input, self.weight, self.bias)
         if is_row(input):
             return row(input, self.weight, self.bias)
@@ -230,13 +248,11 @@ def _attention_twin() -> Any:
 def _feed_forward_twin() -> Any:
     def forward(self: FeedForward, x: torch.Tensor) -> torch.Tensor:
         up, activation, down = self.layers
-        if not serves(x) or not _is_unseen(self.layers, up, activation):
+        if not serves(x) or not _is_unseen(self.layers, up, activation) or not _fits(up.weight):
             result: torch.Tensor = FeedForward.forward(self, x)
             return result
-        # in its own memory: what the allocator gives back to the system is cleared when it is had again
         kind = "tanh" if type(activation) is GELU else activation.approximate
-        hidden = torch.ops.aten.gelu_(up(x), approximate=kind)  # (b, T, D) -> (b, T, 4D)
-        result = down(hidden)
+        result = down(_linear(x, up.weight, up.bias, kind))  # (b, T, D) -> (b, T, 4D) -> (b, T, D)
         return result
 
     return forward
