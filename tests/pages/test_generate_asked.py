@@ -159,13 +159,11 @@ def test_what_comes_after_an_operation(mini, query, operation):
 
 
 def test_of_a_changed_model_both_are_said(mini):
-    edit, operation = "z.4.3=zero", Operation("delete", 0)
+    edit, operation, ids = "z.4.3=zero", Operation("delete", 0), mini.encode(STORY)
     at = asking("surgery", written=1, edits=edit, surgery_at=0)
-    ids = mini.encode(STORY)
-    changed, plain = surgery(mini.edited(edit), ids, operation), surgery(mini, ids, operation)
-    now, before = charts(at)[0]["data"]
-    assert np.isclose(max(before["x"]), changed.cached.softmax(0).max(), atol=1e-4)
-    assert np.isclose(max(now["x"]), changed.after.softmax(0).max(), atol=1e-4)
+    changed, plain = (surgery(lm, ids, operation) for lm in (mini.edited(edit), mini))
+    for bars, logits in zip(charts(at)[0]["data"], (changed.after, changed.cached), strict=True):
+        assert np.isclose(max(bars["x"]), logits.softmax(0).max(), atol=1e-4)
     token = int(changed.cached.argmax())
     for logits in (plain.cached, plain.after):
         assert f"(unchanged {probability_text(float(logits.softmax(0)[token]))})" in words(at)

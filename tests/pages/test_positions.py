@@ -1,11 +1,9 @@
 """The Positions page through AppTest: the papers' rows, and a pass that really has other positions."""
 
-import math
 import re
 
 import numpy as np
 import pytest
-import torch
 
 from gptviz.lessons import positions as lesson
 from tests.specs import charts, in_numbers, number, paragraph, prose, table
@@ -26,22 +24,24 @@ def test_only_a_rotation_keeps_the_score(run_page, mini):
     assert found["Sinusoidal"][1] < 1e-10 < 0.1 < found["Learned"][1]
 
 
+def of_passes(at, mini, *edits):
+    """What each column of the predictions is to be, and what token 5 costs in each of these passes."""
+    ids = mini.encode(TEXT)
+    passes = [mini.trace(ids, keep=(), edits=some) for some in edits]
+    for name, *cells in table(at, "predictions"):
+        (token,) = mini.encode(name.replace("·", " "))
+        expected = [trace.logits(-1).double().softmax(-1)[token].item() for trace in passes]
+        assert [number(cell) for cell in cells[: len(passes)]] == pytest.approx(expected, rel=5e-3)
+    return [-trace.logits(4).double().log_softmax(-1)[ids[5]].item() for trace in passes]
+
+
 @pytest.mark.parametrize(("what", "seed"), [("shuffle", 7), ("mean", 1), ("zero", 1)])
 def test_what_the_model_says_with_other_positions(run_page, mini, what, seed):
     at = run_page("positions", text=TEXT, pos_what=what, pos_seed=seed, block=0)
-    ids = mini.encode(TEXT)
     edit = f"pos_emb={what}{seed if what == 'shuffle' else ''}"
-    changed = mini.trace(ids, keep=(), edits=[edit])
-    for trace, column in ((mini.trace(ids, keep=()), 1), (changed, 2)):
-        probabilities = torch.softmax(trace.logits(-1).double(), -1)
-        for name, *cells in table(at, "predictions"):
-            token = mini.encode(name.replace("·", " "))
-            assert len(token) == 1
-            assert number(cells[column - 1]) == pytest.approx(probabilities[token[0]].item(), rel=5e-3)
+    _, cost = of_passes(at, mini, [], [edit])
     losses = in_numbers(at, "position_losses")
-    expected = -math.log(torch.softmax(changed.logits(4).double(), -1)[ids[5]].item())
-    assert losses["loss, changed"][5] == pytest.approx(expected, rel=1e-4)
-    assert set(losses["edit"]) == {edit}
+    assert losses["loss, changed"][5] == pytest.approx(cost, rel=1e-4) and set(losses["edit"]) == {edit}
 
 
 @pytest.mark.parametrize("edits", ["", "z.2.1=zero"])
@@ -64,19 +64,10 @@ def test_what_goes_elsewhere_and_what_the_previous_token_gets_are_of_the_same_ro
 
 def test_the_apps_changes_are_in_both_passes(run_page, mini):
     at = run_page("positions", text=TEXT, edits="z.4.3=zero", pos_what="zero", block=4, head=3)
-    ids = mini.encode(TEXT)
-    edits = ([], ["z.4.3=zero"], ["z.4.3=zero", "pos_emb=zero"])
-    passes = [mini.trace(ids, keep=(), edits=some) for some in edits]
-    for name, *cells in table(at, "predictions"):
-        (token,) = mini.encode(name.replace("·", " "))
-        for cell, trace in zip(cells, passes, strict=True):
-            expected = torch.softmax(trace.logits(-1).double(), -1)[token].item()
-            assert number(cell) == pytest.approx(expected, rel=5e-3)
+    was, _, now = of_passes(at, mini, [], ["z.4.3=zero"], ["z.4.3=zero", "pos_emb=zero"])
     at.button(key="pos_keep").click().run()
     assert at.query_params["edits"] == "z.4.3=zero,pos_emb=zero"
     assert "Positions are changed above already" in prose(at)
     assert "prediction is the same as without" in prose(at)
-    losses = in_numbers(at, "position_losses")
-    for column, trace in (("unchanged loss", passes[0]), ("loss", passes[2]), ("loss, changed", passes[2])):
-        expected = -math.log(torch.softmax(trace.logits(4).double(), -1)[ids[5]].item())
-        assert losses[column][5] == pytest.approx(expected, rel=1e-4)
+    losses = in_numbers(at, "position_losses").loc[5, ["unchanged loss", "loss", "loss, changed"]]
+    assert losses.tolist() == pytest.approx([was, now, now], rel=1e-4)

@@ -6,7 +6,6 @@ meant to say something else, `GPTVIZ_WRITE_SNAPSHOTS=1 pytest tests/pages/test_s
 anew, and the diff is what to read. A number may differ by one in its last digit: processors round otherwise.
 """
 
-import base64
 import contextlib
 import html
 import json
@@ -26,7 +25,7 @@ import torch
 from gptviz.ui import works
 from gptviz.ui.shell.navigation import CLASS, PAGES
 from tests.pages.conftest import not_started, open_all, run_page
-from tests.specs import decoded
+from tests.specs import decoded, floats
 
 FOLDER = Path(__file__).parent / "snapshots"
 WRITE = "GPTVIZ_WRITE_SNAPSHOTS"
@@ -243,8 +242,7 @@ def numbers(found) -> np.ndarray:
         if {"bdata", "dtype"} <= found.keys():
             return decoded(found).astype(float).ravel()
         if "base64" in found:
-            kind = np.uint8 if found.get("dtype") == "uint8" else "<f4"
-            return np.frombuffer(base64.b64decode(found["base64"]), kind).astype(float)
+            return floats(found["base64"], "u1" if found.get("dtype") == "uint8" else "<f4").astype(float)
         found = found.values()
     if isinstance(found, Iterable):
         return np.concatenate([np.empty(0), *(numbers(one) for one in found)])
