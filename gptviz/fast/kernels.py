@@ -189,8 +189,8 @@ def _onednn(
     x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, gelu: str | None = None
 ) -> torch.Tensor:
     # torch's own inductor calls it so; it packs the weight in every call, so that none is kept twice
-    after = ("none", [], "") if gelu is None else ("gelu", [], gelu)
-    result: torch.Tensor = torch.ops.mkldnn._linear_pointwise(x, weight, bias, *after)
+    after, kind = ("none", "") if gelu is None else ("gelu", gelu)
+    result: torch.Tensor = torch.ops.mkldnn._linear_pointwise(x, weight, bias, after, [], kind)
     return result
 
 
