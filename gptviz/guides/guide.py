@@ -33,7 +33,7 @@ from typing import Any
 
 import yaml
 from markdown_it import MarkdownIt
-from markdown_it.token import Token
+from markdown_it.tree import SyntaxTreeNode
 
 LONGEST = 200_000  # characters of a guide
 MOST_STEPS = 60
@@ -140,39 +140,27 @@ def read(text: str) -> Guide:
 def _drafts(lines: list[str], first: int, faults: list[tuple[int, str]]) -> list[_Draft]:
     """The steps of a guide's body, whose first line has this number (from 0)."""
     drafts: list[_Draft] = []
-    for token in _top(MarkdownIt("commonmark").parse("\n".join(lines[first:]))):
-        assert token.map is not None
-        at, source = first + token.map[0] + 1, lines[first + token.map[0] : first + token.map[1]]
-        if token.type == "heading_open" and token.tag == "h2":
+    for node in SyntaxTreeNode(MarkdownIt("commonmark").parse("\n".join(lines[first:]))).children:
+        assert node.map is not None
+        at, source = first + node.map[0] + 1, lines[first + node.map[0] : first + node.map[1]]
+        if node.type == "heading" and node.tag == "h2":
             drafts.append(_Draft(at, source[0].lstrip("# ").strip()))
         elif not drafts:
             faults.append((at, "this stands before the first step, which begins with a line `## Heading`"))
-        elif token.type == "fence" and token.info.strip() == "step":
+        elif node.type == "fence" and node.info.strip() == "step":
             if drafts[-1].block is not None:
                 faults.append((at, "a step has one block, and this is its second"))
             drafts[-1].at = at
-            drafts[-1].block = _fields(token.content, at, STEP, "a step", faults)
+            drafts[-1].block = _fields(node.content, at, STEP, "a step", faults)
         else:
-            faults += [(at, said) for said in _unsafe(token)]
+            faults += [(at, said) for said in _unsafe(node)]
             drafts[-1].texts[drafts[-1].block is not None].append("\n".join(source))
     return drafts
 
 
-def _top(tokens: list[Token]) -> list[Token]:
-    """The tokens that begin a block of the document; each with those inside it as its children."""
-    found: list[Token] = []
-    for token in tokens:
-        if token.level == 0 and token.nesting >= 0 and token.map is not None:
-            found.append(token)
-            token.children = [*(token.children or [])]
-        elif found:
-            found[-1].children = [*(found[-1].children or []), token, *(token.children or [])]
-    return found
-
-
-def _unsafe(token: Token) -> list[str]:
+def _unsafe(node: SyntaxTreeNode) -> list[str]:
     """Return what a guide may not hold: it is read as data, in rooms without a network."""
-    kinds = {one.type for one in (token, *(token.children or []))}
+    kinds = {one.type for one in node.walk()}
     refused = {"html_block": "HTML", "html_inline": "HTML", "image": "a picture"}
     return [
         f"{refused[kind]} is not shown in a guide; write it in words" for kind in refused if kind in kinds

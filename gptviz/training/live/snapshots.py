@@ -69,11 +69,9 @@ class Snapshots:
         write_whole(self._path(step, "npy"), lambda path: _save_array(path, attn))  # now it is there
         self._drop([old for old in before if old % self.every and old != step])  # no longer the newest
         while self.nbytes > max_bytes and len(self.steps()) > 2:
-            self._set_rule(2 * max(self.every, period), max_bytes)
+            rule = {"every": 2 * max(self.every, period), "max_bytes": max_bytes}
+            write_text(self.folder / _RULE, json.dumps(rule))
             self._drop([old for old in self.steps() if old % self.every and old != step])
-
-    def _set_rule(self, every: int, max_bytes: int) -> None:
-        write_text(self.folder / _RULE, json.dumps({"every": every, "max_bytes": max_bytes}))
 
     def _drop(self, steps: list[int]) -> None:
         for step in steps:
