@@ -15,7 +15,7 @@ import pandas as pd
 from gptviz.analysis.anatomy import ATTENTION, FEED_FORWARD, FINAL, NORM, Anatomy, Tensor
 from gptviz.digits import significant
 from gptviz.figures.anatomy_layout import WIDTH, Box, lay_out, square_parameters
-from gptviz.figures.marks import BARE, line, names_down, note, safe, says
+from gptviz.figures.marks import BARE, line, names_down, note, safe, says, stroke
 from gptviz.figures.theme import Figure, Mode, Palette, figure, palette, text_on
 
 NUMBERED = 12  # pixels that a block must be wide to have its number above it
@@ -289,15 +289,8 @@ def _head_lines(boxes: Sequence[Box], heads: int, colors: Palette) -> dict[str, 
             else:
                 y = box.y + part * box.height
                 points += [(box.x, y), (box.x + box.width, y), (np.nan, np.nan)]
-    return {
-        "type": "scatter",
-        "x": np.array([x for x, _ in points]),
-        "y": np.array([y for _, y in points]),
-        "mode": "lines",
-        "line": line(colors.paper, 0.5),
-        "opacity": 0.55,
-        "hoverinfo": "skip",
-    }
+    x, y = np.array(points).T
+    return stroke(x, y, line(colors.paper, 0.5), opacity=0.55)
 
 
 # ---- which part has which share ----

@@ -5,7 +5,7 @@ from typing import Any
 
 from gptviz.digits import fixed
 from gptviz.engine.beams import Beam, Round, ways
-from gptviz.figures.marks import UNCHANGED, line, note, safe
+from gptviz.figures.marks import UNCHANGED, dots, line, note, safe, stroke
 from gptviz.figures.theme import Figure, Mode, figure, palette
 
 ROW, TALL_ROW = 34, 44  # pixels of a beam; of one whose end has two lines
@@ -31,10 +31,9 @@ def beam_tree(
     for number, found in enumerate(rounds):
         for place, beam in enumerate([*found.kept, *found.dropped]):
             alive, way = place < len(found.kept), place == best[number]
-            stroke = line(colors.accent, 4) if way else line(colors.quiet, 1.5)
-            ends = {"x": [number, number + 1], "y": [beam.parent if number else 0, place]}
-            drawn = {"line": stroke if alive else line(colors.grid, 1.2), "hoverinfo": "skip"}
-            traces.append({"type": "scatter", "mode": "lines"} | ends | drawn)
+            kind = line(colors.quiet, 1.5) if alive else line(colors.grid, 1.2)
+            kind = line(colors.accent, 4) if way else kind
+            traces.append(stroke([number, number + 1], [beam.parent if number else 0, place], kind))
             tint = colors.accent if way else colors.output if alive else colors.quiet
             mark = {"x": number + 1, "y": place, "size": 10 if alive else 6, "color": tint}
             marks.append(mark | {"says": _sentence(beam, name, alive, unchanged)})
@@ -48,9 +47,9 @@ def beam_tree(
             notes.append(note(text, number + 1, place, ink, size, align="left", xshift=7, **ground))
     start = {"x": 0, "y": 0, "size": 9, "color": colors.accent, "says": "the text"}
     beams = {key: [mark[key] for mark in (start, *marks)] for key in start}
-    dots = {"marker": {"size": beams["size"], "color": beams["color"]}, "customdata": beams["says"]}
-    dots |= {"x": beams["x"], "y": beams["y"], "hovertemplate": "%{customdata}<extra></extra>"}
-    traces.append({"type": "scatter", "mode": "markers"} | dots)
+    marker = {"size": beams["size"], "color": beams["color"]}
+    hover = {"customdata": beams["says"], "hovertemplate": "%{customdata}<extra></extra>"}
+    traces.append(dots(beams["x"], beams["y"], marker, **hover))
     plain, last = {"showgrid": False}, len(rounds)
     layout = {
         "annotations": notes,

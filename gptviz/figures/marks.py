@@ -54,6 +54,16 @@ def line(color: str, width: float, dash: str | None = None) -> dict[str, Any]:
     return {"color": color, "width": width} | ({"dash": dash} if dash else {})
 
 
+def dots(x: Places, y: Places, marker: Mapping[str, Any], **more: Any) -> dict[str, Any]:
+    """Points, (n,) each, as a trace; `more` is added to it, or replaces what it has."""
+    return {"type": "scatter", "mode": "markers", "x": x, "y": y, "marker": marker} | more
+
+
+def stroke(x: Places, y: Places, line: Mapping[str, Any], **more: Any) -> dict[str, Any]:
+    """A line through places, (n,) each, as a trace that says nothing; `more` as in `dots`."""
+    return {"type": "scatter", "mode": "lines", "x": x, "y": y, "line": line, "hoverinfo": "skip"} | more
+
+
 def across(y: float, stroke: dict[str, Any], axes: Axes = ("x", "y")) -> dict[str, Any]:
     """A line at the height y, as long as the picture is wide."""
     ends = {"xref": f"{axes[0]} domain", "x0": 0, "x1": 1, "yref": axes[1], "y0": y, "y1": y}
@@ -203,8 +213,7 @@ def ghost_curve(x: Places, y: Places, mode: Mode, hover: Sequence[str] = (), **m
     or replaces what it has.
     """
     drawn = "lines" if len(x) > 2 else "lines+markers"  # one point alone would not be seen
-    trace = {"type": "scatter", "mode": drawn, "x": x, "y": y, "line": ghost_stroke(mode)}
-    return trace | _ghost(hover) | more
+    return stroke(x, y, ghost_stroke(mode), mode=drawn) | _ghost(hover) | more
 
 
 def ghost_bars(x: Places, y: Places, mode: Mode, hover: Sequence[str] = (), **more: Any) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import numpy as np
 from gptviz.analysis.norms import Steps, histogram
 from gptviz.both import Both
 from gptviz.digits import significant
-from gptviz.figures.marks import UNCHANGED, axis_names, band, ghost_curve, heading, line, on, upright
+from gptviz.figures.marks import UNCHANGED, axis_names, band, dots, ghost_curve, heading, line, on, upright
 from gptviz.figures.theme import Figure, Mode, figure, palette
 
 DRAWN = ("before", "normalised", "after")  # of the four stages: see analysis/norms.py
@@ -76,12 +76,6 @@ def norm_histograms(steps: Both[Steps], dimension: int, mode: Mode) -> Figure:
 
 def _mark(value: float, stage: str, dimension: int, color: str, symbol: str) -> dict[str, Any]:
     """A triangle on the axis, below the chosen dimension's value."""
-    return {
-        "type": "scatter",
-        "x": [value],
-        "y": [0],
-        "mode": "markers",
-        "cliponaxis": False,
-        "marker": {"symbol": symbol, "size": 13, "color": color},
-        "hovertemplate": f"dimension {dimension}, {stage}: %{{x:.4f}}<extra></extra>",
-    }
+    says = f"dimension {dimension}, {stage}: %{{x:.4f}}<extra></extra>"
+    marker = {"symbol": symbol, "size": 13, "color": color}
+    return dots([value], [0], marker, cliponaxis=False, hovertemplate=says)

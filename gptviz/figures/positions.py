@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from gptviz.digits import fixed, significant
-from gptviz.figures.marks import BAR, Floats, across, line, says, signed_axis
+from gptviz.figures.marks import BAR, Floats, across, line, says, signed_axis, stroke
 from gptviz.figures.theme import Figure, Mode, figure, palette
 
 HEIGHT = 330
@@ -42,14 +42,11 @@ def dials(frequencies: dict[int, float], query: int, key: int, mode: Mode) -> Fi
     for place, (pair, frequency) in enumerate(frequencies.items()):
         middle, angles = 3 * place, (query * frequency, key * frequency)
         between = np.linspace(*angles, 49) if abs(angles[0] - angles[1]) < 2 * math.pi else circle
-        for turn, size, stroke in (
+        for turn, size, drawn in (
             (circle, 1.0, line(colors.grid, 1.5)),
             (between, 0.45, line(colors.output, 5)),
         ):
-            x, y = middle + size * np.cos(turn), size * np.sin(turn)
-            traces.append(
-                {"type": "scatter", "mode": "lines", "x": x, "y": y, "line": stroke, "hoverinfo": "skip"}
-            )
+            traces.append(stroke(middle + size * np.cos(turn), size * np.sin(turn), drawn))
         traces.append(_arrow(middle, angles[1], colors.key, f"key at position {key}, pair {pair}"))
         traces.append(_arrow(middle, angles[0], colors.query, f"query at position {query}, pair {pair}"))
         turns = 2 * math.pi / frequency
@@ -71,12 +68,6 @@ def _arrow(middle: float, angle: float, color: str, name: str) -> dict[str, Any]
     """A line from a dial's middle to its circle, with a head that points along it."""
     x, y = math.cos(angle), math.sin(angle)
     said = f"{name}: turned by {fixed(angle, 2)} rad, to ({fixed(x, 2)}, {fixed(y, 2)})"
-    return {
-        "type": "scatter",
-        "x": [middle, middle + x],
-        "y": [0.0, y],
-        "mode": "lines+markers",
-        "line": line(color, 4),
-        "marker": {"symbol": "arrow", "angleref": "previous", "size": [0, 16], "color": color, "opacity": 1},
-        "name": name,
-    } | says([said, said])
+    head = {"symbol": "arrow", "angleref": "previous", "size": [0, 16], "color": color, "opacity": 1}
+    drawn = {"mode": "lines+markers", "marker": head, "name": name} | says([said, said])
+    return stroke([middle, middle + x], [0.0, y], line(color, 4), **drawn)

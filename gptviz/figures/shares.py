@@ -127,17 +127,15 @@ def off_the_line(
     far = np.argsort(-np.abs(y - x), kind="stable")[:named]
     far = far[np.abs(y - x)[far] > 0.02 * max(1e-9, float(np.abs(y).max()))]
     ring = {"color": colors.ink, "width": [3 * one for one in ringed] or 0}
-    points = {
-        "type": "scatter",
+    names = {
         "mode": "markers+text",
-        "x": x,
-        "y": y,
         "text": [name if i in far else "" for i, name in enumerate(short)],
         "textposition": ["middle left" if a > (x.min() + x.max()) / 2 else "middle right" for a in x],
         "cliponaxis": False,
-        "marker": {"size": 10, "color": colors.output, "opacity": 0.75, "line": ring},
     }
-    points |= marks.says(one % (a, b) for one, a, b in zip(hover, x, y, strict=True))
+    hovers = marks.says(one % (a, b) for one, a, b in zip(hover, x, y, strict=True))
+    marker = {"size": 10, "color": colors.output, "opacity": 0.75, "line": ring}
+    points = marks.dots(x, y, marker, **names, **hovers)
     low, high = float(min(x.min(), y.min(), 0)), float(max(x.max(), y.max(), 0))
     pad = 0.08 * ((high - low) or 1.0)
     ends = [low - pad, high + pad]

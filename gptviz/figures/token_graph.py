@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from gptviz.figures.marks import BARE, legend, line, safe, says
+from gptviz.figures.marks import BARE, dots, legend, line, safe, says, stroke
 from gptviz.figures.theme import Figure, Mode, figure, palette
 
 Key = tuple[object, ...]
@@ -148,47 +148,37 @@ def _curve(
     middle = (y0 + y1) / 2
     path = f"M {x0} {y0} C {x0 + edge.bow} {middle} {x1 + edge.bow} {middle} {x1} {y1}"
     width = max(THINNEST, THICKEST * edge.share / largest)
-    stroke = line(edge.color, width, "solid" if edge.solid else "dot")
-    return {"type": "path", "path": path, "layer": "below", "opacity": 0.75, "line": stroke}
+    drawn = line(edge.color, width, "solid" if edge.solid else "dot")
+    return {"type": "path", "path": path, "layer": "below", "opacity": 0.75, "line": drawn}
 
 
 def _middles(edges: Sequence[Edge], at: Mapping[Key, tuple[float, float]]) -> dict[str, Any]:
     x = [(at[e.source][0] + at[e.target][0]) / 2 + 0.75 * e.bow for e in edges]
     y = [(at[e.source][1] + at[e.target][1]) / 2 for e in edges]
-    return {
-        "type": "scatter",
-        "x": np.array(x),
-        "y": np.array(y),
-        "mode": "markers",
-        "marker": {"size": 16, "opacity": 0},
-        "customdata": np.array([[e.value, e.share] for e in edges]).reshape(-1, 2),
-        "showlegend": False,
-    } | says(_safe(e.says) for e in edges)
+    numbers = np.array([[e.value, e.share] for e in edges]).reshape(-1, 2)
+    hovers = says(_safe(e.says) for e in edges)
+    unseen = {"size": 16, "opacity": 0}
+    return dots(np.array(x), np.array(y), unseen, customdata=numbers, showlegend=False, **hovers)
 
 
 def _nodes(nodes: Sequence[Node], at: Mapping[Key, tuple[float, float]], mode: Mode) -> dict[str, Any]:
     colors = palette(mode)
-    return {
-        "type": "scatter",
-        "x": np.array([at[node.key][0] for node in nodes], dtype=np.float64),
-        "y": np.array([at[node.key][1] for node in nodes], dtype=np.float64),
-        "mode": "markers+text",
-        "text": [_safe(node.label) for node in nodes],
-        "textfont": {"size": 12, "color": colors.ink},
-        "marker": {
-            "size": np.array([node.size for node in nodes]),
-            "symbol": [node.symbol for node in nodes],
-            "color": colors.panel,
-            "opacity": 1,
-            "line": {"color": [node.color for node in nodes], "width": 2},
-        },
-        "showlegend": False,
-    } | says(_safe(node.says) for node in nodes)
+    x, y = np.array([at[node.key] for node in nodes], dtype=np.float64).T
+    marker = {
+        "size": np.array([node.size for node in nodes]),
+        "symbol": [node.symbol for node in nodes],
+        "color": colors.panel,
+        "opacity": 1,
+        "line": {"color": [node.color for node in nodes], "width": 2},
+    }
+    words = {"text": [_safe(node.label) for node in nodes], "textfont": {"size": 12, "color": colors.ink}}
+    hovers = says(_safe(node.says) for node in nodes)
+    return dots(x, y, marker, mode="markers+text", showlegend=False, **words, **hovers)
 
 
 def _entry(said: Line) -> dict[str, Any]:
-    stroke = line(said.color, 4, "solid" if said.solid else "dot")
-    return {"type": "scatter", "x": [None], "y": [None], "mode": "lines", "name": said.name, "line": stroke}
+    nowhere: list[Any] = [None]
+    return stroke(nowhere, nowhere, line(said.color, 4, "solid" if said.solid else "dot"), name=said.name)
 
 
 def _axis(end: float, margin: float = 0.7) -> dict[str, Any]:
