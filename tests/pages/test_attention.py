@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-import gptviz
 from gptviz.analysis.attention import cell
 from gptviz.digits import fixed, significant
 from gptviz.engine import sites
@@ -37,53 +36,51 @@ def lines(data: dict[str, Any], n_tokens: int) -> np.ndarray:
 
 
 @pytest.fixture(scope="module")
-def trace():
-    return gptviz.load("mini").trace(TEXT)
+def trace(mini):
+    return mini.trace(TEXT)
 
 
-def test_all_that_is_drawn_is_the_traces_own_numbers(run_page, trace) -> None:
-    at = run_page("attention", **CELL, arcs="on", mass=95)
+@pytest.mark.parametrize(
+    ("edits", "query", "shown"),
+    [
+        ("", {}, "unchanged"),
+        ("mlp_out.1=zero", {"shown": "difference"}, "difference"),
+        ("mlp_out.1=zero", {"shown": "changed"}, "changed"),
+        ("mlp_out.1=zero", {"pattern": "unchanged"}, "unchanged"),  # as an older link says it
+    ],
+)
+def test_all_that_is_drawn_is_the_chosen_traces(run_page, mini, trace, edits, query, shown) -> None:
+    changed = mini.trace(TEXT, edits=[edits] if edits else [])
+    at = run_page("attention", **CELL, edits=edits, arcs="on", mass=95, **query)
     data, steps, arcs = given(at, HEAD), given(at, STEPS), given(at, ARCS)
-    np.testing.assert_allclose(values(data["arrays"]["weights"]), trace["attn", 4][3].numpy(), atol=1e-6)
-    np.testing.assert_allclose(lines(arcs, len(trace.tokens)), trace["attn", 4].numpy(), atol=1e-6)
+    old, new = trace["attn", 4].numpy(), changed["attn", 4].numpy()
+    of = trace if shown == "unchanged" else changed
+    whole = {"unchanged": old, "changed": new, "difference": new - old}[shown]
+    np.testing.assert_allclose(values(data["arrays"]["weights"]), whole[3], atol=2e-6)
+    np.testing.assert_allclose(lines(arcs, len(of.tokens)), of["attn", 4].numpy(), atol=1e-6)
     assert (arcs["heads"][arcs["head"]], arcs["mass"]) == (3, 95)
     for drawn in (data, steps, arcs):
         assert (drawn["query"], drawn["key"]) == (9, 8)
     assert steps["arrays"]["scores"] == {"of": ["q", "k"]}  # the browser multiplies what it was sent
     for name in ("q", "k", "v", "z"):
-        np.testing.assert_allclose(
-            values(steps["arrays"][name]), trace[name, 4][3].numpy(), rtol=1e-4, atol=1e-4
-        )
-    panels = {panel["name"]: panel for panel in steps["panels"]}
+        np.testing.assert_allclose(values(steps["arrays"][name]), of[name, 4][3].numpy(), atol=1e-4)
+    if edits:
+        assert ("unchanged" if shown == "unchanged" else "changed") in steps["saved"]["stem"].split("-")
+        now, was = (cell(mini, t, 4, 3, 9, 8).score for t in (changed, trace))
+        assert f"{fixed(now, 2)} (unchanged {fixed(was, 2)})" in prose(at)
+
+
+def test_the_steps_divide_and_mask_and_the_grid_has_every_head(run_page, mini, trace) -> None:
+    at = run_page("attention", **CELL)
+    panels = {panel["name"]: panel for panel in given(at, STEPS)["panels"]}
     d = trace["q", 4].shape[-1]
     assert panels["scaled"]["divisor"] == panels["masked"]["divisor"] == pytest.approx(d**0.5)
     assert [name for name in panels if panels[name]["masked"]] == ["masked", "weights"]
-
-    grid, proj = given(at, GRID), gptviz.load("mini").model.trf_blocks[4].att.out_proj.weight.detach()
+    grid, proj = given(at, GRID), mini.model.trf_blocks[4].att.out_proj.weight.detach()
     assert (grid["blocks"], grid["heads"]) == (trace.config.n_layers, trace.config.n_heads)
     assert (grid["block"], grid["head"]) == (4, 3)
     write = (trace["z", 4][3] @ proj[:, 3 * d : 4 * d].T).norm(dim=-1).mean().item()
     assert grid["roles"][4][3]["write"] == pytest.approx(write, abs=1e-3)
-
-
-@pytest.mark.parametrize(
-    ("name", "shown"),
-    [("shown", "difference"), ("shown", "changed"), ("pattern", "unchanged")],  # as an older link says it
-)
-def test_matrix_lines_and_steps_are_of_the_chosen_model(run_page, mini, trace, name, shown) -> None:
-    changed = mini.trace(TEXT, edits=["mlp_out.1=zero"])
-    at = run_page("attention", **CELL, edits="mlp_out.1=zero", arcs="on", **{name: shown})
-    old, new = trace["attn", 4].numpy(), changed["attn", 4].numpy()
-    of = trace if shown == "unchanged" else changed
-    whole = {"unchanged": old, "changed": new, "difference": new - old}[shown]
-    np.testing.assert_allclose(values(given(at, HEAD)["arrays"]["weights"]), whole[3], atol=2e-6)
-    np.testing.assert_allclose(lines(given(at, ARCS), len(of.tokens)), of["attn", 4].numpy(), atol=1e-6)
-    steps = given(at, STEPS)
-    for site in ("q", "z"):
-        np.testing.assert_allclose(values(steps["arrays"][site]), of[site, 4][3].numpy(), atol=1e-4)
-    assert ("unchanged" if shown == "unchanged" else "changed") in steps["saved"]["stem"].split("-")
-    now, was = (cell(mini, t, 4, 3, 9, 8).score for t in (changed, trace))
-    assert f"{fixed(now, 2)} (unchanged {fixed(was, 2)})" in prose(at)
 
 
 def test_average_and_hidden_first_token(run_page, trace) -> None:
@@ -168,11 +165,11 @@ def test_what_a_change_cannot_move_is_said_and_what_a_head_hands_on(run_page) ->
         assert ("come from the change" in prose(at)) == moved
 
 
-def test_one_token_and_the_whole_context(run_page) -> None:
+def test_one_token_and_the_whole_context(run_page, mini) -> None:
     at = run_page("attention", text="T")
     assert values(given(at, HEAD)["arrays"]["weights"]).tolist() == [[1.0]]
     at = run_page("attention", text="word and more " * 200, token=10, arcs="on")
-    n_tokens = gptviz.load("mini").config.context_length
+    n_tokens = mini.config.context_length
     assert len(given(at, HEAD)["tokens"]) == len(given(at, CHIPS)["tokens"]) == n_tokens
     assert len(json.dumps(given(at, HEAD))) < 4 * n_tokens**2, "more than the numbers themselves weigh"
     assert len(given(at, ARCS)["tokens"]) <= 256

@@ -25,7 +25,7 @@ import torch
 from gptviz.ui import works
 from gptviz.ui.shell.navigation import CLASS, PAGES
 from tests.pages.conftest import not_started, open_all, run_page
-from tests.specs import decoded, floats
+from tests.specs import charts, decoded, floats
 
 FOLDER = Path(__file__).parent / "snapshots"
 WRITE = "GPTVIZ_WRITE_SNAPSHOTS"
@@ -239,8 +239,6 @@ def numbers(found) -> np.ndarray:
     if is_dataclass(found):
         found = vars(found)
     if isinstance(found, dict):
-        if {"bdata", "dtype"} <= found.keys():
-            return decoded(found).astype(float).ravel()
         if "base64" in found:
             return floats(found["base64"], "u1" if found.get("dtype") == "uint8" else "<f4").astype(float)
         found = found.values()
@@ -253,7 +251,7 @@ def drawn_on(at) -> np.ndarray:
     """All numbers in the page's charts, components and tables."""
     return np.concatenate(
         [
-            *(numbers(json.loads(chart.proto.spec)["data"]) for chart in at.get("plotly_chart")),
+            *(numbers(chart["data"]) for chart in charts(at)),
             *(numbers(json.loads(part.proto.json)) for part in at.get("bidi_component")),
             *(numbers(table.value) for table in at.dataframe),
         ]
