@@ -44,18 +44,10 @@ def test_what_was_sent_lies_together(uploads, names, tokenizer):
     assert list(uploads) == [uploads.find(upload.number)] == [upload] and uploads.find("0") is None
 
 
-@pytest.mark.parametrize(
-    "name, kept",
-    [
-        ("../../evil.pth", "evil.pth"),
-        ("/etc/evil.pth", "evil.pth"),
-        ("C:\\windows\\evil.pth", "evil.pth"),
-        ("a/../b.pth", "b.pth"),
-    ],
-)
-def test_a_name_is_never_a_path(uploads, name, kept):
+@pytest.mark.parametrize("name", ["../../x.pth", "/etc/x.pth", "C:\\windows\\x.pth", "a/../x.pth"])
+def test_a_name_is_never_a_path(uploads, name):
     upload = uploads.keep([sent(name)])
-    assert upload.path == upload.folder / kept and upload.folder.parent == uploads.room.root.path
+    assert upload.path == upload.folder / "x.pth" and upload.folder.parent == uploads.room.root.path
     assert upload.folder.parent.parent == Path(tempfile.gettempdir())
 
 
@@ -111,30 +103,21 @@ def test_all_browsers_together_are_limited_on_the_disk_and_in_memory(gone):
     assert "from one visitor" in room.refused("session")
 
 
-def test_all_of_a_browser_together_are_limited(gone):
+@pytest.mark.parametrize("cleared", [False, True])
+def test_all_of_a_browser_together_are_limited_and_when_it_is_over_nothing_is_left(gone, cleared):
     uploads = Uploads(10, gone.append)
-    uploads.keep([sent("a.pth", b"123456")])
+    first = uploads.keep([sent("a.pth", b"123456")])
     with pytest.raises(CheckpointError, match=r"at most .* server\.maxUploadSize"):
         uploads.keep([sent("b.pth", b"12345")])
-    uploads.keep([sent("b.pth", b"1234")])
-    assert len(list(uploads)) == 2
-
-
-def test_when_it_is_over_nothing_is_left(gone):
-    uploads = Uploads(10, gone.append)
-    first, second = uploads.keep([sent("a.pth")]), uploads.keep([sent("b.pth")])
+    second = uploads.keep([sent("b.pth", b"1234")])
     assert first.folder.is_dir() and first.folder != second.folder
+    for _ in range(2 * cleared):
+        uploads.clear()
+        assert not list(uploads)
     del uploads
     gc.collect()
     assert not first.folder.exists() and not second.folder.exists()
     assert sorted(gone) == sorted([first.number, second.number])
-
-
-def test_clearing_is_done_once(uploads, gone):
-    upload = uploads.keep([sent("a.pth")])
-    uploads.clear()
-    uploads.clear()
-    assert not upload.folder.exists() and gone == [upload.number] and not list(uploads)
 
 
 def test_two_of_the_same_name_are_told_apart_and_each_can_be_removed(uploads, gone):
