@@ -76,12 +76,11 @@ def test_a_small_models_numbers_by_hand(monkeypatch):
             row = found.row(b, h)
             cells, entropies, far, mass = [], [], 0.0, 0.0
             for window in sample:
-                attn = lm.trace(window.ids, keep=[("attn", b)])["attn", b][h].double()
-                for q in range(1, len(window.ids)):
-                    cells.append(attn[q, q - 1].item())
-                    entropies.append(-sum(a * math.log(a) for a in attn[q, : q + 1].tolist()))
-                    far += sum((q - k) * attn[q, k].item() for k in range(1, q + 1))
-                    mass += attn[q, 1:].sum().item()
+                attn, at = lm.trace(window.ids)["attn", b][h].double(), torch.arange(len(window.ids))
+                cells += attn.diagonal(-1).tolist()
+                entropies += [-sum(a * math.log(a) for a in weights if a) for weights in attn[1:].tolist()]
+                far += (attn * (at[:, None] - at))[1:, 1:].sum().item()
+                mass += attn[1:, 1:].sum().item()
             assert row["previous"] == pytest.approx(np.mean(cells), abs=1e-6)
             assert row["entropy"] == pytest.approx(np.mean(entropies), abs=1e-5)
             assert row["distance"] == pytest.approx(far / mass, abs=1e-4)

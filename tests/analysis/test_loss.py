@@ -17,6 +17,8 @@ from gptviz.analysis.loss import (
     loss_steps,
     uniform_loss,
 )
+from tests.conftest import random_lm
+from tests.test_model import to_hugging_face
 
 
 def test_the_slides_example():
@@ -46,14 +48,10 @@ def test_it_is_torch_s_cross_entropy(n, size, seed, spread):
 
 
 def test_it_is_transformers_own_loss_with_labels():
-    transformers = pytest.importorskip("transformers")
-    config = transformers.GPT2Config(vocab_size=50, n_positions=16, n_embd=24, n_layer=2, n_head=2)
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(5)
-        model = transformers.GPT2LMHeadModel(config).eval()
-    ids = [3, 14, 15, 9, 26, 5, 35]
+    lm, ids = random_lm(), [3, 14, 15, 9, 26, 5, 35]
     with torch.no_grad():
-        out = model(input_ids=torch.tensor([ids]), labels=torch.tensor([ids]))
+        truth = to_hugging_face(lm.model, vars(lm.config))
+        out = truth(input_ids=torch.tensor([ids]), labels=torch.tensor([ids]))
     found = loss_steps(out.logits[0, :-1], torch.tensor(ids[1:]))
     assert found.cross_entropy == pytest.approx(out.loss.item(), rel=1e-5)
 

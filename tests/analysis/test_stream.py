@@ -135,15 +135,14 @@ def test_a_block_in_the_dimensions_that_it_changes_most(lm):
     t, position = lm.trace(TEXT), 4
     for b in range(2):
         found = block_at_work(lm, t, b, position)
-        sites = ("resid_pre", "attn_out", "mlp_out", "resid_post")
-        pre, attention, feed_forward, post = (t[site, b][position] for site in sites)
-        order = (attention.double() + feed_forward.double()).abs().topk(4).indices.tolist()
-        table = found.additions
-        assert table["dimension"].tolist() == order
-        for site, rows in zip(table.columns[1:], (pre, attention, feed_forward, post), strict=True):
-            assert table[site].tolist() == [rows[d].item() for d in order]
-        sums = table["resid_pre"] + table["+ attn_out"] + table["+ mlp_out"] - table["= resid_post"]
-        assert (sums.abs() <= found.difference).all() and found.difference <= 1e-5
+        pre, attention, feed_forward, post = rows = torch.stack(
+            [t[site, b][position] for site in ("resid_pre", "attn_out", "mlp_out", "resid_post")]
+        )
+        order = (attention.double() + feed_forward.double()).abs().topk(4).indices
+        assert found.additions["dimension"].tolist() == order.tolist()
+        assert np.array_equal(found.additions.iloc[:, 1:].T, rows[:, order])
+        off = (pre.double() + attention.double() + feed_forward.double() - post.double()).abs().max()
+        assert found.difference == pytest.approx(off.item()) and off <= 1e-5
         alone, whole, angle = found.without[1]
         assert (alone, whole) == pytest.approx((feed_forward.norm().item(), post.norm().item()), rel=1e-5)
         assert angle == pytest.approx(torch.cosine_similarity(feed_forward, post, dim=0).item(), abs=1e-5)
