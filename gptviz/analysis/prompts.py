@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from gptviz.analysis.against import difference
@@ -94,9 +93,5 @@ def averaged(tables: Sequence[pd.DataFrame], columns: Sequence[str]) -> pd.DataF
 
     The standard error is the standard deviation (n - 1) divided by the root of n: NaN for a single one.
     """
-    values = np.stack([table[list(columns)].to_numpy(float) for table in tables])  # (n, rows, columns)
-    n = len(tables)
-    spread = values.std(axis=0, ddof=1) if n > 1 else np.full(values.shape[1:], np.nan)
-    means = dict(zip(columns, values.mean(axis=0).T, strict=True))
-    errors = {f"{name}_se": error for name, error in zip(columns, (spread / np.sqrt(n)).T, strict=True)}
-    return tables[0].assign(**means, **errors, n=n)
+    rows = pd.concat([table[list(columns)].astype(float) for table in tables]).groupby(level=0)
+    return tables[0].assign(**dict(rows.mean()), **dict(rows.sem().add_suffix("_se")), n=len(tables))

@@ -84,21 +84,9 @@ def products_by_distance(rows: torch.Tensor) -> pd.DataFrame:
     """
     rows = rows.detach().double().cpu()
     products = (rows @ rows.T).numpy()  # (n, n)
-    n = len(products)
-    places = np.arange(n)
-    before = places[:, None] - places  # (n, n): where m - distance is, below 0 where there is no such place
-    apart = np.take_along_axis(
-        products, before.clip(0), axis=1
-    )  # column `distance` holds its n - distance pairs
-    there = before >= 0
-    return pd.DataFrame(
-        {
-            "distance": places,
-            "mean": np.where(there, apart, 0).sum(axis=0) / (n - places),
-            "least": np.where(there, apart, np.inf).min(axis=0),
-            "most": np.where(there, apart, -np.inf).max(axis=0),
-        }
-    )
+    one, other = np.tril_indices(len(products))  # every pair, in one order
+    pairs = pd.Series(products[one, other]).groupby(one - other)
+    return pairs.agg(mean="mean", least="min", most="max").rename_axis("distance").reset_index()
 
 
 def scores_along(

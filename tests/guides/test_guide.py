@@ -61,6 +61,7 @@ WRONG = [
     ("key: looked_at, ", "", 9, "has no key"),
     ("hints: [a, b]", "between: [5, 1]", 9, "two whole numbers"),
     ("Read this.", "Read <b>this</b>.", 7, "HTML"),
+    ("Read this.", "- Read\n  - <b>this</b>.", 7, "HTML"),
     ("Read this.", "![x](http://example.org/x.png)", 7, "a picture"),
     ("token: 2,", "token: &a [2], block: *a,", 10, "alias"),
     ("It was {truth}.", "```step\npage: tokens\n```", 17, "its second"),
