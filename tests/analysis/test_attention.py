@@ -27,6 +27,7 @@ def test_the_steps_lead_from_one_to_the_next(lm, trace, block, head):
     torch.testing.assert_close(steps.weights @ steps.v, steps.z, rtol=1e-5, atol=1e-5)
     torch.testing.assert_close(steps.weights, attention.weights(lm, trace, block, head), rtol=0, atol=0)
     assert torch.equal(steps.weights, trace["attn", block][head])
+    assert torch.equal(steps.weights[-1], attention.last_row(lm, trace, block, head))
     for query, key in ((5, 0), (5, 3), (5, 5), (0, 0), (2, 4)):
         cell = attention.cell(lm, trace, block, head, query, key)
         assert math.fsum(cell.products.tolist()) == pytest.approx(cell.score, abs=1e-12)
