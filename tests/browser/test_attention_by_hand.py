@@ -1,17 +1,15 @@
 """The Attention by hand page in Chromium: a typed number moves what comes after it, and is in the link."""
 
-from tests.browser.conftest import press, typed, went
+from tests.browser.conftest import by, press, typed, went
 
 
-def cell(page, sheet, row, column):
-    return page.locator(
-        f"[data-testid=worksheet-by_hand] [data-testid=cell][data-sheet={sheet}]"
-        f"[data-row='{row}'][data-column='{column}']"
-    )
+def cell(page, sheet, row, column, of="cell"):
+    place = by(of, sheet=sheet, row=row, column=column)
+    return page.get_by_test_id("worksheet-by_hand").locator(place)
 
 
 def field(page, sheet, row, column):
-    return page.locator(f"[data-testid=number][data-sheet={sheet}][data-row='{row}'][data-column='{column}']")
+    return cell(page, sheet, row, column, "number")
 
 
 def test_a_number_is_typed_and_everything_after_it_moves(open_page):
@@ -26,7 +24,7 @@ def test_a_number_is_typed_and_everything_after_it_moves(open_page):
     press(cell(page, "weights0", 0, 2))  # follow the first word
     assert "hand_query=0" in page.url
     cell(page, "scores0", 0, 1).hover()
-    said = page.locator("[data-testid=worksheet-by_hand] [data-testid=says]").inner_text()
+    said = page.get_by_test_id("worksheet-by_hand").get_by_test_id("says").inner_text()
     assert said == "Hello · shiny = 0.34 × 0.53 + 0.22 × 0.34 + 0.54 × 0 = 0.2550"
     went(page, "again")
     cell(page, "scores0", 1, 1).filter(has_text="0.3965").wait_for()
