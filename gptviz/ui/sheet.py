@@ -262,15 +262,13 @@ def table(name: str, numbers: Both[pd.DataFrame], digits: int = 4, chosen: int |
     st.html(tables.STYLE + tables.table(name, heads, rows))
 
 
-def _cells(row: Sequence[Any], digits: int) -> list[tables.Cell | str]:
+def _cells(row: Sequence[Any], digits: int) -> list[str]:
     """Texts and counts as they are, numbers with so many digits; what is left of rounding is 0."""
 
-    def cell(value: Any) -> tables.Cell | str:
-        if isinstance(value, str):
-            return value
-        if isinstance(value, int | np.integer):
-            return tables.number(str(value))
-        return tables.number(significant(0.0 if abs(value) < 1e-12 else float(value), digits))
+    def cell(value: Any) -> str:
+        if isinstance(value, str | int | np.integer):
+            return str(value)
+        return significant(0.0 if abs(value) < 1e-12 else float(value), digits)
 
     return [cell(value) for value in row]
 

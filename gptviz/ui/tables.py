@@ -18,7 +18,7 @@ STYLE = f"<style>\n{Path(__file__).with_suffix('.css').read_text('utf-8')}</styl
 
 @dataclass(frozen=True)
 class Cell:
-    """A text and its class ("number", "label", ...); `color` is that of a mark before it, `indent` in em.
+    """A text and its class ("label", "code", ...); `color` is that of a mark before it, `indent` in em.
 
     `marked` goes on with the text on a coloured ground, `rest` goes on after that.
     """
@@ -39,18 +39,17 @@ class Row:
     kind: str = "line"
 
 
-def number(text: str) -> Cell:
-    """A cell that stands to the right, under the others' last digits."""
-    return Cell(text, "number")
-
-
 def table(name: str, head: Sequence[str], rows: Sequence[Row], kind: str = "") -> str:
-    """A table as HTML, found in tests by its `name`. A column whose head begins with # is one of numbers."""
+    """A table as HTML, found in tests by its `name`.
+
+    A column whose head begins with # is one of numbers: they stand to the right, digit under digit.
+    """
+    kinds = ["number" if title.startswith("#") else "" for title in head]
     titles = "".join(
-        f'<th class="{"number" if title.startswith("#") else ""}">{html.escape(title.removeprefix("#"))}</th>'
-        for title in head
+        f'<th class="{kind}">{html.escape(title.removeprefix("#"))}</th>'
+        for title, kind in zip(head, kinds, strict=True)
     )
-    body = "".join(f'<tr class="{row.kind}">{"".join(map(_cell, row.cells))}</tr>' for row in rows)
+    body = "".join(f'<tr class="{row.kind}">{"".join(map(_cell, row.cells, kinds))}</tr>' for row in rows)
     return (
         f'<div class="gv-table {kind}" data-testid="{html.escape(name)}" tabindex="0" role="region" '
         f'aria-label="{html.escape(name)}"><table><thead><tr>{titles}</tr></thead>'
@@ -58,9 +57,9 @@ def table(name: str, head: Sequence[str], rows: Sequence[Row], kind: str = "") -
     )
 
 
-def _cell(cell: Cell | str) -> str:
+def _cell(cell: Cell | str, kind: str) -> str:
     if isinstance(cell, str):
-        cell = Cell(cell)
+        cell = Cell(cell, kind)
     mark = f'<i style="background:{html.escape(cell.color)}"></i>' if cell.color else ""
     style = f' style="padding-left:{cell.indent:.1f}em"' if cell.indent else ""
     text = html.escape(cell.text)

@@ -24,7 +24,7 @@ from gptviz.ui.shell.page import page
 from gptviz.ui.shell.panels import panel
 from gptviz.ui.shell.params import Param, between, if_there
 from gptviz.ui.shell.scene import Scene
-from gptviz.ui.tables import STYLE, Cell, Row, number, table
+from gptviz.ui.tables import STYLE, Cell, Row, table
 from gptviz.ui.words import counted, prose
 
 SOURCE = Param("dw_text", str, "prompt", if_there)
@@ -179,11 +179,11 @@ def slide() -> None:
     rows = []
     for i, target in enumerate(shown[1 : LISTED + 1]):
         seen = "… " * (i + 1 > WRITTEN) + " ".join(shown[: i + 1][-WRITTEN:])
-        cells: list[Cell | str] = [number(str(i)), Cell(seen, "code"), Cell(f"→ {target}", "code")]
+        cells: list[Cell | str] = [str(i), Cell(seen, "code"), Cell(f"→ {target}", "code")]
         if told is not None:
             one = told.map(lambda one, i=i: one.iloc[i])  # type: ignore[misc]
             chance = one.map(lambda row: probability_text(float(row["probability"])))
-            cells += [number(f"{chance}"), number(f"{one.map(lambda row: float(row['nats']))}")]
+            cells += [f"{chance}", f"{one.map(lambda row: float(row['nats']))}"]
         rows.append(Row(cells))
     head = ["#example", "what the model may look at", "what comes next"]
     st.html(table("examples", head + ["#probability", "#loss, −ln"] * (told is not None), rows))

@@ -28,7 +28,7 @@ from gptviz.ui.shell.examples import example_row
 from gptviz.ui.shell.page import page
 from gptviz.ui.shell.params import Param, if_there
 from gptviz.ui.shell.state import BLOCK
-from gptviz.ui.tables import Cell, Row, number
+from gptviz.ui.tables import Cell, Row
 from gptviz.ui.words import Place, as_code, prose, show_id
 
 UNIT: Param[int | None] = Param("ff_unit", int, None, if_there)
@@ -163,8 +163,8 @@ with left:
         *("logit", "LayerNorm"),
     )
 
-    def moves(token: int, by: float) -> list[Cell]:
-        return [Cell(show_id(lm, token), "label"), number("+" * (by > 0) + significant(by))]
+    def moves(token: int, by: float) -> list[Cell | str]:
+        return [Cell(show_id(lm, token), "label"), "+" * (by > 0) + significant(by)]
 
     column = read[len(order)]
     rows = [Row([*moves(*up), *moves(*down)]) for up, down in zip(column.raises, column.lowers, strict=True)]
@@ -180,7 +180,7 @@ def excerpts(places: Iterable[tuple[float, Sequence[str], int, str]]) -> None:
         text = [token.replace("·", " ") for token in tokens]
         head, tail = "".join(text[start:i]), "".join(text[i + 1 : end])
         cell = Cell("… " * (start > 0) + head, marked=text[i], rest=tail + " …" * (end < len(text)))
-        drawn.append(Row([number(significant(value)), cell, source]))
+        drawn.append(Row([significant(value), cell, source]))
     st.html(tables.table("excerpts", ["#activation", "text", "from"], drawn))
 
 

@@ -31,7 +31,7 @@ from gptviz.ui.components.surprise import surprise_chips
 from gptviz.ui.shell.examples import example_row
 from gptviz.ui.shell.page import page
 from gptviz.ui.shell.target import candidates_at, logits_at
-from gptviz.ui.tables import STYLE, Cell, Row, number, table
+from gptviz.ui.tables import STYLE, Cell, Row, table
 from gptviz.ui.words import Place, as_code, counted, prose, show_id, unlike_printed
 
 EXAMPLES = ("A copied passage", "A name comes back", "Once upon a time")
@@ -161,10 +161,10 @@ def largest_logits(position: int, cost: float) -> str:
         said, rest = Both(float(p), before).map(probability_text), rest - (before or 0.0)
         name = show_id(scene.lm, int(id)) + ", the target" * (id == target)
         numbers = [f"{rank:,}", fixed(float(logit), 4), f"{said}", fixed(cost, 4) if id == target else ""]
-        rows.append(Row([Cell(name, "word"), *map(number, numbers)], "chosen" if id == target else "line"))
+        rows.append(Row([Cell(name, "word"), *numbers], "chosen" if id == target else "line"))
     if found.rest:
         left = Both(found.rest_probability, None if was is None else max(0.0, rest)).map(probability_text)
-        rows.append(Row([f"{found.rest:,} others", "", "", number(f"{left}"), ""]))
+        rows.append(Row([f"{found.rest:,} others", "", "", f"{left}", ""]))
     return table("position", ["token", "#rank", "#logit", "#softmax", "#−ln"], rows)
 
 
@@ -194,7 +194,7 @@ def smallest() -> None:
         rows, columns = [], (SLIDE_LOGITS, steps.probability.tolist(), steps.loss.tolist())
         for i, cells in enumerate(zip(*columns, strict=True)):
             name = Cell(f"token {i}" + ", the target" * (i == SLIDE_TARGET), "word")
-            numbers = [number(fixed(value, 4)) for value in cells]
+            numbers = [fixed(value, 4) for value in cells]
             rows.append(Row([name, *numbers], "chosen" if i == SLIDE_TARGET else "line"))
         st.html(table("slides", ["", "#logit", "#softmax", "#−ln"], rows))
 

@@ -12,7 +12,7 @@ from gptviz.ui.components.tokenizer_rows import tokenizer_rows
 from gptviz.ui.shell.page import page
 from gptviz.ui.shell.params import Param, if_there
 from gptviz.ui.shell.prompt import READ_CHARACTERS
-from gptviz.ui.tables import STYLE, Row, number, table
+from gptviz.ui.tables import STYLE, Row, table
 from gptviz.ui.words import as_code, prose
 
 OFFLINE = ("mini", "gpt2")
@@ -154,7 +154,7 @@ with space:
         )
     st.markdown(both + (" Capitals make other tokens, too." if len(found) > 2 else ""))
     rows = [
-        Row([way.written, number(str(way.tokens)), ", ".join(map(str, way.ids)), " | ".join(way.cut)])
+        Row([way.written, str(way.tokens), ", ".join(map(str, way.ids)), " | ".join(way.cut)])
         for way in found.itertuples()
     ]
     st.html(table("spellings", ["written", "#tokens", "ids", "cut"], rows))

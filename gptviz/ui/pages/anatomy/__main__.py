@@ -23,7 +23,7 @@ from gptviz.model import FeedForward, GPTModel, LayerNorm, MultiHeadAttention, T
 from gptviz.ui import sheet
 from gptviz.ui.pages.anatomy.form import PARAMS, PRESETS, form, preset_name
 from gptviz.ui.shell.page import frame
-from gptviz.ui.tables import STYLE, Cell, Row, number, table
+from gptviz.ui.tables import STYLE, Cell, Row, table
 from gptviz.ui.words import prose
 
 CSS = (Path(__file__).parent / "anatomy.css").read_text(encoding="utf-8")
@@ -100,12 +100,12 @@ def everything() -> None:
     rows = []
     for line, before in zip(sum_lines(shown), sum_lines(own), strict=True):
         result, change = f"{line.parameters:,}", line.parameters - before.parameters
-        cells = [
+        cells: list[Cell | str] = [
             Cell(line.label, "label", indent=line.level * 0.9),
             Cell(line.formula, "formula"),
             Cell("" if line.worked == result else line.worked, "worked"),
-            number(result),
-            *([number(signed(change) if change else "")] if compared else []),
+            result,
+            *([signed(change) if change else ""] if compared else []),
         ]
         rows.append(Row(cells, "total" if line.level == 0 else "sum" if line.is_sum else "line"))
     head = ["", "in the config's words", "with its numbers", "#parameters"]
@@ -127,7 +127,7 @@ def everything() -> None:
         color = part_color(part, palette(scene.mode)) if part in share else None
         label = Cell(f"{part}, tied: counted above" if tied else part, "label", color=color)
         numbers = [f"{n:,}", percent(n / count), *(memory(n * each) for each in BYTES.values())]
-        rows.append(Row([label, *map(number, numbers)], "line" if part in share else "total"))
+        rows.append(Row([label, *numbers], "line" if part in share else "total"))
     heads = ["", "#parameters", "#share", *(f"#{dtype}" for dtype in BYTES)]
     st.html(table("anatomy-parts", heads, rows, "gv-sum"))
     mask = memory(blocks * length**2) + ("" if blocks == 1 else f" in all {blocks} blocks")

@@ -34,7 +34,7 @@ from gptviz.ui.pages.attention_by_hand.sheets import four, short, sum_of_product
 from gptviz.ui.shell import params
 from gptviz.ui.shell.page import frame
 from gptviz.ui.shell.params import Param, if_there
-from gptviz.ui.tables import Cell, Row, number
+from gptviz.ui.tables import Cell, Row
 from gptviz.ui.words import as_code, prose, unlike_printed
 
 # ---- what can be chosen ----
@@ -207,24 +207,21 @@ def worked_out(start: Given, found: Attention, query: int) -> str:
     divided, queries = found.divisor != 1, found.queries[query].tolist()
     base = torch.tensor(row.softmax.largest, dtype=torch.float64).exp()  # `exp` is without it
 
-    def power(value: torch.Tensor | float) -> Cell:
+    def power(value: torch.Tensor | float) -> str:
         full = float(value * base)
-        return number(four(full) if full < 1e6 else f"{full:.3g}")
+        return four(full) if full < 1e6 else f"{full:.3g}"
 
     lines = []
     for j, label in enumerate(start.words):
         products = sum_of_products(queries, found.keys[j].tolist(), row.scores[j].item())
-        cells = [Cell(label, "word"), number(products)]
-        cells += [number(four(row.scaled[j].item()))] if divided else []
+        scaled, shares = [four(row.scaled[j].item())] * divided, ["masked: 0", "masked", ""]
         if j in row.seen:
             at = row.seen.index(j)
             weight, parts = four(row.softmax.weights[at].item()), vector(row.parts[at].tolist())
             part = f"{weight} × {vector(found.values[j].tolist())} = {parts}"
-            cells += [power(row.softmax.exp[at]), number(weight), number(part)]
-        else:
-            cells += [number("masked: 0"), number("masked"), Cell("")]
-        lines.append(Row(cells))
-    total = [power(row.softmax.total), number("1"), number(vector(row.context.tolist()))]
+            shares = [power(row.softmax.exp[at]), weight, part]
+        lines.append(Row([Cell(label, "word"), products, *scaled, *shares]))
+    total = [power(row.softmax.total), "1", vector(row.context.tolist())]
     lines.append(Row(["sum", *[""] * (1 + divided), *total], "chosen"))
     ways = ("scaled", "value") if divided else ("score", "vector")
     head = ["key", "#score = query · key", *["#÷ √d"] * divided, f"#e^{ways[0]}", "#weight"]
@@ -336,8 +333,8 @@ def softmax() -> None:
         prose(said + more * bool(powers), "softmax")
     with right:
         columns = zip(SLIDE_SCORES, exponentials, weights, strict=True)
-        rows = [Row([number(four(value)) for value in values]) for values in columns]
-        rows.append(Row([Cell("sum"), number(four(sum(exponentials))), number("1")], "chosen"))
+        rows = [Row([*map(four, values)]) for values in columns]
+        rows.append(Row(["sum", four(sum(exponentials)), "1"], "chosen"))
         st.html(tables.table("softmax", ["#score", "#e^score", "#÷ the sum: weight"], rows))
 
 

@@ -170,7 +170,7 @@ def _table(trial: Trial) -> str:
     rows = []
     for change, own in trial.own.iterrows():
         names = ("repeated_rise", "unrepeated_rise", trial.missed_by)
-        cells = [tables.number(_plus_minus(own, name)) for name in names]
+        cells = [_plus_minus(own, name) for name in names]
         others, said = "", ""
         if change in BASELINES:
             found = trial.others(change)
@@ -178,7 +178,7 @@ def _table(trial: Trial) -> str:
             others = significant(found[trial.missed_by].mean()) if len(found) else "–"
             said = REASONS[trial.reasons[change]]
         words = tables.Cell(CHANGES[change], "word"), tables.Cell(said, "word")
-        rows.append(tables.Row([words[0], *cells, tables.number(others), words[1]]))
+        rows.append(tables.Row([words[0], *cells, others, words[1]]))
     what, who = ("difference", "heads without the label") if repeats else ("mean of both", "other heads")
     return tables.table(
         "The trial", ["", "#repeated", "#unrepeated", f"#{what}", f"#{who}", "by this baseline"], rows
