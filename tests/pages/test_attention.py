@@ -143,16 +143,26 @@ def test_a_masked_key_has_a_score_and_no_weight(run_page) -> None:
     assert charts == [5, 1]
 
 
-def test_the_first_sentence_is_about_the_head_and_the_share_in_numbers(run_page, trace) -> None:
-    """How a share is the mean of cells of the matrix: tests/analysis/test_head_roles.py."""
+def test_the_sentence_can_be_recomputed_from_the_printed_matrix(run_page, trace) -> None:
+    """The head of the first sentence, from the tables under *In numbers* alone."""
     at = run_page("attention", text=TEXT)
-    block, head = given(at, GRID)["block"], given(at, GRID)["head"]
+    chosen = given(at, GRID)
+    block, head = chosen["block"], chosen["head"]
     opened(at, f"numbers_attention-block{block}-head{head}", "numbers_heads")
     matrix, table = (frame.value for frame in at.dataframe)
-    printed = matrix.iloc[:, 2:].fillna(0).to_numpy()
-    np.testing.assert_allclose(printed, trace["attn", block][head].numpy(), atol=1e-6)
+    np.testing.assert_allclose(
+        matrix.iloc[:, 2:].fillna(0).to_numpy(), trace["attn", block][head].numpy(), atol=1e-6
+    )
     row = table[(table["block"] == block) & (table["head"] == head)].iloc[0]
-    assert row["role"] == "induction" and f"{significant(100 * row['share'], 2)} %" in prose(at)
+    assert row["role"] == "induction" and row["rows"] > 1
+    first, last = map(int, row["row_positions"].split(" to "))
+    ids = [token.id for token in trace.tokens]
+    means = []
+    for query in range(first, last + 1):
+        keys = [p + 1 for p in range(query) if ids[p] == ids[query] and p + 1 not in (0, query - 1, query)]
+        means.append(sum(matrix.iloc[query, 2 + key] for key in keys))
+    assert row["share"] == pytest.approx(np.mean(means), abs=1e-6)
+    assert f"{significant(100 * row['share'], 2)} %" in prose(at)
 
 
 def test_what_a_change_cannot_move_is_said_and_what_a_head_hands_on(run_page) -> None:

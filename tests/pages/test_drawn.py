@@ -1,7 +1,7 @@
 """What a page draws is what its analysis gives: of the model as it is, and of a changed one beside it.
 
-Each analysis has an independent truth in its own test; how a difference is drawn, and that sentences and
-tables have both numbers, is in tests/ui/test_sheet.py.
+Each analysis has an independent truth in its own test. That sentences and tables have both numbers is in
+the tests of the pages.
 """
 
 import numpy as np
@@ -10,7 +10,7 @@ import torch
 from torch.nn.functional import cross_entropy
 
 from gptviz.analysis import attribution, knock_out, source_tokens
-from gptviz.analysis.embeddings import embedding_rows, lengths_table, nearest_tokens, position_similarity
+from gptviz.analysis.embeddings import SITES, lengths_table, nearest_tokens, position_similarity
 from gptviz.analysis.feed_forward import units
 from gptviz.analysis.head_formulas import SHARES
 from gptviz.analysis.head_roles import roles
@@ -54,10 +54,10 @@ def ladder(lm, t):
 
 
 def rows(lm, t):
-    parts, lengths = embedding_rows(lm, t), lengths_table(lm, t)
+    parts, lengths = [t[site].numpy() for site in SITES], lengths_table(lm, t)
     similarity = position_similarity(lm.model.pos_emb.weight)
     return {
-        (0, "z"): [parts[:, AT]],
+        (0, "z"): [[part[AT] for part in parts]],
         (1, "x"): [nearest_tokens(lm.model.tok_emb.weight, t.tokens[AT].id, 10, "dot")["dot"]],
         (2, "z"): [part.T for part in parts],
         (3, "y"): [lengths[f"{name}_norm"] for name in ("token", "position", "sum")],
@@ -115,7 +115,9 @@ def nats(lm, t):
         ("layernorm", {"ln_norm": "final"}, spread),
         ("layernorm", {"ln_quantity": "mean"}, middle),
         ("residual_stream", {}, ladder),
+        ("layernorm", {"ln_quantity": "mean", "shown": "difference"}, middle),
         ("embeddings", {"emb_measure": "dot product"}, rows),
+        ("embeddings", {"emb_measure": "dot product", "shown": "unchanged"}, rows),
         ("feed_forward", {"block": 5, "ff_unit": 7}, strips),
         ("loss", {}, nats),
         ("heads", {"block": 5, "head": 1}, habits),
@@ -125,7 +127,8 @@ def nats(lm, t):
     ],
 )
 def test_what_is_drawn_is_what_the_analysis_gives(mini, page, query, drawn, edits):
-    at = run_page(page, text=TEXT, token=AT, edits=edits, shown="changed", **query)
+    shown = query.get("shown", "changed")
+    at = run_page(page, text=TEXT, token=AT, edits=edits, **query | {"shown": shown})
     pictures = charts(opened(at, "emb_rows", "emb_positions"))
     lm = mini.edited(*edits.split(",")) if edits else mini
     old, new = drawn(mini, mini.trace(TEXT)), drawn(lm, lm.trace(TEXT))
@@ -134,7 +137,10 @@ def test_what_is_drawn_is_what_the_analysis_gives(mini, page, query, drawn, edit
         for trace in (trace for trace in pictures[chart]["data"] if axis in trace):
             (ghosts if trace.get("name") == "unchanged" else own).append(np.ravel(trace[axis]).astype(float))
         assert len(own) >= len(expected)
-        for found, values in zip(own, expected, strict=False):
+        for found, new_values, old_values in zip(own, expected, old[chart, axis], strict=False):
+            values = old_values if shown == "unchanged" and axis == "z" else new_values
+            if shown == "difference" and axis == "z" and edits:
+                values = np.subtract(new_values, old_values)
             np.testing.assert_allclose(found, np.ravel(values), rtol=1e-4, atol=1e-5, err_msg=(chart, axis))
         now, was = (np.sort(np.concatenate([*map(np.ravel, runs[chart, axis])])) for runs in (new, old))
         if ghosts:  # the same numbers, however many traces they are

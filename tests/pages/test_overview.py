@@ -96,6 +96,13 @@ def test_a_long_prompt_is_kept_and_says_so(run_page, mini):
     assert len(strip["tokens"]) == 256 and strip["next"] is None
 
 
+@pytest.mark.parametrize("special, is_one", [("on", True), ("off", False)])
+def test_the_special_token_is_text_unless_switched_on(run_page, special, is_one):
+    at = run_page("overview", text="<|endoftext|>", special=special)
+    assert (len(given(at, "chips")["tokens"]) == 1) == is_one
+    assert at.toggle[0].value is is_one
+
+
 def test_where_the_special_token_is_typed_its_switch_is_at_hand(run_page):
     """On every page: see test_any_address.py."""
     at = run_page("tokens", text="the end<|endoftext|>")
