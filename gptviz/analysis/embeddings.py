@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from gptviz.analysis.reads import reads
 from gptviz.analysis.stream import cosine
 from gptviz.digits import fixed
-from gptviz.engine.index import one_of, whole
+from gptviz.engine.index import below, one_of, whole
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.tokens import Token
 from gptviz.engine.trace import Trace
@@ -109,9 +109,7 @@ def nearest_tokens(
     of zeros has cosine 0 with everything. Raises ValueError for an id outside the matrix, an
     unknown measure and k below 1.
     """
-    vocabulary = matrix.shape[0]
-    if not 0 <= token_id < vocabulary:
-        raise ValueError(f"token id {token_id} is not in the matrix; it has ids 0 to {vocabulary - 1}")
+    below("token id", token_id, len(matrix))
     one_of("measure", measure, get_args(Measure))
     whole("k", k, 1)
     weight = matrix.detach().float().cpu()
@@ -161,11 +159,7 @@ def thin(similarity: Rows, most: int = 256) -> tuple[Rows, NDArray[np.int64]]:
 
 def similarity_apart(similarity: Rows, distance: int) -> float:
     """The mean similarity of all pairs of positions that are `distance` apart."""
-    if not 0 <= distance < len(similarity):
-        raise ValueError(
-            f"distance is {distance}; {len(similarity)} positions are 0 to {len(similarity) - 1} apart"
-        )
-    return float(np.diagonal(similarity, distance).mean())
+    return float(np.diagonal(similarity, below("distance", distance, len(similarity))).mean())
 
 
 def best_by_chance(rows: int, dimensions: int) -> float:
@@ -207,13 +201,8 @@ def addition(parts: Rows, position: int, dimension: int) -> Addition:
     Raises ValueError for a position or a dimension that does not exist.
     """
     _, tokens, dimensions = parts.shape
-    if not 0 <= position < tokens:
-        raise ValueError(f"position {position} does not exist; the prompt has positions 0 to {tokens - 1}")
-    if not 0 <= dimension < dimensions:
-        raise ValueError(
-            f"dimension {dimension} does not exist; the model has dimensions 0 to {dimensions - 1}"
-        )
-    token, place, total = (float(value) for value in parts[:, position, dimension])
+    cell = below("position", position, tokens), below("dimension", dimension, dimensions)
+    token, place, total = (float(value) for value in parts[:, *cell])
     return Addition(token, place, total, _decimals_that_add_up(token, place, total))
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from gptviz.analysis.reads import reads
 from gptviz.digits import significant, term
-from gptviz.engine.index import one_of
+from gptviz.engine.index import below, one_of
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.layer_norms import Norm, norms_of
 from gptviz.engine.trace import Trace
@@ -166,9 +166,7 @@ def arithmetic(steps: Steps, dimension: int) -> pd.DataFrame:
     that does not exist.
     """
     size = len(steps.before)
-    if not 0 <= dimension < size:
-        raise ValueError(f"dimension {dimension} does not exist; this norm has dimensions 0 to {size - 1}")
-    i = dimension
+    i = below("dimension", dimension, size)
 
     def of(value: float) -> str:
         return significant(float(value), 4)

@@ -35,6 +35,14 @@ def index_of(what: str, given: object, count: int | None) -> int:
     return number if count is None else number % count
 
 
+def below(what: str, given: object, count: int) -> int:
+    """The same of a number that is never counted from the end: from 0 to below `count`."""
+    number = whole_number(given)
+    if number is None or not 0 <= number < count:
+        raise ValueError(f"there is no {what} {given!r}; they go from 0 to {count - 1}")
+    return number
+
+
 def one_of(what: str, given: str, words: Iterable[str]) -> str:
     """`given`, where it is one of these words. ValueError, which names `what` and lists them, where not."""
     if given not in (known := list(words)):

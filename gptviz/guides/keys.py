@@ -34,7 +34,7 @@ from gptviz.analysis.stream import stream
 from gptviz.analysis.tokens import chapter
 from gptviz.digits import fixed, many, percent, significant
 from gptviz.engine import forward
-from gptviz.engine.index import index_of, one_of
+from gptviz.engine.index import below, index_of, one_of
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.sampling import Sampling, distribution
 from gptviz.engine.trace import Trace
@@ -237,9 +237,7 @@ def window_count(q: Asked, length: int, stride: int) -> Answer:
 @_key("token")
 def last_target(q: Asked, length: int, window: int) -> Answer:
     """The target of the last input of a window, where they begin one token apart."""
-    if not 0 <= window < len(_windows(q, length, 1)):
-        raise CannotAsk(f"the text has no window {window}")
-    at, tokens = window + length, q.t.tokens
+    at, tokens = below("window", window, len(_windows(q, length, 1))) + length, q.t.tokens
     return q.token(at, inputs=written(tokens[window:at]), targets=written(tokens[window + 1 : at + 1]))
 
 

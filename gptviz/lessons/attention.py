@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import torch
 
 from gptviz.analysis.attention import SoftmaxRow, softmax_row
+from gptviz.engine.index import below
 
 # The slides' example of softmax in two steps, as they print it.
 SLIDE_SCORES = (1.4529, 0.3491, -0.8928, 0.2072, -0.3993)
@@ -138,8 +139,7 @@ class WorkedRow:
 def worked_row(attention: Attention, query: int) -> WorkedRow:
     """The arithmetic of one row, in float64. Raises ValueError for a query that there is not."""
     count = len(attention.scores)
-    if not 0 <= query < count:
-        raise ValueError(f"there is no query {query}; these are positions 0 to {count - 1}")
+    below("query", query, count)
     keys, values = attention.keys.double(), attention.values.double()
     products = attention.queries[query].double() * keys  # (T, d)
     scores = products.sum(dim=1)

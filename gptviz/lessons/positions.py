@@ -16,7 +16,7 @@ import pandas as pd
 import torch
 from numpy.typing import NDArray
 
-from gptviz.engine.index import one_of
+from gptviz.engine.index import below, one_of
 from gptviz.engine.language_model import LanguageModel
 from gptviz.model import TransformerBlock
 
@@ -100,8 +100,7 @@ def scores_along(
     query at position i + distance: (n - distance,). With the model's own rows and block 0 these are the
     model's own scores, after division by the square root of head_dim. ValueError unless 0 <= distance < n.
     """
-    if not 0 <= distance < n:
-        raise ValueError(f"distance is {distance}; in a text of {n} tokens it is 0 to {n - 1}")
+    below("distance", distance, n)
     places = 0 if rows is None else rows[:n].detach().double().cpu()
     turned = []
     for token, layer in ((query, block.att.W_query), (key, block.att.W_key)):
