@@ -166,7 +166,7 @@ def test_passages_differ_only_in_what_stood_before(mini):
 
 
 @pytest.mark.usefixtures("few")
-def test_a_trial_is_kept_stopped_and_refused(tmp_path, monkeypatch):
+def test_a_trial_is_kept_and_can_be_stopped(tmp_path, monkeypatch):
     monkeypatch.setenv(disk_cache.SETTING, str(tmp_path))
     lm = random_lm(4, context_length=32, n_heads=2)
     first = trial(lm, 0, 1, "itself", known=named(lm))
