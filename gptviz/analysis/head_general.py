@@ -136,7 +136,7 @@ class _Means:
     """What heads do on some texts, on average: every query counts alike, whatever text it is of.
 
     `own` (L, H, C) and `even` (C,), of a head that looks at all tokens alike, as `block_scores` has them, but
-    no favourite; `distances` (L, H, N) and `writes` (L, H). NaN: nothing was asked.
+    no favourite; `writes` (L, H). NaN: nothing was asked. `distances` (L, H, N) are sums over all queries.
     """
 
     own: torch.Tensor
@@ -165,7 +165,7 @@ class _Means:
             far[..., : len(ids)] += torch.stack(trace.reduced(DISTANCES))
             writes += mean_writes(trace, lm.model) * len(ids)
             told(number)
-        return cls(given / asked, even / asked, far / (tokens - len(texts)), writes / tokens)  # 0 / 0 is NaN
+        return cls(given / asked, even / asked, far, writes / tokens)  # 0 / 0 is NaN
 
 
 def _table(lm: LanguageModel, repeated: _Means, read: _Means) -> pd.DataFrame:
