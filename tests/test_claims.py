@@ -95,9 +95,8 @@ def test_another_model_and_what_nobody_may_ask_are_refused(lm, mini):
         verify(link, mini)
     with pytest.raises(ClaimError, match="makes no claim"):
         verify("http://localhost:8501/attention?text=one", mini)
-    with pytest.raises(
-        ClaimError, match="no number 'written_or_read' to claim"
-    ):  # which takes as long as it likes
+    # which takes as long as it likes
+    with pytest.raises(ClaimError, match="no number 'written_or_read' to claim"):
         claim(lm, TEXT, ("written_or_read", {"tokens": 10**6}))
     for damaged in ("", "e30", "eyJtb2RlbCI6MX0", "[" * 9000, json.dumps({"numbers": 3})):
         with pytest.raises(ClaimError, match="cannot be read"):

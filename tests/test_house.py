@@ -172,6 +172,18 @@ def test_everything_is_finished_and_no_error_is_swallowed():
     assert broken == []
 
 
+def test_nobody_but_the_engine_runs_a_model():
+    """Apart from training, which computes losses, no module of the package has a pass of its own."""
+    broken = []
+    for module, path in MODULES.items():
+        if re.match(r"gptviz\.(model$|engine\.(forward|past)$|training\b)", module):
+            continue
+        calls = [node for node in nodes(path) if isinstance(node, ast.Call)]
+        runs = ("final_hidden", "out_head", "trf_blocks", "lm.model")
+        broken += [f"{path}:{call.lineno}" for call in calls if ast.unparse(call.func).endswith(runs)]
+    assert broken == []
+
+
 def test_no_function_hides_a_module():
     """`import gptviz.a.b as m` gives the module b, whatever the package a hands on by name."""
     names = [m.name for m in pkgutil.walk_packages(gptviz.__path__, "gptviz.")]

@@ -39,9 +39,7 @@ def ours():
     """The files of the package: those that git has or would take; without git all that are there."""
     try:
         command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "gptviz"]
-        said = subprocess.run(
-            command, cwd=ROOT, capture_output=True, text=True, check=True
-        ).stdout.splitlines()
+        said = subprocess.check_output(command, cwd=ROOT, text=True).splitlines()
     except (OSError, subprocess.CalledProcessError):
         found = [path for path in (ROOT / "gptviz").rglob("*") if "__pycache__" not in path.parts]
         said = [str(path.relative_to(ROOT)) for path in found]

@@ -5,7 +5,6 @@ import re
 from pathlib import Path
 
 import pytest
-import torch
 
 import gptviz
 from tests.checkpoints import makers
@@ -42,8 +41,8 @@ def test_the_documented_python_runs(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("name", APART)
 def test_a_page_of_its_own_runs(name, tmp_path, monkeypatch):
-    truth = makers.hf_model(vocab_size=50257, n_embd=24, n_head=12, n_layer=1)
-    torch.save(makers.book_state(truth), tmp_path / "model.pth")  # which somebody trained
+    # which somebody trained
+    makers.save_book(tmp_path / "model.pth", vocab_size=50257, n_embd=24, n_head=12, n_layer=1)
     monkeypatch.chdir(tmp_path)
     assert run([name], {"gptviz": gptviz})
 

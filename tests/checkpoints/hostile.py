@@ -60,10 +60,8 @@ def bomb(folder):
 
 
 def wide(folder):
-    one = torch.zeros(1)
-    torch.save(
-        {"tok_emb.weight": one.expand(7, 2**33), "pos_emb.weight": one.expand(7, 2**33)}, folder / "model.pth"
-    )
+    table = torch.zeros(1).expand(7, 2**33)
+    torch.save({"tok_emb.weight": table, "pos_emb.weight": table}, folder / "model.pth")
 
 
 def one_number(folder):

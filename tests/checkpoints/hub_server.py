@@ -6,6 +6,8 @@ import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+from huggingface_hub import constants
+
 COMMIT = "c" * 40
 LARGE = (".safetensors", ".bin")
 
@@ -31,11 +33,10 @@ class Hub:
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
 
-            def do_HEAD(self):
-                hub.answer(self)
-
             def do_GET(self):
                 hub.answer(self)
+
+            do_HEAD = do_GET
 
             def log_message(self, *args):
                 """Quiet."""
@@ -45,6 +46,13 @@ class Hub:
         self.port = self.server.server_address[1]
         self.url = f"http://127.0.0.1:{self.port}"
         threading.Thread(target=self.server.serve_forever, args=(0.02,), daemon=True).start()
+
+    def stands_for_hugging_face(self, monkeypatch, cache):
+        monkeypatch.setattr(constants, "ENDPOINT", self.url)
+        where = self.url + "/{repo_id}/resolve/{revision}/{filename}"
+        monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", where)
+        monkeypatch.setattr(constants, "HF_HUB_CACHE", str(cache))
+        monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
 
     def close(self):
         self.server.shutdown()

@@ -1,7 +1,7 @@
 """Small random GPT-2s of transformers, and the same weights written in every dialect.
 
-The names and transposes here are the test's own: the book's `load_weights_into_gpt` and nanoGPT's
-`from_pretrained` the other way round, not the reader's tables.
+The names and transposes here are the test's own: the book's `load_weights_into_gpt`, either way round, and
+nanoGPT's `from_pretrained` the other way round, not the reader's tables.
 """
 
 import json
@@ -13,8 +13,8 @@ from transformers import GPT2Config, GPT2LMHeadModel, GPTNeoConfig, GPTNeoForCau
 
 SIZES = {"vocab_size": 61, "n_positions": 24, "n_embd": 16, "n_head": 4, "n_layer": 2}
 # the same in the words of our own config.json
-OUR_SIZES = {"vocab_size": 61, "context_length": 24, "emb_dim": 16, "n_heads": 4, "n_layers": 2}
-OUR_SIZES |= {"qkv_bias": True}
+OUR_NAMES = dict(zip(SIZES, ("vocab_size", "context_length", "emb_dim", "n_heads", "n_layers"), strict=True))
+OUR_SIZES = {OUR_NAMES[name]: size for name, size in SIZES.items()} | {"qkv_bias": True}
 
 
 def hf_model(seed=0, **changes):
@@ -25,15 +25,10 @@ def hf_model(seed=0, **changes):
 
 def neo_model(seed=0, **changes):
     """A random GPT-Neo: every other block looks back over four tokens, or over `window_size`."""
-    sizes = {
-        "vocab_size": 61,
-        "max_position_embeddings": 24,
-        "hidden_size": 16,
-        "num_heads": 4,
-        "num_layers": 2,
-    }
-    sizes |= {"attention_types": [[["global", "local"], 1]], "window_size": 12, "bos_token_id": 0}
-    config = GPTNeoConfig(**(sizes | changes), attn_implementation="eager", eos_token_id=0)
+    sizes = {"vocab_size": 61, "max_position_embeddings": 24, "hidden_size": 16}
+    sizes |= {"num_heads": 4, "num_layers": 2, "attention_types": [[["global", "local"], 1]]}
+    sizes |= {"window_size": 12, "bos_token_id": 0, "eos_token_id": 0} | changes
+    config = GPTNeoConfig(**sizes, attn_implementation="eager")
     return randomly(GPTNeoForCausalLM(config), seed)
 
 
@@ -75,49 +70,58 @@ def save_hf_old(model, folder, shards=0, zipped=True):
     return folder
 
 
+LINEAR = {"att.out_proj": "attn.c_proj", "ff.layers.0": "mlp.c_fc", "ff.layers.2": "mlp.c_proj"}
+
+
+def book_places(model):
+    """The tensors of the book's GPTModel where they lie in transformers': to be read, and to be written."""
+    theirs = model.state_dict()
+    places = {
+        "tok_emb.weight": theirs["transformer.wte.weight"],
+        "pos_emb.weight": theirs["transformer.wpe.weight"],
+        "final_norm.scale": theirs["transformer.ln_f.weight"],
+        "final_norm.shift": theirs["transformer.ln_f.bias"],
+        "out_head.weight": theirs["lm_head.weight"],
+    }
+    for b in range(model.config.n_layer):
+        ours, at = f"trf_blocks.{b}.", f"transformer.h.{b}."
+        for kind in ("weight", "bias"):  # transformers' Conv1D has its weight transposed
+            parts = theirs[f"{at}attn.c_attn.{kind}"].chunk(3, dim=-1)
+            for name, part in zip(("query", "key", "value"), parts, strict=True):
+                places[f"{ours}att.W_{name}.{kind}"] = part.t()
+            for our, their in LINEAR.items():
+                places[f"{ours}{our}.{kind}"] = theirs[f"{at}{their}.{kind}"].t()
+        for our, their in (("norm1", "ln_1"), ("norm2", "ln_2")):
+            places[f"{ours}{our}.scale"] = theirs[f"{at}{their}.weight"]
+            places[f"{ours}{our}.shift"] = theirs[f"{at}{their}.bias"]
+    return places
+
+
 def book_state(model, masks=True, tied=False):
     """What the book's GPTModel would save after `load_weights_into_gpt`."""
-    theirs = model.transformer.state_dict()
-    state = {
-        "tok_emb.weight": theirs["wte.weight"],
-        "pos_emb.weight": theirs["wpe.weight"],
-        "final_norm.scale": theirs["ln_f.weight"],
-        "final_norm.shift": theirs["ln_f.bias"],
-    }
+    state = {name: place.contiguous() for name, place in book_places(model).items()}
+    head = state.pop("out_head.weight")
     if not tied:
-        state["out_head.weight"] = model.lm_head.weight.detach().clone()
+        state["out_head.weight"] = head.clone()
     length = model.config.n_positions
-    for b in range(model.config.n_layer):
-        ours, at = f"trf_blocks.{b}.", f"h.{b}."
-        if masks:
-            state[ours + "att.mask"] = torch.triu(torch.ones(length, length), diagonal=1)
-        weights = theirs[at + "attn.c_attn.weight"].chunk(3, dim=-1)
-        biases = theirs[at + "attn.c_attn.bias"].chunk(3, dim=-1)
-        for name, weight, bias in zip(("query", "key", "value"), weights, biases, strict=True):
-            state[f"{ours}att.W_{name}.weight"] = weight.T.contiguous()
-            state[f"{ours}att.W_{name}.bias"] = bias.contiguous()
-        for our, their in (
-            ("att.out_proj", "attn.c_proj"),
-            ("ff.layers.0", "mlp.c_fc"),
-            ("ff.layers.2", "mlp.c_proj"),
-        ):
-            state[f"{ours}{our}.weight"] = theirs[f"{at}{their}.weight"].T.contiguous()
-            state[f"{ours}{our}.bias"] = theirs[f"{at}{their}.bias"]
-        for our, their in (("norm1", "ln_1"), ("norm2", "ln_2")):
-            state[f"{ours}{our}.scale"] = theirs[f"{at}{their}.weight"]
-            state[f"{ours}{our}.shift"] = theirs[f"{at}{their}.bias"]
+    for b in range(model.config.n_layer if masks else 0):
+        state[f"trf_blocks.{b}.att.mask"] = torch.triu(torch.ones(length, length), diagonal=1)
     return state
 
 
-def without_qkv_bias(model):
-    for block in model.transformer.h:
-        block.attn.c_attn.bias.data.zero_()
-    return model
+def in_transformers(lm):
+    """The weights of `lm` in transformers' own GPT-2."""
+    ours, config = lm.model.state_dict(), {name: lm.config[own] for name, own in OUR_NAMES.items()}
+    config["activation_function"] = "gelu" if lm.config.activation == "gelu" else "gelu_new"
+    theirs = hf_model(layer_norm_epsilon=lm.config.norm_eps, tie_word_embeddings=False, **config)
+    for name, place in book_places(theirs).items():
+        place.copy_(ours.get(name, torch.zeros(())))  # a bias that it does not have
+    return theirs
 
 
-def without_bias(model):
+def without_bias(model, of="bias"):
     for name, parameter in model.named_parameters():
-        if name.endswith("bias"):
+        if name.endswith(of):
             parameter.data.zero_()
     return model
 
@@ -136,18 +140,11 @@ def nanogpt_checkpoint(model, bias=True, compiled=False, masks=False):
     if compiled:
         state = {"_orig_mod." + name: tensor for name, tensor in state.items()}
     config = model.config
+    sizes = {name: getattr(config, name) for name in ("n_layer", "n_head", "n_embd", "vocab_size")}
     return {
         "model": state,
         "optimizer": {"state": {0: {"exp_avg": torch.zeros(3)}}, "param_groups": [{"lr": 1e-3}]},
-        "model_args": {
-            "n_layer": config.n_layer,
-            "n_head": config.n_head,
-            "n_embd": config.n_embd,
-            "block_size": config.n_positions,
-            "bias": bias,
-            "vocab_size": config.vocab_size,
-            "dropout": 0.0,
-        },
+        "model_args": sizes | {"block_size": config.n_positions, "bias": bias, "dropout": 0.0},
         "iter_num": 2000,
         "best_val_loss": torch.tensor(1.47),
         "config": {"dataset": "shakespeare_char", "compile": compiled},
@@ -161,6 +158,13 @@ def character_meta(count):
         "itos": dict(enumerate(characters)),
         "stoi": {character: id for id, character in enumerate(characters)},
     }
+
+
+def save_book(path, **sizes):
+    """The book's file of a random model, and the model in transformers."""
+    model = hf_model(**sizes)
+    torch.save(book_state(model), path)
+    return model
 
 
 def save_meta(path, meta):

@@ -36,40 +36,40 @@ def configured(folder, **changes):
     (folder / "config.json").write_text(json.dumps(values | changes))
 
 
-def test_missing_surplus_and_misshapen_tensors_are_named(hf):
-    weight = "transformer.h.1.mlp.c_fc.weight"
-    for changes, says in (
-        ({weight: None}, r"lacks h\.1\.mlp\.c_fc\.weight \(1 tensors missing, 0 too many, 28"),
-        ({weight: torch.ones(64, 16)}, r"c_fc\.weight has the shape \(64, 16\);.*\(16, 64\)"),
+WEIGHT, BIAS = "transformer.h.1.mlp.c_fc.weight", "transformer.ln_f.bias"
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "says"),
+    [
+        (WEIGHT, None, r"lacks h\.1\.mlp\.c_fc\.weight \(1 tensors missing, 0 too many, 28"),
+        (WEIGHT, torch.ones(64, 16), r"c_fc\.weight has the shape \(64, 16\);.*\(16, 64\)"),
+        ("extra", torch.ones(1), r"has extra, which such a model does not have"),
+        (BIAS, torch.full((16,), torch.inf), "infinity or NaN in 16 of its 16 places"),
         (
-            {weight: torch.ones(16, 64), "extra": torch.ones(1)},
-            r"has extra, which such a model does not have",
+            BIAS,
+            torch.tensor([torch.nan] + [0.0] * 14 + [-torch.inf]),
+            "infinity or NaN in 2 of its 16 places",
         ),
-    ):
-        change(hf, **changes)
-        with pytest.raises(CheckpointError, match=says):
-            model_at(hf)
+        (BIAS, torch.full((16,), 1e300, dtype=torch.float64), r"1\.0e\+300, which torch\.float32 does not"),
+        (BIAS, torch.arange(16), r"ln_f\.bias holds torch.int64; expected floating-point"),
+        (BIAS, torch.full((16,), 3e38), r"ln_f\.bias holds 3\.0e\+38"),  # its sum with the head's rows
+    ],
+)
+def test_what_is_wrong_with_a_tensor_is_said_by_its_name(hf, name, value, says):
+    change(hf, **{name: value})
+    with pytest.raises(CheckpointError, match=says):
+        model_at(hf)
 
 
-def test_numbers_that_are_no_weights_are_refused(hf):
-    bias = "transformer.ln_f.bias"
-    for value, what in (
-        (torch.full((16,), torch.inf), "infinity or NaN in 16 of its 16 places"),
-        (torch.tensor([torch.nan] + [0.0] * 14 + [-torch.inf]), "infinity or NaN in 2 of its 16 places"),
-        (torch.full((16,), 1e300, dtype=torch.float64), r"1\.0e\+300, which torch\.float32 does not reach"),
-        (torch.arange(16), "torch.int64; expected floating-point"),
-    ):
-        change(hf, **{bias: value})
-        with pytest.raises(CheckpointError, match=rf"ln_f\.bias holds {what}"):
-            model_at(hf)
-    change(hf, **{bias: torch.full((16,), 1e4)})  # large, but numbers
+def test_large_weights_are_numbers(hf):
+    change(hf, **{BIAS: torch.full((16,), 1e4)})
     assert model_at(hf).final_norm.shift.max() == 1e4
 
 
 @pytest.mark.parametrize(
     "name, value",
     [
-        ("transformer.ln_f.bias", 3e38),  # its own sum with the head's rows overflows
         ("transformer.wte.weight", 1e25),  # a LayerNorm's variance does
         ("transformer.h.0.attn.c_attn.weight", 1e36),  # the scores do
         ("transformer.h.1.mlp.c_proj.weight", -1e30),
@@ -129,32 +129,31 @@ def test_a_tied_head_must_be_the_embedding(hf):
         model_at(hf)
 
 
-REFUSED = {
-    "scale_attn_by_inverse_layer_idx": True,
-    "reorder_and_upcast_attn": True,
-    "scale_attn_weights": False,
-    "add_cross_attention": True,
-    "architectures": ["LlamaForCausalLM"],
-    "model_type": "gpt_neo",
-    "n_inner": 32,
-    "activation_function": "relu",
-    "quantization_config": {"bits": 4},
-    "pruned_heads": {"0": [1]},
-    "tie_word_embeddings": "yes",
-    "n_head": 5,
-    "n_layer": "2",
-    "n_embd": None,
-    "resid_pdrop": "high",
-    "layer_norm_epsilon": "small",
+REFUSED = {  # and in which word, where it is another than the key
+    "scale_attn_by_inverse_layer_idx": (True, ""),
+    "reorder_and_upcast_attn": (True, ""),
+    "scale_attn_weights": (False, ""),
+    "add_cross_attention": (True, ""),
+    "architectures": (["LlamaForCausalLM"], ""),
+    "model_type": ("gpt_neo", ""),
+    "n_inner": (32, ""),
+    "activation_function": ("relu", ""),
+    "quantization_config": ({"bits": 4}, ""),
+    "pruned_heads": ({"0": [1]}, ""),
+    "tie_word_embeddings": ("yes", ""),
+    "n_head": (5, "5 heads"),
+    "n_layer": ("2", "n_layers"),
+    "n_embd": (None, "emb_dim"),
+    "resid_pdrop": ("high", "drop_rate"),
+    "layer_norm_epsilon": ("small", "norm_eps"),
 }
 
 
 @pytest.mark.parametrize("key", REFUSED)
 def test_a_config_that_asks_for_more_is_refused_by_the_keys_name(hf, key):
-    configured(hf, **{key: REFUSED[key]})
-    named = {"n_head": "5 heads", "n_layer": "n_layers", "n_embd": "emb_dim", "resid_pdrop": "drop_rate"}
-    named["layer_norm_epsilon"] = "norm_eps"
-    with pytest.raises(CheckpointError, match=named.get(key, f'"{key}"')):
+    value, named = REFUSED[key]
+    configured(hf, **{key: value})
+    with pytest.raises(CheckpointError, match=named or f'"{key}"'):
         model_at(hf)
 
 

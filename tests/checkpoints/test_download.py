@@ -4,19 +4,18 @@ import json
 import os
 import subprocess
 import sys
-import threading
 import time
 
 import huggingface_hub
 import pytest
 import torch
-from huggingface_hub import constants
 
 import gptviz
 from gptviz.checkpoints import CheckpointError, download, hub, transfer
 from gptviz.loading import hub_folder
 from tests.checkpoints import makers
 from tests.checkpoints.hub_server import Hub
+from tests.waiting import together
 
 NAME = "someone/tiny"
 
@@ -32,12 +31,7 @@ def repository(tmp_path_factory):
 @pytest.fixture
 def server(repository, tmp_path, monkeypatch):
     served = Hub(repository[0])
-    monkeypatch.setattr(constants, "ENDPOINT", served.url)
-    monkeypatch.setattr(
-        constants, "HUGGINGFACE_CO_URL_TEMPLATE", served.url + "/{repo_id}/resolve/{revision}/{filename}"
-    )
-    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    served.stands_for_hugging_face(monkeypatch, tmp_path / "cache")
     monkeypatch.setattr(transfer, "RETRY_SECONDS", 0.01)
     monkeypatch.setattr(transfer, "CHUNK", 4096)
     yield served
@@ -138,36 +132,28 @@ def test_wrong_bytes_are_named_and_thrown_away(server, tmp_path):
     assert hub.missing_weights(hub_folder(NAME)) == ()
 
 
-def test_another_size_than_was_said(server):
-    server.size_of["model.safetensors"] = 1000
-    with pytest.raises(CheckpointError, match=r"arrived damaged.*expected 1,000"):
+@pytest.mark.parametrize(
+    ("faults", "said"),
+    [
+        ({"size_of": {"model.safetensors": 1000}}, r"arrived damaged.*expected 1,000"),
+        ({"status": 401}, "or not for everybody.*HTTP 401"),
+        ({"status": 403}, "or not for everybody.*HTTP 403"),
+        ({"status": 503}, "answered HTTP 503"),
+        ({"repository": "someone/other"}, "no repository someone/tiny"),
+    ],
+    ids=str,
+)
+def test_what_a_server_refuses_or_says_wrongly(server, faults, said):
+    vars(server).update(faults)
+    with pytest.raises(CheckpointError, match=said):
         hub_folder(NAME)
 
 
-def test_a_connection_that_breaks_every_time(server, tmp_path):
+def test_a_connection_that_breaks_every_time(server):
     server.cut_after, server.cuts = 0, 1000
     with pytest.raises(CheckpointError, match=r"cannot be reached.*python -m gptviz download someone/tiny"):
         hub_folder(NAME)
     assert len(server.gets("/cdn/")) == transfer.RETRIES + 1
-
-
-@pytest.mark.parametrize(
-    ("status", "message"),
-    [
-        (401, "or not for everybody.*HTTP 401"),
-        (403, "or not for everybody.*HTTP 403"),
-        (503, "answered HTTP 503"),
-    ],
-)
-def test_refusals(server, status, message):
-    server.status = status
-    with pytest.raises(CheckpointError, match=message):
-        hub_folder(NAME)
-
-
-def test_a_repository_that_is_not_there(server):
-    with pytest.raises(CheckpointError, match="no repository someone/else"):
-        gptviz.load("someone/else")
 
 
 def test_another_kind_of_model_is_refused_before_its_weights_are_fetched(server):
@@ -181,19 +167,14 @@ def test_another_kind_of_model_is_refused_before_its_weights_are_fetched(server)
         gptviz.load(NAME)
 
 
-def test_no_answer_is_noticed_in_seconds(server, monkeypatch):
+@pytest.mark.parametrize(("there", "error"), [(True, "ReadTimeout"), (False, "ConnectError")])
+def test_no_answer_is_noticed_in_seconds(server, monkeypatch, there, error):
     monkeypatch.setattr(transfer, "WAIT_SECONDS", 0.3)
     server.silent_seconds = 3
+    if not there:
+        server.close()
     started = time.monotonic()
-    with pytest.raises(CheckpointError, match=r"cannot be reached \(ReadTimeout\)"):
-        hub_folder(NAME)
-    assert time.monotonic() - started < 3
-
-
-def test_nobody_there_is_noticed_in_seconds(server):
-    server.close()
-    started = time.monotonic()
-    with pytest.raises(CheckpointError, match=r"cannot be reached \(ConnectError\)"):
+    with pytest.raises(CheckpointError, match=rf"cannot be reached \({error}\)"):
         hub_folder(NAME)
     assert time.monotonic() - started < 3
 
@@ -215,14 +196,8 @@ def test_the_password_is_not_told_to_the_host_of_the_files(server, monkeypatch):
 
 def test_two_sessions_at_once_download_once(server):
     server.slow_seconds = 0.002
-    found, seen = [], []
-    threads = [threading.Thread(target=lambda: found.append(hub_folder(NAME, seen.append))) for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
-    assert len(found) == 2 and found[0] == found[1]
-    assert len(server.gets("/cdn/")) == 1
+    one, other = together(2, lambda _: hub_folder(NAME, lambda progress: None))
+    assert one == other and len(server.gets("/cdn/")) == 1
 
 
 SCRIPT = """
@@ -240,13 +215,8 @@ def test_the_environment_is_obeyed(server, tmp_path):
     environment.pop("HF_HUB_CACHE", None)
 
     def run(**more):
-        done = subprocess.run(
-            [sys.executable, "-c", SCRIPT],
-            env=environment | more,
-            capture_output=True,
-            text=True,
-            timeout=120,
-        )
+        command, env = [sys.executable, "-c", SCRIPT], environment | more
+        done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=120)
         assert done.returncode == 0, done.stderr
         return done.stdout
 

@@ -40,9 +40,8 @@ def mutate(data, chance):
     if not data:
         return data
     edge = min(len(data), 600)
-    place = chance.choice(
-        [chance.randrange(edge), len(data) - 1 - chance.randrange(edge), chance.randrange(len(data))]
-    )
+    begin, end, anywhere = chance.randrange(edge), chance.randrange(edge), chance.randrange(len(data))
+    place = chance.choice([begin, len(data) - 1 - end, anywhere])
     length = chance.choice([1, 1, 2, 8, 64])
     before, there, after = data[:place], data[place : place + length], data[place + length :]
     flipped = bytes([there[0] ^ (1 << chance.randrange(8))]) + there[1:]
@@ -58,6 +57,10 @@ def exponents(data, chance):
     return bytes(changed)
 
 
+NO_WEIGHTS = [torch.nan, torch.inf, -torch.inf, 3.4e38, -1e30, 1e19, 1e12, 1e6]
+TYPES = [torch.float16, torch.bfloat16, torch.float64, torch.int32]
+
+
 def rewritten(state, chance):
     """A state dict whose file is whole, and whose weights are not: swapped, scaled, values of no sense."""
     names, state = sorted(state), dict(state)
@@ -68,15 +71,11 @@ def rewritten(state, chance):
     elif kind == 1:
         state[name] = state[name] * 10.0 ** chance.randrange(0, 39)
     elif kind == 2:
-        changed = state[name].clone().float()
-        changed.view(-1)[chance.randrange(changed.numel())] = chance.choice(
-            [torch.nan, torch.inf, -torch.inf, 3.4e38, -1e30, 1e19, 1e12, 1e6]
-        )
+        changed, place = state[name].clone().float(), chance.randrange(state[name].numel())
+        changed.view(-1)[place] = chance.choice(NO_WEIGHTS)
         state[name] = changed
     else:
-        state[name] = state[name].to(
-            chance.choice([torch.float16, torch.bfloat16, torch.float64, torch.int32])
-        )
+        state[name] = state[name].to(chance.choice(TYPES))
     return state
 
 
@@ -123,9 +122,8 @@ def outcome(path, meta):
 def damaged(tmp_path):
     """The files of one whole checkpoint of each kind, and a tokenizer that fits them all."""
     files = seeds(tmp_path / "good")
-    (tmp_path / "good" / "ours" / "tokenizer.tiktoken").write_bytes(
-        b"".join(b"%s %d\n" % (base64.b64encode(bytes([i])), i) for i in range(61))
-    )
+    ranks = b"".join(b"%s %d\n" % (base64.b64encode(bytes([i])), i) for i in range(61))
+    (tmp_path / "good" / "ours" / "tokenizer.tiktoken").write_bytes(ranks)
     yield files, makers.save_meta(tmp_path / "meta.pkl", makers.character_meta(61))
     shutil.rmtree(tmp_path / "good")
 

@@ -49,11 +49,8 @@ def test_peak_memory(tmp_path):
     torch.save(makers.book_state(truth, masks=False), tmp_path / "book.pth")
     torch.save(makers.nanogpt_checkpoint(truth), tmp_path / "ckpt.pt")
     names = ["hf", "old", "book.pth", "ckpt.pt"]
-    done = subprocess.run(
-        [sys.executable, "-c", MEASURE, *(str(tmp_path / name) for name in names)],
-        capture_output=True,
-        text=True,
-    )
+    command = [sys.executable, "-c", MEASURE, *(tmp_path / name for name in names)]
+    done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     for name, line in zip(names, done.stdout.splitlines(), strict=True):
         ratio, weights = map(float, line.split())

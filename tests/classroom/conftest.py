@@ -4,7 +4,6 @@ import os
 import shutil
 import socket
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,7 +16,7 @@ BIN = next(iter(sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True))
 
 
 @pytest.fixture(scope="session")
-def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def postgres(tmp_path_factory):
     """The URL of a PostgreSQL server on a free port of 127.0.0.1, which ends with the tests."""
     if BIN is None:
         if os.environ.get("GPTVIZ_REQUIRE_BROWSER"):
@@ -27,7 +26,7 @@ def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    as_owner: list[str] = []
+    as_owner = []
     if os.geteuid() == 0:  # it refuses to be root's
         for parent in (folder, *folder.parents):
             if parent.owner() == "root" and parent != Path("/tmp") and str(parent).startswith("/tmp/"):
@@ -46,7 +45,7 @@ def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+def url(request, tmp_path):
     """A database without a class."""
     if request.param == "sqlite":
         yield f"sqlite:///{tmp_path / 'classes.sqlite'}"
@@ -61,7 +60,7 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
 
 
 @pytest.fixture
-def classes(url: str) -> Iterator[Classes]:
+def classes(url):
     engine = open_database(url)
     yield Classes(engine)
     engine.dispose()

@@ -16,14 +16,11 @@ from gptviz.classroom.names import ALPHABET, LENGTH, free_name, new_code
 from gptviz.classroom.tables import CLASSES, VERSION, open_database
 
 
-def begin(classes: Classes) -> tuple[str, str]:
-    """A class's secret and code."""
+def begin(classes, pupils=0):
+    """A class's secret and code, and its pupils."""
     secret = classes.begin("the guide's text, \0 and \ud800", {"model": "mini"}, ["attention"])
-    return secret, classes.member(secret).room.code
-
-
-def pupils(classes: Classes, code: str, number: int) -> list[str]:
-    return [classes.join(code, "here") for _ in range(number)]
+    code = classes.member(secret).room.code
+    return secret, code, *(classes.member(classes.join(code, "here")) for _ in range(pupils))
 
 
 def test_a_class_from_its_beginning_to_its_end(classes):
@@ -32,7 +29,7 @@ def test_a_class_from_its_beginning_to_its_end(classes):
     assert teacher.teaches
     assert (teacher.room.model, teacher.room.pages) == ({"model": "mini"}, ("attention",))
     assert classes.guide(teacher.room.id) == "the guide's text, \0 and \ud800"
-    first, second = pupils(classes, written_code(code).lower(), 2)
+    first, second = (classes.join(written_code(code).lower(), "here") for _ in range(2))
     otter, owl = classes.member(first), classes.member(second)
     assert not otter.teaches and otter.name != owl.name
     assert classes.names(otter.room) == [otter.name, owl.name]
@@ -65,8 +62,7 @@ def test_a_class_from_its_beginning_to_its_end(classes):
 
 @pytest.mark.parametrize("mark", ["locked", "revealed"])
 def test_a_vote_after_the_lock_or_the_truth_is_refused(classes, mark):
-    secret, code = begin(classes)
-    (one,) = map(classes.member, pupils(classes, code, 1))
+    secret, _, one = begin(classes, 1)
     classes.vote(one, 0, 1)
     classes.steer(secret, marks=(0, [mark]))
     before = classes.news(one.room)
@@ -80,8 +76,7 @@ def test_a_vote_after_the_lock_or_the_truth_is_refused(classes, mark):
 
 
 def test_at_ones_own_pace_the_first_answer_counts_for_its_truth_was_told(classes):
-    secret, code = begin(classes)
-    (one,) = map(classes.member, pupils(classes, code, 1))
+    secret, _, one = begin(classes, 1)
     classes.steer(secret, together=False)
     classes.vote(one, 0, 1)
     with pytest.raises(ClassError, match="first answer counts"):
@@ -90,12 +85,10 @@ def test_at_ones_own_pace_the_first_answer_counts_for_its_truth_was_told(classes
 
 def test_thirty_who_vote_at_once_while_the_teacher_locks(classes):
     """Each vote counts once or is refused; what was acknowledged is there, and nothing else."""
-    secret, code = begin(classes)
-    everybody = [*map(classes.member, pupils(classes, code, 30))]
-    sent: dict[str, int] = {}
-    refused: list[str] = []
+    secret, _, *everybody = begin(classes, 30)
+    sent, refused = {}, []
 
-    def vote(number: int) -> None:
+    def vote(number):
         for value in (number, number + 100):  # a quick hand clicks twice
             try:
                 classes.vote(everybody[number], 0, value)
@@ -115,8 +108,7 @@ def test_thirty_who_vote_at_once_while_the_teacher_locks(classes):
 
 
 def test_what_was_acknowledged_is_there_for_another_server(classes, url):
-    secret, code = begin(classes)
-    one = classes.member(classes.join(code, "here"))
+    secret, _, one = begin(classes, 1)
     classes.vote(one, 0, [3, 1])
     other = Classes(open_database(url))
     assert [vote.given for vote in other.votes(one.room)] == [[3, 1]]
@@ -125,8 +117,7 @@ def test_what_was_acknowledged_is_there_for_another_server(classes, url):
 
 
 def test_a_class_ends_after_a_day_and_is_deleted(classes):
-    secret, code = begin(classes)
-    one = classes.member(classes.join(code, "here"))
+    secret, code, one = begin(classes, 1)
     classes.vote(one, 0, 1)
     with classes._engine.begin() as connection:
         connection.execute(update(CLASSES).values(ends=time.time() - 1))
@@ -158,8 +149,7 @@ def test_hostile_codes_get_a_sentence_and_then_a_pause(classes, monkeypatch):
 
 
 def test_limits_are_sentences(classes, monkeypatch):
-    _, code = begin(classes)
-    one = classes.member(classes.join(code, "here"))
+    _, code, one = begin(classes, 1)
     for answer in (float("nan"), "x" * 3000):
         with pytest.raises(ClassError, match="answer"):
             classes.vote(one, 0, answer)
@@ -222,7 +212,7 @@ def test_a_code_is_read_as_it_is_written(code):
 
 def test_codes_and_names_are_drawn_evenly():
     assert {char for _ in range(300) for char in new_code()} == set(ALPHABET)
-    taken: set[str] = set()
+    taken = set()
     for _ in range(200):
         taken.add(free_name(taken))
     assert len(taken) == 200 and max(Counter(name.split()[1] for name in taken).values()) < 15

@@ -11,20 +11,9 @@ from gptviz.engine.past import Past
 from gptviz.engine.sites import all_keys
 from gptviz.fast import kernels, one_token
 from tests.conftest import random_lm
+from tests.engine.test_trace import assert_same
 
 IDS = torch.randint(0, 8000, (48,), generator=torch.Generator().manual_seed(5)).tolist()
-
-
-def assert_same(trace, whole, atol=1e-5):
-    """All sites of one trace as in the other; the scale of a site is its largest number."""
-    assert [token.id for token in trace.tokens] == [token.id for token in whole.tokens]
-    assert trace.tokens == whole.tokens and trace.edits == whole.edits
-    assert trace.sites() == whole.sites()
-    for key in whole.sites():
-        one, two = trace[key], whole[key]
-        assert one.shape == two.shape and one.dtype == torch.float32
-        assert (one - two).abs().max() <= atol * max(1, two.abs().max()), key
-    assert torch.allclose(trace.logits(-1), whole.logits(-1), atol=10 * atol, rtol=10 * atol)
 
 
 @pytest.mark.parametrize(
@@ -48,21 +37,11 @@ def test_the_bundled_model_grown_token_by_token_is_within_the_measure_that_is_sa
         assert (grown.logits(position) - whole.logits(position)).abs().max() <= of_logits
 
 
-def tokens_passed(lm):
-    """A list that gets the number of tokens of every pass through the model, and the handle to end it."""
-    seen = []
-    return seen, lm.model.tok_emb.register_forward_hook(lambda _m, _i, out: seen.append(out.shape[1]))
-
-
 CAUSAL = [
     (),
     (Edit("z", 0, "zero", heads=[1]),),
     (Edit("resid_pre", 1, "zero", positions=[2, 20]), Edit("attn", 0, "uniform", heads=[0, 3])),
-    (
-        Edit("resid_mid", 0, "zero", positions=[9]),
-        Edit("k", 1, "zero"),
-        Edit("attn", 1, "zero", positions=[1]),
-    ),
+    tuple(map(Edit.parse, ["resid_mid.0@9=zero", "k.1=zero", "attn.1@1=zero"])),
     tuple(map(Edit.parse, ["attn.*=hide3", "attn.1.2=previous", "resid_mid.*@4=zero"])),
     tuple(map(Edit.parse, ["attn.0.1@2+20=first", "z.*.3=sample", "pos_emb=sample"])),
     tuple(map(Edit.parse, ["resid_pre.1=ids" + "+".join(map(str, range(9, 31))), "attn.0=ids4+5+6+7"])),
@@ -111,38 +90,33 @@ def test_one_token_is_captured_to_the_bits_of_the_modules(edits, monkeypatch):
 def test_a_hook_where_the_short_way_does_not_pass_is_hung_there(lm):
     past, seen = Past(lm.model), []
     forward.hidden(lm.model, torch.tensor([IDS[:5]]), past=past)
-    places = [
-        ("trf_blocks.1.ff.layers.1", "input"),
-        ("trf_blocks.0.att.out_proj", "output"),
-        ("trf_blocks", "output"),
-    ]
-    for module, side in places:
+
+    def read(module, side="output"):
         forward.hidden(lm.model, torch.tensor([[7]]), [forward.Hook(module, side, seen.append)], past)
-    assert len(seen) == len(places)
+
+    read("trf_blocks.1.ff.layers.1", "input")
+    read("trf_blocks.0.att.out_proj")
+    read("trf_blocks")
     for module in ("trf_blocks.9", "trf_blocks.0att", "trf_blocks.0.atta", "trf_blocks.x.att"):
         with pytest.raises(AttributeError):
-            forward.hidden(lm.model, torch.tensor([[7]]), [forward.Hook(module, "output", seen.append)], past)
-    assert len(past) == 5 + len(places)
+            read(module)
+    assert len(seen) == 3 and len(past) == 5 + 3
 
 
-def test_only_what_is_new_goes_through_the_model(lm):
+def test_only_what_is_new_goes_through_the_model(lm, passes):
     first = lm.trace(IDS[:20])
-    seen, handle = tokens_passed(lm)
-    try:
-        for ids, passed in (
-            (IDS[:21], [1]),
-            (IDS[:30], [10]),
-            (IDS[:12] + IDS[40:44], [4]),  # the end was edited: from the common beginning on
-            (IDS[:20], []),
-            (IDS[:7], []),  # nothing of it is new
-            (IDS[1:9], [8]),
-        ):
-            seen.clear()
-            trace = lm.trace(ids, after=first)
-            assert seen == passed
-            assert_same(trace, lm.trace(ids))
-    finally:
-        handle.remove()
+    for ids, passed in (
+        (IDS[:21], [1]),
+        (IDS[:30], [10]),
+        (IDS[:12] + IDS[40:44], [4]),  # the end was edited: from the common beginning on
+        (IDS[:20], []),
+        (IDS[:7], []),  # nothing of it is new
+        (IDS[1:9], [8]),
+    ):
+        passes.clear()
+        trace = lm.trace(ids, after=first)
+        assert [tokens for _, tokens in passes] == passed
+        assert_same(trace, lm.trace(ids))
 
 
 def test_a_chain_of_single_tokens_shares_its_memory_and_counts_it_once(lm):
@@ -170,32 +144,27 @@ def test_two_branches_of_one_trace_do_not_mix(lm):
         assert_same(branch, lm.trace(IDS[:10] + end))
 
 
-def test_what_does_not_match_starts_anew(lm):
+def test_what_does_not_match_starts_anew(lm, passes):
     first = lm.trace(IDS[:20])
     mean, last = (Edit("mlp_out", 0, "mean"),), (Edit("mlp_out", 0, positions=[-1]),)
     function = (Edit("mlp_out", 0, lambda x: x * 2),)
-    seen, handle = tokens_passed(lm)
-    try:
-        for arguments, after in (
-            ({}, lm.trace(IDS[:20], keep=["attn", "final"])),  # without keys and values
-            ({}, lm.trace(IDS[:20], keep=["k", "v"])),  # without what is to be kept
-            ({"edits": [Edit("mlp_out", 0)]}, first),
-            ({}, lm.trace(IDS[:20], edits=[Edit("mlp_out", 0)])),
-            *(({"edits": edits}, lm.trace(IDS[:20], edits=edits)) for edits in (mean, last, function)),
-        ):
-            seen.clear()
-            trace = lm.trace(IDS[:24], after=after, **arguments)
-            assert seen == [24]
-            assert_same(trace, lm.trace(IDS[:24], **arguments))
-        assert not any(edit.is_causal for edit in (*mean, *last, *function))
-        seen.clear()
-        assert_same(
-            lm.trace(IDS[:24], ["attn"], after=lm.trace(IDS[:20], ["k", "v", "attn"])),
-            lm.trace(IDS[:24], ["attn"]),
-        )
-        assert seen == [20, 4, 24]
-    finally:
-        handle.remove()
+    for arguments, after in (
+        ({}, lm.trace(IDS[:20], keep=["attn", "final"])),  # without keys and values
+        ({}, lm.trace(IDS[:20], keep=["k", "v"])),  # without what is to be kept
+        ({"edits": [Edit("mlp_out", 0)]}, first),
+        ({}, lm.trace(IDS[:20], edits=[Edit("mlp_out", 0)])),
+        *(({"edits": edits}, lm.trace(IDS[:20], edits=edits)) for edits in (mean, last, function)),
+    ):
+        passes.clear()
+        trace = lm.trace(IDS[:24], after=after, **arguments)
+        assert passes == [(1, 24)]
+        assert_same(trace, lm.trace(IDS[:24], **arguments))
+    assert not any(edit.is_causal for edit in (*mean, *last, *function))
+    kept = lm.trace(IDS[:20], ["k", "v", "attn"])
+    passes.clear()
+    found = lm.trace(IDS[:24], ["attn"], after=kept)
+    assert passes == [(1, 4)]
+    assert_same(found, lm.trace(IDS[:24], ["attn"]))
 
 
 def test_reductions_see_the_whole_text(lm):
@@ -204,9 +173,7 @@ def test_reductions_see_the_whole_text(lm):
     for end in (24, 20, 9):
         whole = lm.trace(IDS[:end], ["z"], reduce=[most])
         found = lm.trace(IDS[:end], ["z"], reduce=[most], after=first)
-        assert torch.allclose(
-            torch.stack(found.reduced("most")), torch.stack(whole.reduced("most")), atol=1e-3
-        )
+        assert found.reduced("most") == [pytest.approx(most, abs=1e-3) for most in whole.reduced("most")]
         assert_same(found, whole)
 
 

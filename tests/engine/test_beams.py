@@ -78,9 +78,8 @@ def test_past_the_context_the_beams_slide(lm):
             return lm.model(torch.tensor([list(text[-64:]) for text in texts]))[:, -1]
 
     ours, truth = beam_search(lm, ids, 2, 6), search(plain, ids, 2, 6, end_of_text(lm))
-    assert [[beam.ids for beam in found.kept] for found in ours] == [
-        [beam.ids for beam in found.kept] for found in truth
-    ]
+    for one, other in zip(ours, truth, strict=True):
+        assert [beam.ids for beam in one.kept] == [beam.ids for beam in other.kept]
 
 
 def test_a_beam_that_ended_is_carried_on_as_it_is():

@@ -18,9 +18,7 @@ def test_it_has_every_shape_of_the_real_one_and_no_memory(tied):
     config = GPTConfig.from_dict(SMALL.to_dict() | {"tie_embeddings": tied})
     blank, real = blank_model(config), GPTModel(config)
     for kind in ("named_parameters", "named_buffers"):
-        one, other = (
-            [(name, x.shape, x.dtype) for name, x in getattr(model, kind)()] for model in (blank, real)
-        )
+        one, other = ([(n, x.shape, x.dtype) for n, x in getattr(m, kind)()] for m in (blank, real))
         assert one == other and one
     assert {x.device.type for x in (*blank.parameters(), *blank.buffers())} == {"meta"}
     assert (blank.out_head.weight is blank.tok_emb.weight) == tied

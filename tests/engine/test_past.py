@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from gptviz.engine import forward, past
 from gptviz.engine.past import Past, attend, past_bytes
 from gptviz.fast import kernels, one_token
-from tests.analysis.test_surgery import by_hand, entries_of
+from tests.analysis.test_surgery import cached, written_out
+from tests.checkpoints import makers
 from tests.conftest import models, random_lm
-from tests.test_model import to_hugging_face
 
 IDS = torch.randint(0, 8000, (1, 40), generator=torch.Generator().manual_seed(3))
 
@@ -53,9 +53,8 @@ def test_long_queries_after_a_past(on, monkeypatch):
 
 
 def test_transformers_past_key_values_are_the_same_numbers():
-    config = {"qkv_bias": True, "tie_embeddings": True}
-    lm = random_lm(**config)
-    theirs = to_hugging_face(lm.model, lm.config)
+    lm = random_lm(tie_embeddings=True)
+    theirs = makers.in_transformers(lm)
     with torch.no_grad():
         out = theirs(IDS[:, :30], use_cache=True)
         then = theirs(IDS[:, 30:33], past_key_values=out.past_key_values, use_cache=True)
@@ -122,7 +121,7 @@ def test_rows_of_a_batch_are_copied_and_repeated(lm):
 def test_surgery(lm):
     """Against attention written out over keys and values of a trace; freezing is tests/analysis's."""
     ids, order = IDS[0, :12].tolist(), list(range(11))
-    every, found = entries_of(lm.trace(ids)), Past(lm.model)
+    cache, found = cached(lm, ids), Past(lm.model)
     forward.hidden(lm.model, torch.tensor([ids[:-1]]), past=found)
     plain = forward.last_logits(lm.model, torch.tensor([ids]))[0]
     swap = [0, 7, 2, 3, 4, 5, 6, 1, 8, 9, 10]
@@ -133,16 +132,12 @@ def test_surgery(lm):
         (found.swapped(1, -4), order, swap, 11),
     ):
         now = forward.last_logits(lm.model, torch.tensor([ids[-1:]]), changed, position)[0]
-        moved = [
-            [[(head[k][0], head[v][1]) for k, v in zip(keys, values or keys, strict=True)] for head in block]
-            for block in every
-        ]
-        assert torch.allclose(now, by_hand(lm, moved, ids[-1], position), atol=1e-3, rtol=1e-4)
+        moved = [(k[:, keys], v[:, values or keys]) for k, v in cache]
+        assert torch.allclose(now, written_out(lm, moved, ids[-1], position), atol=1e-3, rtol=1e-4)
         assert not torch.allclose(now, plain, atol=1e-2)
     for same in (found.cut(11), found.swapped(1, 7, keys=True), found):  # which was left as it is
-        assert torch.allclose(
-            forward.last_logits(lm.model, torch.tensor([ids[-1:]]), same)[0], plain, atol=1e-4
-        )
+        now = forward.last_logits(lm.model, torch.tensor([ids[-1:]]), same)[0]
+        assert torch.allclose(now, plain, atol=1e-4)
 
 
 @pytest.mark.parametrize(

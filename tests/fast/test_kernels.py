@@ -4,6 +4,7 @@ import copy
 import pickle
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
@@ -61,15 +62,15 @@ def bound(model):
     return [module for module in model.modules() if "forward" in vars(module)]
 
 
+def off(got, truth):
+    """By how much, relative to the largest number."""
+    return ((got - truth).abs().max() / truth.abs().max().clamp(min=1e-30)).item()
+
+
 def worst_difference(one, other):
-    """Of all sites, relative to the largest number of each."""
+    """Of all sites and the logits."""
     assert one.sites() == other.sites()
-    worst = 0.0
-    for key in one.sites():
-        difference = (one[key] - other[key]).abs().max() / other[key].abs().max().clamp(min=1e-30)
-        worst = max(worst, difference.item())
-    logits = (one.logits(-1) - other.logits(-1)).abs().max() / other.logits(-1).abs().max()
-    return max(worst, logits.item())
+    return max(off(one.logits(-1), other.logits(-1)), *(off(one[key], other[key]) for key in one.sites()))
 
 
 def calm(lm):
@@ -80,20 +81,9 @@ def calm(lm):
     return lm
 
 
-def models():
-    for seed, changes in enumerate(
-        [
-            {"activation": "gelu"},
-            {"n_heads": 1},
-            {"n_heads": 8, "emb_dim": 40},
-            {"qkv_bias": False},
-            {"linear_bias": False},
-        ]
-    ):
-        yield calm(random_lm(seed, **({"context_length": LONGEST} | changes)))
-
-
-MODELS = list(models())
+SIZES = [{"activation": "gelu"}, {"n_heads": 1}, {"n_heads": 8, "emb_dim": 40}]
+SIZES += [{"qkv_bias": False}, {"linear_bias": False}]
+MODELS = [calm(random_lm(seed, context_length=LONGEST, **sizes)) for seed, sizes in enumerate(SIZES)]
 halved = Edit("attn", 1, lambda a: 0.5 * a + 0.5 * a.flip(0))
 EDITS = [
     (),
@@ -157,7 +147,7 @@ def test_several_texts_at_once(n, linears, book):
     model = MODELS[0].model
     ids = torch.randint(0, 500, (3, n), generator=torch.Generator().manual_seed(n))
     truth, got = book(forward.hidden, model, ids), forward.hidden(model, ids)
-    assert (got - truth).abs().max() <= 1e-5 * truth.abs().max()
+    assert off(got, truth) <= 1e-5
 
 
 def test_weights_changed_in_place_by_a_hook_count(linears, book):
@@ -175,7 +165,7 @@ def test_weights_changed_in_place_by_a_hook_count(linears, book):
         logits = book(forward.last_logits, lm.model, ids)
     finally:
         hook.remove()
-    assert (got - truth).abs().max() <= 1e-5 * truth.abs().max()
+    assert off(got, truth) <= 1e-5
     assert torch.allclose(untouched, logits, atol=1e-4)
     assert not torch.allclose(got, forward.hidden(lm.model, ids), atol=1e-4)
 
@@ -187,7 +177,7 @@ def test_a_mask_that_is_not_the_books_is_obeyed(book):
         block.att.mask[250:, :100] = True
     ids = torch.arange(LONGEST).view(1, -1)
     truth, got = book(forward.hidden, lm.model, ids), forward.hidden(lm.model, ids)
-    assert (got - truth).abs().max() <= 1e-5 * truth.abs().max()
+    assert off(got, truth) <= 1e-5
 
 
 def test_the_kernels_are_used_and_the_setting_turns_them_off(monkeypatch):
@@ -230,29 +220,23 @@ def test_what_they_are_not_for_takes_the_books_path(monkeypatch):
 
 
 def test_another_thread_on_the_same_model_gets_the_books_path(monkeypatch):
-    lm = MODELS[0]
-    ids = torch.arange(200).view(1, -1)
-    here = threading.get_ident()
-    threads = set()
-    real = kernels.attention
-    monkeypatch.setattr(
-        kernels, "attention", lambda att, x: threads.add(threading.get_ident()) or real(att, x)
-    )
-    with torch.no_grad():
-        truth = lm.model(ids)
-    results = []
+    model, ids = MODELS[0].model, torch.arange(200).view(1, -1)
+    threads, real = set(), kernels.attention
 
+    def attention(att, x):
+        threads.add(threading.get_ident())
+        return real(att, x)
+
+    @torch.no_grad()
     def stranger():
-        with torch.no_grad():
-            results.append(lm.model(ids))
+        return model(ids)
 
-    with forward.running(lm.model):
-        thread = threading.Thread(target=stranger)
-        thread.start()
-        thread.join()
-        lm.model(ids)
-    assert threads == {here}
-    assert torch.equal(results[0], truth)
+    monkeypatch.setattr(kernels, "attention", attention)
+    truth = stranger()
+    with forward.running(model), ThreadPoolExecutor(1) as pool:
+        assert torch.equal(pool.submit(stranger).result(), truth)
+        model(ids)
+    assert threads == {threading.get_ident()}
 
 
 def test_a_pass_that_raises_and_one_within_another_leave_nothing_behind():
@@ -316,7 +300,7 @@ def test_a_row_in_bfloat16_is_as_exact_as_through_onednn(inputs, outputs, dims, 
     truth = nn.functional.linear(x.double(), weight.double(), None if bias is None else bias.double())
     got = kernels.row(x, weight, bias)
     assert got.shape == truth.shape and got.dtype is torch.bfloat16
-    assert (got - truth).abs().max() <= 2**-7 * truth.abs().max()  # its last digit, or the bias's beside it
+    assert off(got, truth) <= 2**-7  # its last digit, or the bias's beside it
     with pytest.raises(RuntimeError):
         kernels.row(x, weight[:, 1:], None)
     assert torch.backends.mkldnn.enabled, "the process's switch is as it was"
@@ -337,7 +321,7 @@ def test_a_model_in_bfloat16_writes_by_rows(tied, monkeypatch, book):
         ids = [1, 2, 3, *(step.id for step in steps)]
         for n, step in enumerate(steps):
             truth = book(writer.last_logits, torch.tensor([ids[: 3 + n]]))[0].float()
-            assert (step.logits - truth).abs().max() <= 0.05 * truth.abs().max()
+            assert off(step.logits, truth) <= 0.05
     assert not rows, "the setting turns it off"
     first, *_ = generate_batch(lm, [1, 2, 3], 4, [1, 2])
     assert len(rows) == 1 and first is not None, "a product of two rows is oneDNN's"

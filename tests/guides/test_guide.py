@@ -83,20 +83,8 @@ def test_too_much_is_refused():
         read(SMALL + "\n## More\n\n```step\npage: tokens\n```\n" * 60)
 
 
-PIECES = (
-    "<script>",
-    "*a",
-    "&a [*a]",
-    "{" * 99,
-    "---",
-    "```",
-    "## ",
-    "\x00",
-    "!!python/name:os.system",
-    "\ud800",
-    ": ",
-    "[",
-)
+PIECES = ["<script>", "*a", "&a [*a]", "{" * 99, "---", "```", "## ", "\x00", "!!python/name:os.system"]
+PIECES += ["\ud800", ": ", "["]
 
 
 @settings(max_examples=150)

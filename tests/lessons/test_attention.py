@@ -5,25 +5,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gptviz import lessons
 from gptviz.analysis.attention import softmax_row
-from gptviz.lessons.attention import (
-    SLIDE_EXPONENTIALS,
-    SLIDE_SCORES,
-    SLIDE_WEIGHTS,
-    HeadWeights,
-    multi_head_attention,
-    self_attention,
-    simple_attention,
-    worked_row,
-)
-from gptviz.lessons.averaging import (
-    NOTEBOOK,
-    NOTEBOOK_AVERAGES,
-    averages_by_loop,
-    averages_by_matrix,
-    averages_by_softmax,
-)
+from gptviz.lessons import attention as lesson
+from gptviz.lessons import averaging
 from gptviz.lessons.sentences import SENTENCES, linear_weights, rand_weights
 from gptviz.model import MultiHeadAttention
 
@@ -67,7 +51,7 @@ def printed(found, expected):
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_without_weights_as_the_book_prints_it(dtype):
-    found = simple_attention(JOURNEY.to(dtype))
+    found = lesson.simple_attention(JOURNEY.to(dtype))
     printed(found.scores[1], SCORES)
     printed(found.weights, WEIGHTS)
     printed(found.context, CONTEXT)
@@ -75,35 +59,34 @@ def test_without_weights_as_the_book_prints_it(dtype):
 
 def test_hello_shiny_sun():
     """The document works it out with rounded weights: its digits are ours to half a thousandth."""
-    found = lessons.simple_attention(HELLO.tolist())
+    found = lesson.simple_attention(HELLO.tolist())
     by_hand = torch.tensor([0.3992, 0.3858, 0.8610])
     assert (found.context[1] - by_hand).abs().max() < 5e-4
     # the same in exact decimals, by another way
-    dots = [
-        round(sum(a * b for a, b in zip(row, (0.53, 0.34, 0.98), strict=True)), 4) for row in HELLO.tolist()
-    ]
+    dots = [round(a * 0.53 + b * 0.34 + c * 0.98, 4) for a, b, c in HELLO.tolist()]
     printed(found.scores[1], dots)
     shares = [2.718281828459045**dot for dot in dots]
     printed(found.weights[1], [round(share / sum(shares), 4) for share in shares])
-    row = worked_row(found, 1)
+    row = lesson.worked_row(found, 1)
     parts = torch.tensor([[0.0779, 0.0504, 0.1237], [0.2156, 0.1382, 0.3983], [0.1057, 0.1972, 0.3390]])
     assert (row.parts - parts).abs().max() < 5e-4
     torch.testing.assert_close(row.context, found.context[1].double(), atol=1e-6, rtol=0)
 
 
 def test_with_weights_as_the_book_prints_it():
-    printed(self_attention(JOURNEY, rand_weights(123)[0]).context, RAND_123)
-    printed(self_attention(JOURNEY, linear_weights(789)[0]).context, LINEAR_789)
-    printed(self_attention(JOURNEY, linear_weights(789)[0], causal=True).weights, MASKED_789)
-    row = worked_row(self_attention(JOURNEY, rand_weights(123)[0]), 1)
+    printed(lesson.self_attention(JOURNEY, rand_weights(123)[0]).context, RAND_123)
+    printed(lesson.self_attention(JOURNEY, linear_weights(789)[0]).context, LINEAR_789)
+    printed(lesson.self_attention(JOURNEY, linear_weights(789)[0], causal=True).weights, MASKED_789)
+    row = lesson.worked_row(lesson.self_attention(JOURNEY, rand_weights(123)[0]), 1)
     printed(row.scores, [1.2705, 1.8524, 1.8111, 1.0795, 0.5577, 1.5440])
     printed(row.softmax.weights, [0.1500, 0.2264, 0.2199, 0.1311, 0.0906, 0.1820])
 
 
 def test_two_heads_as_the_book_prints_them():
-    found = multi_head_attention(JOURNEY, linear_weights(123, heads=2))
+    found = lesson.multi_head_attention(JOURNEY, linear_weights(123, heads=2))
     printed(found.context, TWO_HEADS_123)
-    alone = self_attention(JOURNEY, linear_weights(123)[0], causal=True)  # the first head is CausalAttention
+    # the first head is CausalAttention
+    alone = lesson.self_attention(JOURNEY, linear_weights(123)[0], causal=True)
     assert torch.equal(found.heads[0].context, alone.context)
 
 
@@ -111,11 +94,11 @@ def test_the_weights_are_those_of_torch_and_no_other_random_number_changes():
     torch.manual_seed(1)
     expected = torch.rand(3)
     torch.manual_seed(1)
-    drawn = linear_weights(789), rand_weights(123)
+    (linear,), (rand,) = linear_weights(789), rand_weights(123)
     assert torch.equal(torch.rand(3), expected)
-    for (own,), build, seed in (
-        (drawn[0], lambda: torch.nn.Linear(3, 2, bias=False).weight.T, 789),
-        (drawn[1], lambda: torch.rand(3, 2), 123),
+    for own, build, seed in (
+        (linear, lambda: torch.nn.Linear(3, 2, bias=False).weight.T, 789),
+        (rand, lambda: torch.rand(3, 2), 123),
     ):
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
@@ -130,13 +113,11 @@ def test_the_model_s_own_class_computes_the_same():
         module = MultiHeadAttention(3, 4, 6, 0.0, num_heads=2)
         torch.nn.init.eye_(module.out_proj.weight)
         torch.nn.init.zeros_(module.out_proj.bias)
-    cut = [
-        matrix.weight.detach().T.split(2, dim=1) for matrix in (module.W_query, module.W_key, module.W_value)
-    ]
-    heads = [HeadWeights(*parts) for parts in zip(*cut, strict=True)]
     with torch.no_grad():
         expected = module(JOURNEY[None])[0]
-    torch.testing.assert_close(multi_head_attention(JOURNEY, heads).context, expected)
+        cut = [linear.weight.T.split(2, dim=1) for linear in (module.W_query, module.W_key, module.W_value)]
+    heads = [lesson.HeadWeights(*parts) for parts in zip(*cut, strict=True)]
+    torch.testing.assert_close(lesson.multi_head_attention(JOURNEY, heads).context, expected)
 
 
 numbers = st.floats(-3, 3, width=32)
@@ -145,50 +126,51 @@ numbers = st.floats(-3, 3, width=32)
 @settings(max_examples=30)
 @given(st.lists(st.lists(numbers, min_size=3, max_size=3), min_size=1, max_size=6), st.booleans())
 def test_rows_sum_to_one_and_a_mask_hides_what_comes_later(rows, causal):
-    found = simple_attention(rows, causal)
+    found = lesson.simple_attention(rows, causal)
     assert torch.allclose(found.weights.sum(dim=1), torch.ones(len(rows)), atol=1e-5)
     sdpa = torch.nn.functional.scaled_dot_product_attention
     x = torch.tensor(rows)[None]
-    torch.testing.assert_close(
-        found.context, sdpa(x, x, x, is_causal=causal, scale=1.0)[0], atol=1e-5, rtol=1e-4
-    )
+    expected = sdpa(x, x, x, is_causal=causal, scale=1.0)[0]
+    torch.testing.assert_close(found.context, expected, atol=1e-5, rtol=1e-4)
     if causal:
         assert torch.equal(found.weights.triu(1), torch.zeros_like(found.weights))
-        shorter = simple_attention(rows[:1], causal)
+        shorter = lesson.simple_attention(rows[:1], causal)
         torch.testing.assert_close(found.context[:1], shorter.context)
 
 
-def test_what_is_no_matrix_of_numbers_is_a_sentence():
-    with pytest.raises(ValueError, match=r"shape \(3,\)"):
-        simple_attention([1.0, 2.0, 3.0])
-    with pytest.raises(ValueError, match="not a finite number"):
-        simple_attention([[float("nan"), 1.0]])
-    with pytest.raises(ValueError, match="must have 2 rows"):
-        self_attention([[1.0, 2.0]], linear_weights(1)[0])
-    with pytest.raises(ValueError, match="there is no head"):
-        multi_head_attention([[1.0]], [])
-    with pytest.raises(ValueError, match="there is no query 3"):
-        worked_row(simple_attention(HELLO), 3)
+@pytest.mark.parametrize(
+    ("says", "function", "given"),
+    [
+        (r"shape \(3,\)", lesson.simple_attention, ([1.0, 2.0, 3.0],)),
+        ("not a finite number", lesson.simple_attention, ([[float("nan"), 1.0]],)),
+        ("must have 2 rows", lesson.self_attention, ([[1.0, 2.0]], linear_weights(1)[0])),
+        ("there is no head", lesson.multi_head_attention, ([[1.0]], [])),
+        ("there is no query 3", lesson.worked_row, (lesson.simple_attention(HELLO), 3)),
+    ],
+)
+def test_what_is_no_matrix_of_numbers_is_a_sentence(says, function, given):
+    with pytest.raises(ValueError, match=says):
+        function(*given)
 
 
 def test_softmax_in_two_steps_as_the_slides_print_it():
-    scores = torch.tensor(SLIDE_SCORES)
-    printed(scores.softmax(0), SLIDE_WEIGHTS)
+    scores = torch.tensor(lesson.SLIDE_SCORES)
+    printed(scores.softmax(0), lesson.SLIDE_WEIGHTS)
     row = softmax_row(scores)
-    printed(row.weights, SLIDE_WEIGHTS)
+    printed(row.weights, lesson.SLIDE_WEIGHTS)
     exponentials = row.exp * torch.tensor(row.largest).exp()
-    assert (exponentials - torch.tensor(SLIDE_EXPONENTIALS)).abs().max() < 3e-4
+    assert (exponentials - torch.tensor(lesson.SLIDE_EXPONENTIALS)).abs().max() < 3e-4
 
 
 # ---- the averaging trick ----
 
 
 def test_the_notebook_s_averages():
-    x = torch.tensor(NOTEBOOK, dtype=torch.float64)
-    found = averages_by_loop(x)
+    x = torch.tensor(averaging.NOTEBOOK, dtype=torch.float64)
+    found = averaging.averages_by_loop(x)
     # what it prints of x is rounded, and so are its means: half a digit each
-    assert (found - torch.tensor(NOTEBOOK_AVERAGES)).abs().max() <= 1.001e-4
-    weights = averages_by_matrix(x).weights
+    assert (found - torch.tensor(averaging.NOTEBOOK_AVERAGES)).abs().max() <= 1.001e-4
+    weights = averaging.averages_by_matrix(x).weights
     printed(weights[2], [0.3333, 0.3333, 0.3333, 0, 0, 0, 0, 0])
     printed(weights[6], [0.1429] * 7 + [0])
 
@@ -197,7 +179,8 @@ def test_the_notebook_s_averages():
 @given(st.lists(st.lists(numbers, min_size=2, max_size=2), min_size=1, max_size=8))
 def test_the_three_versions_agree(rows):
     x = torch.tensor(rows, dtype=torch.float64)
-    loop, matrix, softmax = averages_by_loop(x), averages_by_matrix(x), averages_by_softmax(x)
+    loop = averaging.averages_by_loop(x)
+    matrix, softmax = averaging.averages_by_matrix(x), averaging.averages_by_softmax(x)
     torch.testing.assert_close(matrix.context, loop)
     torch.testing.assert_close(softmax.context, loop)
     torch.testing.assert_close(softmax.weights, matrix.weights)

@@ -25,10 +25,8 @@ def test_the_counts_are_counters(text):
     for i, first in enumerate(counts.characters):
         for j, second in enumerate(counts.characters):
             assert counts.pairs[i, j] == expected[first, second]
-    assert counts.loss == pytest.approx(
-        -sum(n * math.log(n / Counter(text[:-1])[a]) for (a, _), n in expected.items()) / (len(text) - 1),
-        abs=1e-12,
-    )
+    nats = [-math.log(expected[pair] / Counter(text[:-1])[pair[0]]) for pair in pairwise(text)]
+    assert counts.loss == pytest.approx(np.mean(nats), abs=1e-12)
 
 
 def test_the_loss_and_its_gradient_are_those_of_an_embedding_and_cross_entropy():

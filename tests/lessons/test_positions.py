@@ -7,6 +7,8 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from transformers import LlamaConfig
+from transformers.models.llama import modeling_llama
 
 from gptviz.lessons import positions as lesson
 
@@ -25,15 +27,12 @@ def test_the_papers_formula_dimension_by_dimension():
 
 def test_rope_is_transformers_llama():
     """Their pairs are (i, i + d/2), ours (2i, 2i + 1) as in the paper: the dimensions are reordered."""
-    modeling = pytest.importorskip("transformers.models.llama.modeling_llama")
-    from transformers import LlamaConfig
-
     d, n, heads = 32, 24, 3
     config = LlamaConfig(hidden_size=heads * d, num_attention_heads=heads, head_dim=d)
     torch.manual_seed(0)
     q, k = torch.randn(1, heads, n, d), torch.randn(1, heads, n, d)
-    cos, sin = modeling.LlamaRotaryEmbedding(config)(q, torch.arange(n)[None])
-    theirs = modeling.apply_rotary_pos_emb(q, k, cos, sin)
+    cos, sin = modeling_llama.LlamaRotaryEmbedding(config)(q, torch.arange(n)[None])
+    theirs = modeling_llama.apply_rotary_pos_emb(q, k, cos, sin)
     halves = torch.arange(d).view(2, d // 2).T.flatten()  # ours[2i] is their i, ours[2i + 1] their i + d/2
     for x, expected in zip((q, k), theirs, strict=True):
         ours = lesson.rotate(x[..., halves], range(n))
@@ -93,17 +92,12 @@ def test_with_the_learned_rows_the_scores_are_the_models(mini):
 def test_which_scores_stay_when_a_pair_moves(mini):
     """Only a rotation keeps a head's score when both tokens move; sines that are added to them do not."""
     block, table = mini.model.trf_blocks[0], mini.model.tok_emb.weight
-    spread = {}
-    for name, rows, rotary in (
-        ("learned", mini.model.pos_emb.weight, False),
-        ("sinusoidal", lesson.sinusoidal(256, 256), False),
-        ("rope", None, True),
-        ("none", None, False),
-    ):
-        found = lesson.scores_along(block, table[40], table[500], rows, 2, 3, 256, rotary)
-        spread[name] = np.ptp(found)
-    assert spread["rope"] < 1e-9 and spread["none"] == 0
-    assert spread["learned"] > 0.1 and spread["sinusoidal"] > 0.1
+
+    def spread(rows, rotary=False):
+        return np.ptp(lesson.scores_along(block, table[40], table[500], rows, 2, 3, 256, rotary))
+
+    assert spread(None, rotary=True) < 1e-9 and spread(None) == 0
+    assert spread(mini.model.pos_emb.weight) > 0.1 and spread(lesson.sinusoidal(256, 256)) > 0.1
 
 
 @pytest.mark.parametrize("wrong", [0, 3])

@@ -96,11 +96,7 @@ def test_a_model_that_is_not_here_is_offered_and_the_page_goes_on(run_page, empt
 @pytest.fixture
 def hub(tmp_path, monkeypatch, empty_hub_cache):
     served = Hub(makers.save_hf(tiny(), tmp_path / "repository"))
-    monkeypatch.setattr(constants, "ENDPOINT", served.url)
-    monkeypatch.setattr(
-        constants, "HUGGINGFACE_CO_URL_TEMPLATE", served.url + "/{repo_id}/resolve/{revision}/{filename}"
-    )
-    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    served.stands_for_hugging_face(monkeypatch, tmp_path / "hub")
     monkeypatch.setattr(transfer, "RETRY_SECONDS", 0.01)
     models.downloads.clear()
     yield served

@@ -45,8 +45,5 @@ def test_any_bytes_are_in_exactly_one_group_each(raws):
 
 
 def test_what_is_cut_off_in_the_middle_is_nobodys_character():
-    assert character_groups([b"a", b"\xe4", b"\xbd"]) == [
-        Group(0, 1, "a"),
-        Group(1, 2, None),
-        Group(2, 3, None),
-    ]
+    expected = [Group(0, 1, "a"), Group(1, 2, None), Group(2, 3, None)]
+    assert character_groups([b"a", b"\xe4", b"\xbd"]) == expected

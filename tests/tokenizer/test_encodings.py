@@ -4,6 +4,7 @@ import base64
 import inspect
 import threading
 import time
+from contextlib import nullcontext
 
 import pytest
 import tiktoken
@@ -11,20 +12,9 @@ import tiktoken_ext.openai_public as openai_public
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gptviz.tokenizer import download
+from gptviz.tokenizer import download, encode, get_encoding, token_bytes, well_formed
 from gptviz.tokenizer import encodings as tokenizer
-from gptviz.tokenizer.encodings import (
-    GPT2_FILES,
-    GPT2_PATTERN,
-    MINI_RANKS,
-    check_well_formed,
-    encode,
-    encoding_from_ranks,
-    get_encoding,
-    show_token,
-    token_bytes,
-    well_formed,
-)
+from gptviz.tokenizer.encodings import check_well_formed, encoding_from_ranks, show_token
 from tests.waiting import together
 
 NAMES = ["mini", "gpt2"]
@@ -59,8 +49,8 @@ def test_gpt2_gives_the_ids_that_the_book_prints(text, ids):
 
 def test_gpt2_is_tiktokens_own_definition():
     source = inspect.getsource(openai_public.gpt2)
-    assert all(sha256 in source for sha256 in GPT2_FILES.values())
-    assert openai_public.r50k_pat_str == GPT2_PATTERN == get_encoding("gpt2")._pat_str
+    assert all(sha256 in source for sha256 in tokenizer.GPT2_FILES.values())
+    assert openai_public.r50k_pat_str == tokenizer.GPT2_PATTERN == get_encoding("gpt2")._pat_str
     assert get_encoding("gpt2").n_vocab == 50257
     assert get_encoding("gpt2").eot_token == 50256
 
@@ -68,8 +58,8 @@ def test_gpt2_is_tiktokens_own_definition():
 def test_the_bundled_vocabulary_ends_with_end_of_text():
     mini = get_encoding("mini")
     assert mini.name == "mini"
-    assert mini._pat_str == GPT2_PATTERN
-    assert mini.eot_token == mini.max_token_value == len(MINI_RANKS.read_bytes().splitlines())
+    assert mini._pat_str == tokenizer.GPT2_PATTERN
+    assert mini.eot_token == mini.max_token_value == len(tokenizer.MINI_RANKS.read_bytes().splitlines())
     assert token_bytes(mini, mini.eot_token) == b"<|endoftext|>"
 
 
@@ -96,12 +86,8 @@ def test_a_lone_surrogate_is_found_where_it_stands(text, place):
 @given(text=ANY_TEXT)
 def test_a_text_is_refused_exactly_if_well_formed_would_replace_something(text):
     replaced = well_formed(text).count("\ufffd") > text.count("\ufffd")
-    try:
+    with pytest.raises(ValueError, match="at character") if replaced else nullcontext():
         check_well_formed(text)
-    except ValueError:
-        assert replaced
-    else:
-        assert not replaced
 
 
 def test_a_lone_surrogate_is_the_replacement_character_and_a_pair_its_character():
@@ -130,15 +116,7 @@ def test_a_million_blanks_do_not_bring_the_regex_down():
 
 def test_a_cut_in_long_blanks_changes_no_id(monkeypatch):
     monkeypatch.setattr(tokenizer, "_LONG_BLANKS", tokenizer.re.compile(r"(?<!\s)\s{3,}"))
-    for text in [
-        "a    b",
-        "\n\n\n\nThe",
-        "   ",
-        "a \t\n  1",
-        "  \n  !  \n",
-        "    ",
-        "\u3000\u3000\u3000\u3000x",
-    ]:
+    for text in ["a    b", "\n\n\n\nThe", "   ", "a \t\n  1", "  \n  !  \n", "    ", "\u3000" * 4 + "x"]:
         for name in NAMES:
             assert encode(get_encoding(name), text) == get_encoding(name).encode_ordinary(text), text
 
@@ -172,9 +150,7 @@ def test_a_server_out_of_reach_is_a_sentence_and_the_next_try_starts_afresh(monk
 
     _own_download(monkeypatch, refuse)
     for _ in range(2):
-        with pytest.raises(
-            ValueError, match=r"'o200k_base' must be downloaded.*Without a network.*mini, gpt2"
-        ):
+        with pytest.raises(ValueError, match=r"'o200k_base' must be downloaded.*Without a network.*mini"):
             get_encoding("o200k_base")
     assert calls == ["o200k_base"] * 2
 
@@ -269,10 +245,7 @@ def test_a_broken_rank_file_says_where(tmp_path, lines, says):
         ("\U000e0041".encode(), "\\U000e0041"),
         ("\ufffd".encode(), "\ufffd"),
         ("\ufe0f".encode(), "\\ufe0f"),  # gpt2 cuts it off a red heart
-        (
-            "\u0301e\u0301".encode(),
-            "\\u0301e\u0301",
-        ),  # an accent that is here, its letter in the token before
+        ("\u0301e\u0301".encode(), "\\u0301e\u0301"),  # the letter of the first is in the token before
     ],
 )
 def test_a_token_shows_everything_it_holds(raw, shown):
@@ -291,10 +264,9 @@ def test_any_bytes_can_be_shown(raw):
 @pytest.mark.parametrize("name", NAMES)
 def test_token_bytes_of_every_id_and_of_none(name):
     encoding = get_encoding(name)
+    last = encoding.max_token_value
     assert token_bytes(encoding, 0) in BYTES
     assert token_bytes(encoding, encoding.eot_token) == b"<|endoftext|>"
     for id in (-1, encoding.n_vocab, 2**40):
-        with pytest.raises(
-            ValueError, match=rf"no token with the id {id}; its ids are 0 to {encoding.max_token_value}"
-        ):
+        with pytest.raises(ValueError, match=rf"no token with the id {id}; its ids are 0 to {last}"):
             token_bytes(encoding, id)

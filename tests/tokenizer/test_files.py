@@ -27,12 +27,8 @@ def trained(tmp_path_factory):
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
-    trainer = trainers.BpeTrainer(
-        vocab_size=400,
-        special_tokens=["<|endoftext|>"],
-        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-        show_progress=False,
-    )
+    alphabet, special = pre_tokenizers.ByteLevel.alphabet(), ["<|endoftext|>"]
+    trainer = trainers.BpeTrainer(vocab_size=400, special_tokens=special, initial_alphabet=alphabet)
     tokenizer.train_from_iterator(TEXT * 3, trainer)
     new, old = tmp_path_factory.mktemp("new"), tmp_path_factory.mktemp("old")
     tokenizer.save(str(new / "tokenizer.json"))

@@ -35,11 +35,9 @@ def test_shakespeares_alphabet_gives_the_ids_of_the_notes():
     tokenizer = CharacterTokenizer(SHAKESPEARE)
     assert len(tokenizer.vocabulary) == 65
     assert tokenizer.encode("hello world") == [46, 43, 50, 50, 53, 1, 61, 53, 56, 50, 42]
-    first = [18, 47, 56, 57, 58, 1, 15, 47, 58]  # the notes' first nine of input.txt
-    assert tokenizer.encode("First Cit") == first
-    assert (
-        tokenizer.decode([0, 8, 39, 2, 14, 51, 55, 54, 18, 59, 54]) == "\n.a!BmqpFup"
-    )  # and what they sampled
+    # the notes' first nine characters of input.txt, and what they sampled
+    assert tokenizer.encode("First Cit") == [18, 47, 56, 57, 58, 1, 15, 47, 58]
+    assert tokenizer.decode([0, 8, 39, 2, 14, 51, 55, 54, 18, 59, 54]) == "\n.a!BmqpFup"
 
 
 @given(text=st.text(max_size=100))

@@ -1,7 +1,7 @@
 """The twin that shows its work, against tiktoken and against the plainest BPE there is."""
 
 import random
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 import pytest
 import regex
@@ -15,12 +15,8 @@ from gptviz.tokenizer.steps import bpe, merges_of_part, own_piece, show_work, st
 NAMES = ["mini", "gpt2"]
 ANY_TEXT = st.text(st.characters(categories=None), max_size=200)
 # What the regex has rules for, close together.
-TRICKY = st.lists(
-    st.sampled_from(
-        [*" \t\n\r\x00\x1c\u00a0\u3000'sdmtrelv1²٣é你😀\u200d\ud800!<|>aA", "'ll", "<|endoftext|>"]
-    ),
-    max_size=50,
-).map("".join)
+RULED = [*" \t\n\r\x00\x1c\u00a0\u3000'sdmtrelv1²٣é你😀\u200d\ud800!<|>aA", "'ll", "<|endoftext|>"]
+TRICKY = st.lists(st.sampled_from(RULED), max_size=50).map("".join)
 LONG = {
     "a word": "a" * 10_000,
     "two letters": "ab" * 5_000,
@@ -43,9 +39,7 @@ def test_the_ids_are_tiktokens_and_the_pieces_are_the_text(name, text, special_t
     pieces = show_work(encoding, text, special_tokens)
     assert ids(pieces) == encode(encoding, text, special_tokens)
     assert "".join(piece.text for piece in pieces) == well_formed(text)
-    assert [piece.start for piece in pieces] == [
-        sum(len(piece.text) for piece in pieces[:index]) for index in range(len(pieces))
-    ]
+    assert [0, *accumulate(len(piece.text) for piece in pieces)][:-1] == [piece.start for piece in pieces]
     assert b"".join(part for piece in pieces for part in piece.parts) == well_formed(text).encode()
 
 
@@ -126,11 +120,8 @@ def test_stages_replay_the_merges_and_always_take_the_lowest_rank(name, text):
         assert replay[-1].chosen is None
         assert all(rank is None for rank in replay[-1].ranks)
         for stage, merge in zip(replay, piece.merges, strict=False):
-            assert (
-                stage.ranks[stage.chosen]
-                == merge.rank
-                == min(rank for rank in stage.ranks if rank is not None)
-            )
+            lowest = min(rank for rank in stage.ranks if rank is not None)
+            assert stage.ranks[stage.chosen] == merge.rank == lowest
             assert stage.parts[stage.chosen : stage.chosen + 2] == (merge.left, merge.right)
 
 

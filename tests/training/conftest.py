@@ -48,10 +48,8 @@ def prose(seed, sentences):
 @pytest.fixture(scope="session")
 def corpus(tmp_path_factory):
     folder = tmp_path_factory.mktemp("corpus")
-    books = [
-        Book(f"Author {chr(65 + i)}", title, 1800 + 7 * i, prose(i, 60 + 10 * i))
-        for i, title in enumerate(TITLES)
-    ]
+    named = [(f"Author {letter}", title) for letter, title in zip("ABCDEF", TITLES, strict=True)]
+    books = [Book(*names, 1800 + 7 * i, prose(i, 60 + 10 * i)) for i, names in enumerate(named)]
     text, table = folder / "books.txt.gz", folder / "books.tsv"
     with gzip.open(text, "wt", encoding="utf-8") as file:
         file.write(SEPARATOR.join(book.text for book in books) + "\n")

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import gptviz
-from gptviz.training.__main__ import main
+from gptviz.training.__main__ import main, parser
 from gptviz.training.card import write_card
 from gptviz.training.corpus import split_books
 from gptviz.training.held_out import together
@@ -87,8 +87,6 @@ def test_the_card_says_what_was_measured(corpus, made, evaluation):
 
 def test_the_cards_commands_are_commands(made):
     """Every line of the recipe parses: an option that is renamed must be renamed in the card."""
-    from gptviz.training.__main__ import parser
-
     text = (made / "MODEL_CARD.md").read_text(encoding="utf-8").replace("\\\n", " ")
     lines = [line.split()[3:] for line in text.splitlines() if line.startswith("python -m gptviz.training")]
     assert " ".join(line[0] for line in lines) == "evaluate tokenizer model export evaluate card heads"
@@ -112,9 +110,8 @@ def test_a_card_is_never_of_another_step_of_the_run(made, evaluation, tmp_path):
 
 def test_a_quick_look_says_so(corpus, made, capsys):
     quick = made / "quick.json"
-    main(
-        ["evaluate", *corpus.options(), "--model", str(made / "tiny"), "--limit", "40", "--json", str(quick)]
-    )
+    options = ["--model", str(made / "tiny"), "--limit", "40", "--json", str(quick)]
+    main(["evaluate", *corpus.options(), *options])
     shown = capsys.readouterr().out
     held_out = json.loads(quick.read_text(encoding="utf-8"))["held_out"]
     assert held_out["together"]["tokens"] == 40 * len(HELD_OUT) and held_out["limit"] == 40

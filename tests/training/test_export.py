@@ -23,9 +23,8 @@ def make_run(folder, tie=True, stop_at=None):
     config = GPTConfig(VOCAB, 16, 32, 2, 2, tie_embeddings=tie)
     ids = np.random.default_rng(0).integers(0, VOCAB, 400).astype(np.uint16)
     run = TrainingRun.start(config, Recipe(steps=4, batch_size=4, stride=16, warmup=2), folder)
-    run.train(
-        Batches(GPTDatasetV1(ids, 16, 16), 4, 0), GPTDatasetV1(ids, 16, 16), progress=False, stop_at=stop_at
-    )
+    windows = GPTDatasetV1(ids, 16, 16)
+    run.train(Batches(windows, 4, 0), windows, progress=False, stop_at=stop_at)
     save_ranks(train_ranks([prose(0, 100)], VOCAB), folder / "tokenizer.tiktoken")
     return run
 

@@ -15,9 +15,7 @@ from gptviz.training.datasets import Batches, GPTDatasetV1
 from gptviz.training.loop import TrainingRun, make_loss, make_optimizers, validation_loss
 from gptviz.training.recipe import Recipe
 
-CONFIG = GPTConfig(
-    vocab_size=64, context_length=16, emb_dim=32, n_heads=2, n_layers=2, qkv_bias=True, tie_embeddings=True
-)
+CONFIG = GPTConfig(64, 16, 32, 2, 2, qkv_bias=True, tie_embeddings=True)
 RECIPE = Recipe(steps=6, batch_size=4, stride=16, warmup=2, decay_share=0.5)
 IDS = np.random.default_rng(0).integers(0, 64, 900).astype(np.uint16)
 
@@ -72,9 +70,7 @@ def test_an_untrained_model_is_as_good_as_a_guess():
 def test_every_parameter_has_one_optimizer_and_muon_only_the_blocks_matrices(name):
     model = GPTModel(CONFIG)
     adam, hidden = make_optimizers(model, Recipe(hidden_optimizer=name, hidden_lr=0.03, other_lr=0.004))
-    of_hidden, of_adam = (
-        {id(p) for group in o.param_groups for p in group["params"]} for o in (hidden, adam)
-    )
+    of_hidden, of_adam = ({id(p) for g in o.param_groups for p in g["params"]} for o in (hidden, adam))
     assert not of_hidden & of_adam
     assert of_hidden | of_adam == {id(p) for p in model.parameters()}
     assert of_hidden == {id(p) for p in model.trf_blocks.parameters() if p.dim() == 2}
@@ -158,9 +154,7 @@ def test_it_learns_to_copy_passages_it_never_saw(tmp_path):
         return np.concatenate([np.tile(rng.permutation(24)[:8], 4) for _ in range(count)]).astype(np.uint16)
 
     config = GPTConfig(24, 32, 32, 2, 2, tie_embeddings=True)
-    recipe = Recipe(
-        steps=100, batch_size=16, stride=32, warmup=5, hidden_lr=0.05, other_lr=0.01, repeat_share=0
-    )
+    recipe = Recipe(steps=100, batch_size=16, stride=32, warmup=5, hidden_lr=0.05, other_lr=0.01)
     run = TrainingRun.start(config, recipe, tmp_path)
     batches = Batches(GPTDatasetV1(passages(0, 1000), 32, 32), 16, 0, repeat_share=0)
     run.train(batches, GPTDatasetV1(passages(1, 130), 32, 32), progress=False, validate_every=50)

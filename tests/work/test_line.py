@@ -1,22 +1,19 @@
 """The line: one work for all who ask, whose turn it is, stopped and started again, bounded."""
 
-import threading
 from concurrent.futures import Future
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gptviz import LanguageModel, Run
+from gptviz import Run
 from gptviz.ui import measured, runs, works
-from gptviz.work import Line, Task, Work
+from gptviz.work import Line, Task
 from gptviz.work import line as lines
+from tests.waiting import together
 
-MODEL: Any = None  # these tasks need none
 
-
-def some(_lm: object, *_: object, progress: object) -> None:
+def some(_lm, *_, progress):
     """What tasks here are called; nobody runs it."""
 
 
@@ -29,79 +26,72 @@ class ByHand:
 
     gone = (Died,)
 
-    def __init__(self, slots: int = 1):
+    def __init__(self, slots=1):
         self.slots, self.begun, self.cancelled, self.alone = slots, [], [], []
-        self.told: dict[Task, Any] = {}
-        self.full = False
+        self.told, self.full = {}, False
 
-    def ready(self, model: str, lm: LanguageModel) -> str:
+    def ready(self, model, lm):
         return model
 
-    def start(self, task: Task, model: str, alone: bool) -> Any:
+    def start(self, task, model, alone):
         if self.full:
             raise OSError("No space left on device")
         self.begun.append(next(iter(task.args), None))
         self.alone.append(alone)
-        running = _Running(self, task)
-        self.told[task] = running
-        return running
+        self.told[task] = _Running(self, task)
+        return self.told[task]
 
-    def end(self, work: Work[Any], value: Any = "result", problem: BaseException | None = None) -> None:
+    def end(self, work, value="result", problem=None):
         future = self.told[work.task].future
         future.set_exception(problem) if problem else future.set_result(value)
 
-    def forget(self, model: str) -> None:
+    def forget(self, model):
         pass
 
-    def close(self) -> None:
+    def close(self):
         pass
 
 
 class _Running:
-    def __init__(self, backend: ByHand, task: Task):
-        self.future: Future[Any] = Future()
+    def __init__(self, backend, task):
+        self.future = Future()
         self._backend, self._task, self.done = backend, task, (0, 1)
 
-    def progress(self) -> tuple[int, int]:
+    def progress(self):
         return self.done
 
-    def cancel(self) -> None:
+    def cancel(self):
         self._backend.cancelled.append(self._task.args[0])
 
 
 class Clock:
     at = 1000.0
 
-    def __call__(self) -> float:
+    def __call__(self):
         return self.at
 
 
 @pytest.fixture
-def hand() -> ByHand:
+def hand():
     return ByHand()
 
 
 @pytest.fixture
-def clock() -> Clock:
+def clock():
     return Clock()
 
 
 @pytest.fixture
-def line(hand: ByHand, clock: Clock) -> Line:
+def line(hand, clock):
     return Line(hand, 10**6, now=clock)
 
 
-def ask(line: Line, name: object, who: str = "ann", model: str = "mini") -> Work[Any]:
-    return line.get(Task(some, model, (name,)), MODEL, who)
+def ask(line, name, who="ann", model="mini"):
+    return line.get(Task(some, model, (name,)), None, who)  # these tasks need no model
 
 
-def test_two_who_ask_at_once_get_one_work(line: Line, hand: ByHand) -> None:
-    got: list[Work[Any]] = []
-    threads = [threading.Thread(target=lambda: got.append(ask(line, "a"))) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+def test_two_who_ask_at_once_get_one_work(line, hand):
+    got = together(8, lambda _: ask(line, "a"))
     assert len({id(work) for work in got}) == 1 and hand.begun == ["a"]
     hand.end(got[0], 7)
     assert got[0].join(0) and (got[0].state, got[0].value) == ("done", 7)
@@ -109,9 +99,7 @@ def test_two_who_ask_at_once_get_one_work(line: Line, hand: ByHand) -> None:
     assert line.find(Task(some, "mini", ("b",))) is None
 
 
-def test_who_came_first_is_finished_first_and_nobody_is_forgotten(
-    line: Line, hand: ByHand, clock: Clock
-) -> None:
+def test_who_came_first_is_finished_first_and_nobody_is_forgotten(line, hand, clock):
     """Ann asks for three things, one after the other, and has them before Bob and Cy, who came later."""
     first, waiting = ask(line, "ann 1"), []
     for who, name in (("bob", "bob 1"), ("cy", "cy 1"), ("bob", "bob 2")):
@@ -133,7 +121,7 @@ def test_who_came_first_is_finished_first_and_nobody_is_forgotten(
     assert hand.alone == [True, *[False] * 4, True]
 
 
-def test_who_has_worked_for_a_turn_goes_to_the_end(line: Line, hand: ByHand, clock: Clock) -> None:
+def test_who_has_worked_for_a_turn_goes_to_the_end(line, hand, clock):
     first = ask(line, "ann 1")
     clock.at += 1
     other, more = ask(line, "bob 1", "bob"), ask(line, "ann 2")
@@ -151,7 +139,7 @@ def test_who_has_worked_for_a_turn_goes_to_the_end(line: Line, hand: ByHand, clo
     assert more.state == "working"
 
 
-def test_one_visitor_has_all_workers_until_another_comes() -> None:
+def test_one_visitor_has_all_workers_until_another_comes():
     hand = ByHand(2)
     line = Line(hand, 10**6)
     works = [ask(line, f"ann {i}") for i in range(4)]
@@ -162,7 +150,7 @@ def test_one_visitor_has_all_workers_until_another_comes() -> None:
 
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 5)), max_size=20), st.integers(1, 3))
-def test_every_work_is_done_once_whoever_asks_however_often(asked: list[tuple[str, int]], slots: int) -> None:
+def test_every_work_is_done_once_whoever_asks_however_often(asked, slots):
     hand = ByHand(slots)
     line = Line(hand, 10**6)
     works = [ask(line, name, who) for who, name in asked]
@@ -173,7 +161,7 @@ def test_every_work_is_done_once_whoever_asks_however_often(asked: list[tuple[st
     assert sorted(hand.begun) == sorted({name for _, name in asked})
 
 
-def test_a_work_that_is_stopped_stays_so_and_begins_anew_when_started(line: Line, hand: ByHand) -> None:
+def test_a_work_that_is_stopped_stays_so_and_begins_anew_when_started(line, hand):
     one, two = ask(line, "one"), ask(line, "two")
     two.stop()
     assert two.state == "stopped" and ask(line, "two") is two and two.state == "stopped"
@@ -189,7 +177,7 @@ def test_a_work_that_is_stopped_stays_so_and_begins_anew_when_started(line: Line
     assert one.value == 2 and hand.begun == ["one", "one"]
 
 
-def test_it_goes_on_as_long_as_somebody_waits_for_it(line: Line, hand: ByHand, clock: Clock) -> None:
+def test_it_goes_on_as_long_as_somebody_waits_for_it(line, hand, clock):
     ask(line, "first", "dan")
     work = ask(line, "a", "ann")
     work.look("bob")
@@ -206,7 +194,7 @@ def test_it_goes_on_as_long_as_somebody_waits_for_it(line: Line, hand: ByHand, c
     assert work.join(10) and work.state == "stopped"  # the line's own thread
 
 
-def test_a_dead_worker_is_another_try_and_then_a_sentence(line: Line, hand: ByHand, clock: Clock) -> None:
+def test_a_dead_worker_is_another_try_and_then_a_sentence(line, hand, clock):
     work = ask(line, "a")
     clock.at += 0.1
     other = ask(line, "b")
@@ -223,14 +211,13 @@ def test_a_dead_worker_is_another_try_and_then_a_sentence(line: Line, hand: ByHa
     assert (third.state, third.error) == ("failed", "No space left on device") and not line._working
 
 
-def test_so_many_wait_and_one_more_is_refused_until_there_is_room(hand: ByHand) -> None:
+def test_so_many_wait_and_one_more_is_refused_until_there_is_room(hand):
     line = Line(hand, 10**6, most_waiting=2)
     ask(line, "works")
     waiting = [ask(line, name) for name in ("one", "two")]
     refused = ask(line, "three")
-    assert (
-        refused.state == "failed" and "2 works" in str(refused.error) and lines.WAITING in str(refused.error)
-    )
+    assert refused.state == "failed"
+    assert "2 works" in str(refused.error) and lines.WAITING in str(refused.error)
     assert line.find(refused.task) is None
     line.most_waiting, line.most_of_one = 3, 2
     assert ask(line, "three").state == "failed" and ask(line, "three", "bob").state == "waiting"
@@ -245,7 +232,7 @@ def test_so_many_wait_and_one_more_is_refused_until_there_is_room(hand: ByHand) 
     assert len(line._works) == 4
 
 
-def test_how_long_it_still_takes(line: Line, hand: ByHand, clock: Clock) -> None:
+def test_how_long_it_still_takes(line, hand, clock):
     work, next_one = ask(line, "a"), ask(line, "b", "bob")
     assert work.seconds_left is None and next_one.seconds_left is None
     hand.told[work.task].done = (1, 4)
@@ -260,7 +247,7 @@ def test_how_long_it_still_takes(line: Line, hand: ByHand, clock: Clock) -> None
     }  # fmt: skip
 
 
-def test_results_are_bounded_the_least_asked_for_first(hand: ByHand) -> None:
+def test_results_are_bounded_the_least_asked_for_first(hand):
     line = Line(hand, 2500)
     for name in ("a", "b"):
         hand.end(ask(line, name), bytes(1000))
@@ -269,16 +256,16 @@ def test_results_are_bounded_the_least_asked_for_first(hand: ByHand) -> None:
     assert [line.find(Task(some, "mini", (name,))) is not None for name in "abc"] == [True, False, True]
 
 
-def test_a_result_is_weighed_once(line: Line, hand: ByHand, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_result_is_weighed_once(line, hand, monkeypatch):
     """However many others there are: under the line's lock, for which everybody waits."""
-    weighed: list[Any] = []
+    weighed = []
     monkeypatch.setattr(lines, "nbytes_of", lambda result: weighed.append(result) or len(result))
     for name in "abcd":
         hand.end(ask(line, name), name.encode())
     assert weighed == [b"a", b"b", b"c", b"d"] and line.snapshot()["result_bytes"] == 4
 
 
-def test_what_is_of_a_model_that_is_gone_is_stopped_and_let_go(line: Line, hand: ByHand) -> None:
+def test_what_is_of_a_model_that_is_gone_is_stopped_and_let_go(line, hand):
     mine, other = ask(line, "a", model="upload:1"), ask(line, "b")
     line.forget("upload:1")
     assert mine.state == "stopped" and line.find(mine.task) is None and other.state == "working"
@@ -286,9 +273,7 @@ def test_what_is_of_a_model_that_is_gone_is_stopped_and_let_go(line: Line, hand:
     assert other.state == "stopped"
 
 
-def test_a_models_heads_are_worked_out_once(
-    mini: LanguageModel, line: Line, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_models_heads_are_worked_out_once(mini, line, monkeypatch):
     monkeypatch.setattr(runs, "model", lambda _: mini)
     monkeypatch.setattr(measured, "_at_once", lambda _: (None, {}))  # of mini it ships
     monkeypatch.setattr(works, "line", lambda: line)

@@ -3,24 +3,18 @@
 import os
 import signal
 import time
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-import pandas as pd
 import pytest
 
-from gptviz import LanguageModel
 from gptviz.analysis.ablation import knock_out
-from gptviz.engine.progress import Progress
 from gptviz.work import Line, Task
 from gptviz.work.local import FORKS, Processes, Thread
+from tests.waiting import until
+from tests.work.tasks import TEXT, WAIT, knocked_out, wrong
 
-WAIT = 120.0
-TEXT = "The old mill stood by the"
 
-
-def long(lm: LanguageModel, folder: str, progress: Progress) -> int:
+def long(lm, folder, progress):
     """Say where it runs, and go on for ever."""
     progress(1, 3)
     Path(folder, str(os.getpid())).touch()
@@ -29,22 +23,18 @@ def long(lm: LanguageModel, folder: str, progress: Progress) -> int:
         progress(2, 3)
 
 
-def wrong(lm: LanguageModel, progress: Progress) -> None:
-    raise ValueError("no such token")
-
-
-def where(lm: LanguageModel, progress: Progress) -> tuple[int, bool, str]:
+def where(lm, progress):
     return os.getpid(), lm.model.tok_emb.weight.is_shared(), str(lm.edits)
 
 
-def family(lm: LanguageModel, turn: int, progress: Progress) -> list[int]:
+def family(lm, turn, progress):
     """The process that works and its siblings, which rest."""
     parent = os.getppid()
     return [int(pid) for pid in Path(f"/proc/{parent}/task/{parent}/children").read_text().split()]
 
 
 @pytest.fixture(scope="module")
-def processes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Line]:
+def processes(tmp_path_factory):
     if not FORKS:
         pytest.skip("this system cannot fork")
     made = Line(Processes(1, lambda: tmp_path_factory.getbasetemp()), 10**7)
@@ -52,35 +42,15 @@ def processes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Line]:
     made.close()
 
 
-def pids(folder: Path) -> set[int]:
+def pids(folder):
     return {int(file.name) for file in folder.iterdir()}
 
 
-def until(true: Any) -> None:
-    end = time.monotonic() + WAIT
-    while not true():
-        assert time.monotonic() < end
-        time.sleep(0.01)
+def test_a_process_gives_the_same_numbers_with_and_without_edits(processes, mini):
+    assert knocked_out(processes, mini).progress == (60, 60)
 
 
-def test_a_process_gives_the_same_numbers_with_and_without_edits(
-    processes: Line, mini: LanguageModel
-) -> None:
-    ids = tuple(mini.encode(TEXT))
-    for edits in ((), mini.edited("z.4.3=zero").edits):
-        work = processes.get(
-            Task(knock_out, "mini", (ids, None), (("baseline", "mean"),), edits), mini, "ann"
-        )
-        assert work.join(WAIT)
-        pd.testing.assert_frame_equal(
-            work.value, knock_out(mini.edited(*edits), ids, None, "mean"), atol=1e-5
-        )
-        assert work.progress == (60, 60)
-
-
-def test_a_stopped_work_is_killed_and_the_next_one_done(
-    processes: Line, mini: LanguageModel, tmp_path: Path
-) -> None:
+def test_a_stopped_work_is_killed_and_the_next_one_done(processes, mini, tmp_path):
     work = processes.get(Task(long, "mini", (str(tmp_path),)), mini, "ann")
     until(lambda: pids(tmp_path))
     assert work.progress in ((1, 3), (2, 3)) and work.state == "working"
@@ -91,9 +61,7 @@ def test_a_stopped_work_is_killed_and_the_next_one_done(
     until(lambda: not Path(f"/proc/{pid}").exists())
 
 
-def test_a_killed_process_is_tried_once_more_and_harms_nobody(
-    processes: Line, mini: LanguageModel, tmp_path: Path
-) -> None:
+def test_a_killed_process_is_tried_once_more_and_harms_nobody(processes, mini, tmp_path):
     work = processes.get(Task(long, "mini", (str(tmp_path),)), mini, "bob")
     for dead in range(2):
         until(lambda dead=dead: len(pids(tmp_path)) == dead + 1)
@@ -105,8 +73,8 @@ def test_a_killed_process_is_tried_once_more_and_harms_nobody(
     assert other.join(WAIT) and other.value[0] not in {os.getpid(), *pids(tmp_path)}
 
 
-def test_idle_processes_that_are_killed_are_replaced(processes: Line, mini: LanguageModel) -> None:
-    killed: set[int] = set()
+def test_idle_processes_that_are_killed_are_replaced(processes, mini):
+    killed = set()
     for turn in range(3):
         work = processes.get(Task(family, "mini", (turn,)), mini, "ann")
         assert work.join(WAIT) and not killed & set(work.value)
@@ -117,7 +85,7 @@ def test_idle_processes_that_are_killed_are_replaced(processes: Line, mini: Lang
         assert processes.backend.stands()
 
 
-def test_a_models_file_goes_with_it(processes: Line, mini: LanguageModel, tmp_path: Path) -> None:
+def test_a_models_file_goes_with_it(processes, mini, tmp_path):
     backend = processes.backend
     file = backend.ready("other", mini)
     assert file.is_file() and backend.ready("other", mini) == file != backend.ready("mini", mini)
@@ -125,10 +93,8 @@ def test_a_models_file_goes_with_it(processes: Line, mini: LanguageModel, tmp_pa
     assert not file.exists() and backend.ready("mini", mini).is_file()
 
 
-def test_a_thread_lets_visitors_have_their_turn_and_can_be_stopped(
-    mini: LanguageModel, tmp_path: Path
-) -> None:
-    rests: list[float] = []
+def test_a_thread_lets_visitors_have_their_turn_and_can_be_stopped(mini, tmp_path):
+    rests = []
     line = Line(Thread(rests.append), 10**7)
     ids = tuple(mini.encode(TEXT))
     work = line.get(Task(knock_out, "mini", (ids, None)), mini, "ann")

@@ -3,13 +3,13 @@
 import json
 import subprocess
 import sys
-import threading
 
 import pytest
 
 from gptviz.training.__main__ import main
 from gptviz.training.live import LiveRun
 from tests.training.live.conftest import TINY
+from tests.waiting import until
 
 SIZES = [part for name, value in TINY.items() for part in (f"--{name.replace('_', '-')}", str(value))]
 
@@ -59,15 +59,9 @@ def test_a_run_is_not_gone_on_with_by_another_recipe(done, tmp_path):
 def test_on_a_leash_it_ends_with_whoever_holds_it(tmp_path):
     work = tmp_path / "leash"
     command = [sys.executable, "-m", "gptviz.training", "live", "--work", str(work), "--leash", "--nice", "5"]
-    with subprocess.Popen(
-        [*command, *SIZES[:-4], "--steps", "5000", "--every", "500"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-    ) as worker:
-        moment = threading.Event()
-        while not (work / "status.json").exists():
-            assert worker.poll() is None
-            moment.wait(0.05)
+    command += [*SIZES[:-4], "--steps", "5000", "--every", "500"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as worker:
+        until((work / "status.json").exists)
         worker.stdin.close()  # as the system does for a server that was killed
         assert worker.wait(60) == 1
     assert not work.exists()

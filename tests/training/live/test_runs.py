@@ -107,8 +107,7 @@ def test_a_part_that_is_off_is_off(off, tmp_path):
         if off == "positions":
             assert lm.model.pos_emb.weight.abs().max() == 0
         if off == "feed_forward":
-            att = block.att(block.norm1(x)) + x
-            assert torch.equal(block(x), att)
+            assert torch.equal(block(x), block.att(block.norm1(x)) + x)
         if off == "shortcut":
             assert torch.allclose(block(x), block.ff(block.norm2(block.att(block.norm1(x)))))
         if off == "layer_norm":
@@ -148,7 +147,6 @@ def test_model_pth_makes_the_round_trip(done, tmp_path):
 
 def test_snapshots_stay_within_their_bytes_and_say_so(tmp_path):
     run = begin(tmp_path / "thin", tiny(steps=12, every=1))
-    one = None
     train(run.folder, stop_at=1)
     one = run.kept.nbytes / 2
     train(run.folder, max_bytes=int(5.5 * one))
