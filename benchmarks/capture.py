@@ -36,7 +36,7 @@ from gptviz.engine.sites import SITES
 from gptviz.engine.trace import Trace
 from gptviz.model import GPT_CONFIG_124M, GPTModel
 from gptviz.tokenizer import get_encoding
-from tests.test_model import to_hugging_face
+from tests.checkpoints import makers
 
 PLAIN = "transformers, plain forward"
 SDPA = "transformers, the body with SDPA"
@@ -67,7 +67,7 @@ def make(way: str) -> Callable[[torch.Tensor], object]:
     torch.manual_seed(0)
     model = GPTModel(config).eval()
     if way.startswith("transformers"):
-        theirs = to_hugging_face(model, config)
+        theirs = makers.in_transformers(model, GPTConfig.from_dict(config))
         if way == SDPA:
             theirs.set_attn_implementation("sdpa")
             return lambda ids: theirs.transformer(ids, use_cache=False)
@@ -132,7 +132,7 @@ def to_transformer_lens(model: GPTModel, config: dict) -> Any:
     with tempfile.TemporaryDirectory() as folder:
         GPT2TokenizerFast(vocab=encoder_json, merges=vocab_bpe).save_pretrained(folder)
         tokenizer = AutoTokenizer.from_pretrained(folder)
-        theirs = to_hugging_face(model, config)
+        theirs = makers.in_transformers(model, GPTConfig.from_dict(config))
         return TransformerBridge.boot_transformers("gpt2", hf_model=theirs, tokenizer=tokenizer, device="cpu")
 
 

@@ -34,7 +34,7 @@ from gptviz.engine.past import past_bytes
 from gptviz.fast import kernels
 from gptviz.model import GPT_CONFIG_124M, GPTModel
 from gptviz.tokenizer import get_encoding
-from tests.test_model import to_hugging_face
+from tests.checkpoints import makers
 
 THEIRS = "transformers, generate(use_cache=True)"
 BOOK = "the book's loop"
@@ -97,7 +97,7 @@ def reading(lm: LanguageModel) -> Callable[[torch.Tensor, int], None]:
 
 def make(way: str, lm: LanguageModel) -> Callable[[torch.Tensor, int], Any]:
     if way == THEIRS:
-        theirs = to_hugging_face(with_biases(lm), lm.config.to_dict())
+        theirs = makers.in_transformers(with_biases(lm), lm.config)
 
         def generate(ids: torch.Tensor, count: int) -> list[int]:
             out = theirs.generate(

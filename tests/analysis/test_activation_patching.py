@@ -133,7 +133,7 @@ def test_every_pair_makes_the_model_say_something_else(mini, pair):
 def test_transformers_with_its_own_hooks():
     """A second truth: transformers' GPT-2 with our weights, its own activations put in by its own hooks."""
     lm = random_lm(6, n_layers=3)
-    theirs, d = makers.in_transformers(lm), lm.config.head_dim
+    theirs, d = makers.in_transformers(lm.model, lm.config), lm.config.head_dim
     modules = {"resid_pre": "", "attn_out": "attn", "mlp_out": "mlp", "z": "attn.c_proj"}
     for row in patching(lm, CLEAN, CORRUPT, (7, 8000), sites=list(modules)).to_dict("records")[2::4]:
         module = theirs.transformer.h[row["block"]].get_submodule(modules[row["site"]])

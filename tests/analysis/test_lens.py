@@ -12,8 +12,8 @@ from gptviz.analysis import lens, logit_lens
 from gptviz.engine.edits import Edit
 from gptviz.fast import kernels
 from tests.analysis.written_out import IDS, frozen
+from tests.checkpoints import makers
 from tests.conftest import TEXTS, models, random_lm
-from tests.test_model import to_hugging_face
 
 TEXT = "Seven green parrots sang behind the old mill."
 
@@ -55,7 +55,7 @@ def test_a_head_as_large_as_the_fast_kernels_want_it(dtype):
 def test_rows_are_transformers_hidden_states():
     """Our weights in GPT-2: hidden_states through transformers' own ln_f and lm_head, a row a block."""
     lm = random_lm(n_layers=3)
-    truth, t = to_hugging_face(lm.model, vars(lm.config)), lm.trace(IDS, keep=lens.KEEP)
+    truth, t = makers.in_transformers(lm.model, lm.config), lm.trace(IDS, keep=lens.KEEP)
     with torch.no_grad():
         states = truth(torch.tensor([IDS]), output_hidden_states=True).hidden_states
         # transformers' last state has gone through ln_f already

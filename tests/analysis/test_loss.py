@@ -17,8 +17,8 @@ from gptviz.analysis.loss import (
     loss_steps,
     uniform_loss,
 )
+from tests.checkpoints import makers
 from tests.conftest import random_lm
-from tests.test_model import to_hugging_face
 
 
 def test_the_slides_example():
@@ -50,7 +50,7 @@ def test_it_is_torch_s_cross_entropy(n, size, seed, spread):
 def test_it_is_transformers_own_loss_with_labels():
     lm, ids = random_lm(), [3, 14, 15, 9, 26, 5, 35]
     with torch.no_grad():
-        truth = to_hugging_face(lm.model, vars(lm.config))
+        truth = makers.in_transformers(lm.model, lm.config)
         out = truth(input_ids=torch.tensor([ids]), labels=torch.tensor([ids]))
     found = loss_steps(out.logits[0, :-1], torch.tensor(ids[1:]))
     assert found.cross_entropy == pytest.approx(out.loss.item(), rel=1e-5)

@@ -109,11 +109,11 @@ def book_state(model, masks=True, tied=False):
     return state
 
 
-def in_transformers(lm):
-    """The weights of `lm` in transformers' own GPT-2."""
-    ours, config = lm.model.state_dict(), {name: lm.config[own] for name, own in OUR_NAMES.items()}
-    config["activation_function"] = "gelu" if lm.config.activation == "gelu" else "gelu_new"
-    theirs = hf_model(layer_norm_epsilon=lm.config.norm_eps, tie_word_embeddings=False, **config)
+def in_transformers(model, config):
+    """The weights of a GPTModel with this GPTConfig in transformers' own GPT-2."""
+    ours, sizes = model.state_dict(), {name: config[own] for name, own in OUR_NAMES.items()}
+    sizes["activation_function"] = "gelu" if config.activation == "gelu" else "gelu_new"
+    theirs = hf_model(layer_norm_epsilon=config.norm_eps, tie_word_embeddings=False, **sizes)
     for name, place in book_places(theirs).items():
         place.copy_(ours.get(name, torch.zeros(())))  # a bias that it does not have
     return theirs

@@ -215,7 +215,7 @@ def test_any_edits_are_those_of_the_forward_in_plain_tensors(some):
 def test_muted_heads_are_those_of_transformers_hooks(value):
     """The second truth: GPT-2 of transformers with these weights, its own forward pre-hook at c_proj."""
     lm = random_lm(8, context_length=32)
-    theirs, d = makers.in_transformers(lm), lm.config.emb_dim // lm.config.n_heads
+    theirs, d = makers.in_transformers(lm.model, lm.config), lm.config.emb_dim // lm.config.n_heads
     for block in range(lm.config.n_layers):
         for heads in ([0], [1, 3], [0, 1, 2, 3]):
 

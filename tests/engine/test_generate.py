@@ -72,8 +72,8 @@ def test_every_step_can_be_drawn_again(lm, options):
 
 def test_greedy_is_transformers_greedy(lm):
     ids = torch.tensor([lm.encode(TEXT)])
-    options = {"do_sample": False, "pad_token_id": 0, "eos_token_id": None}
-    out = makers.in_transformers(lm).generate(ids, max_new_tokens=40, use_cache=True, **options)
+    options = {"max_new_tokens": 40, "do_sample": False, "pad_token_id": 0, "eos_token_id": None}
+    out = makers.in_transformers(lm.model, lm.config).generate(ids, use_cache=True, **options)
     ours = [step.id for step in lm.generate(ids[0].tolist(), 40, temperature=0)]
     assert ours == out[0, ids.shape[1] :].tolist()
 

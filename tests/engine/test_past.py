@@ -54,7 +54,7 @@ def test_long_queries_after_a_past(on, monkeypatch):
 
 def test_transformers_past_key_values_are_the_same_numbers():
     lm = random_lm(tie_embeddings=True)
-    theirs = makers.in_transformers(lm)
+    theirs = makers.in_transformers(lm.model, lm.config)
     with torch.no_grad():
         out = theirs(IDS[:, :30], use_cache=True)
         then = theirs(IDS[:, 30:33], past_key_values=out.past_key_values, use_cache=True)
