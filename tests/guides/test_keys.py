@@ -283,9 +283,10 @@ def test_of_the_stream(model):
     norm = model.model.trf_blocks[1].norm1
     with torch.no_grad():
         one, two = (norm(by * trace["resid_pre", 1][-1]) for by in (1, 2))
-    same = float((two - one).abs().max() / one.abs().max()) < 0.05
+    moved = float((two - one).abs().max() / one.abs().max())
     doubled, _ = asked(model, "doubled", None, "block 1 · norm1")
-    assert (doubled.truth == doubled.options[1]) == same
+    assert (doubled.truth == doubled.options[1]) == (moved < 0.05)
+    assert (doubled.facts["moved"] == "0 %") == (moved < 1e-9)
     last = model.config.n_layers - 1
     sizes = [float(trace[site][-1].norm()) for site in (("resid_pre", 0), ("resid_post", last))]
     longer, _ = asked(model, "longer")
