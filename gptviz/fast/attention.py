@@ -67,7 +67,8 @@ def _divided(
     """
     scale = queries.shape[-1] ** -0.5
     torch.baddbmm(out, queries, keys.transpose(1, 2), beta=0, alpha=scale, out=out)
-    out[:, :, -mask.shape[1] :].masked_fill_(mask, -torch.inf)
+    # added, since that takes a quarter of the time of masked_fill_ for every head
+    out[:, :, -mask.shape[1] :] += out.new_zeros(mask.shape).masked_fill_(mask, -torch.inf)
     return torch.softmax(out, dim=-1, out=out)
 
 
