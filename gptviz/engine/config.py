@@ -98,15 +98,15 @@ class GPTConfig:
     # what makes it read like the book's dict
 
     def __getitem__(self, key: str) -> Any:
-        if key not in self.keys():
+        if key not in self.__dataclass_fields__:
             raise KeyError(key)
         return getattr(self, key)
 
     def get(self, key: str, default: Any = None) -> Any:
-        return getattr(self, key) if key in self.keys() else default
+        return getattr(self, key) if key in self.__dataclass_fields__ else default
 
     def keys(self) -> list[str]:
-        return [field.name for field in dataclasses.fields(self)]
+        return [*self.__dataclass_fields__]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.keys())

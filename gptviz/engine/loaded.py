@@ -11,6 +11,7 @@ from gptviz.as_html import table
 from gptviz.engine.config import GPTConfig
 from gptviz.engine.edits import Edit, Given, edits_of
 from gptviz.engine.tokens import Token, tokens_of
+from gptviz.fast.kernels import modules_of
 from gptviz.model import GELU, GPTModel, LayerNorm, MultiHeadAttention
 from gptviz.tokenizer import check_well_formed, encode, named_bytes
 
@@ -101,7 +102,7 @@ def _built_with(model: GPTModel) -> Iterator[tuple[str, object]]:
     yield "context_length", model.pos_emb.num_embeddings
     yield "n_layers", len(model.trf_blocks)
     yield "tie_embeddings", model.out_head.weight is model.tok_emb.weight
-    for module in model.modules():
+    for module in modules_of(model):
         if isinstance(module, MultiHeadAttention):
             yield "n_heads", module.num_heads
             yield "qkv_bias", module.W_query.bias is not None
