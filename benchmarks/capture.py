@@ -4,10 +4,10 @@
 
 GPT-2 124M with random weights, float32, the same in every column. Each round runs every way once, in turn,
 so that a machine that slows down slows all of them; a figure is the median over the rounds of the ratio of
-CPU time (of all threads: what other programs do counts little) to transformers' plain eager forward pass of
-the same round. `--wall` takes the time on the clock, `--threads 1` keeps threads that wait for each other
-from being counted; `--no-memory` leaves the peaks out. Peak memory is what a fresh process gained over its
-loaded model. Opened is what a trace works out afterwards, of all blocks one after the other: divided by
+CPU time (of all threads: what other programs do counts little) to transformers' plain eager forward pass, or
+to what `--to` names, of the same round. `--wall` takes the time on the clock, `--threads 1` keeps threads
+that wait for each other from being counted; `--no-memory` leaves the peaks out. Peak memory is what a fresh
+process gained over its loaded model. Opened is what a trace works out afterwards, of all blocks one after the other: divided by
 that of the trace, it is what a block costs of its share of a pass. The last row is what no full trace can
 be below. TransformerLens is measured where it is installed (`pip install transformer_lens==4.3.0`, in an
 environment of its own: it brings a lot along).
@@ -171,7 +171,7 @@ def random_ids(n_tokens: int) -> torch.Tensor:
 
 
 def ratios(
-    ways: list[str], sizes: list[int], rounds: int, clock: Callable[[], float]
+    ways: list[str], to: str, sizes: list[int], rounds: int, clock: Callable[[], float]
 ) -> dict[tuple[str, int], float]:
     functions = {way: make(way) for way in ways}
     found = {}
@@ -189,7 +189,7 @@ def ratios(
                         times[way].append(seconds)
             for way in ways:
                 found[way, n] = statistics.median(
-                    own / plain for own, plain in zip(times[way], times[PLAIN], strict=True)
+                    own / other for own, other in zip(times[way], times[to], strict=True)
                 )
     return found
 
@@ -223,6 +223,7 @@ def main() -> None:
     parser.add_argument("--tokens", type=int, nargs="+", default=[16, 128, 512, 1024])
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--threads", type=int, help="torch's threads (as torch chooses, if not given)")
+    parser.add_argument("--to", default=PLAIN, choices=WAYS, help="the way that all are divided by")
     parser.add_argument("--wall", action="store_true", help="the time on the clock instead of CPU time")
     parser.add_argument("--no-memory", action="store_true", help="do not measure the peaks")
     parser.add_argument("--peak", help=argparse.SUPPRESS)
@@ -234,9 +235,10 @@ def main() -> None:
     ]
     if args.threads:
         torch.set_num_threads(args.threads)
-    found = ratios(ways, args.tokens, args.rounds, time.perf_counter if args.wall else time.process_time)
+    timer = time.perf_counter if args.wall else time.process_time
+    found = ratios(ways, args.to, args.tokens, args.rounds, timer)
     clock, peaks = "time" if args.wall else "CPU time", "" if args.no_memory else "; + MiB at the peak"
-    print(f"{clock} relative to {PLAIN}; {torch.get_num_threads()} threads{peaks}\n")
+    print(f"{clock} relative to {args.to}; {torch.get_num_threads()} threads{peaks}\n")
     print("| T = | " + " | ".join(str(n) for n in args.tokens) + " |\n|---|" + "---|" * len(args.tokens))
     for way in ways:
         cells = [
