@@ -7,10 +7,10 @@ so that a machine that slows down slows all of them; a figure is the median over
 CPU time (of all threads: what other programs do counts little) to transformers' plain eager forward pass, or
 to what `--to` names, of the same round. `--wall` takes the time on the clock, `--threads 1` keeps threads
 that wait for each other from being counted; `--no-memory` leaves the peaks out. Peak memory is what a fresh
-process gained over its loaded model. Opened is what a trace works out afterwards, of all blocks one after the other: divided by
-that of the trace, it is what a block costs of its share of a pass. The last row is what no full trace can
-be below. TransformerLens is measured where it is installed (`pip install transformer_lens==4.3.0`, in an
-environment of its own: it brings a lot along).
+process gained over its loaded model. Opened is what a trace works out afterwards, of all blocks one after the
+other: divided by that of the trace, it is what a block costs of its share of a pass. The last row is what no
+full trace can be below. TransformerLens is measured where it is installed
+(`pip install transformer_lens==4.3.0`, in an environment of its own: it brings a lot along).
 """
 
 import argparse
