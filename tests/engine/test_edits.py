@@ -178,3 +178,21 @@ def test_a_head_without_which_the_bundled_model_does_not_repeat_itself(mini, edi
     found = torch.softmax(trace.logits(-1).double(), dim=0)[mill].item()
     assert found == pytest.approx(probability, abs=5e-4 if probability > 0.01 else 5e-5)
     assert [str(edit) for edit in trace.edits] == list(edits)
+
+
+@pytest.mark.parametrize(
+    ("text", "within"),
+    [
+        ("attn.0=hide5", {5: None, 6: "attn.0=hide5"}),
+        ("z.0=zero", {1: "z.0=zero"}),
+        ("z.0@-3+0+4=zero", {2: "z.0@0=zero", 3: "z.0@-3+0=zero", 5: "z.0@-3+0+4=zero"}),
+        ("z.0@4=zero", {4: None, 5: "z.0@4=zero"}),
+        ("embed=ids7+8", {1: "embed=ids7+8", 2: "embed=ids7+8", 3: "embed@0+1=ids7+8"}),
+        ("embed@-1+2=ids7+8", {2: "embed@-1=ids7+8", 3: None}),
+    ],
+)
+def test_a_shorter_text_has_what_it_can_of_an_edit(text, within):
+    edit = Edit.parse(text)
+    for n_tokens, left in within.items():
+        found = edit.within(n_tokens)
+        assert (None if found is None else str(found)) == left, n_tokens
