@@ -105,3 +105,12 @@ def test_one_token(lm):
     assert steps.weights.tolist() == [[1.0]]
     torch.testing.assert_close(steps.z, trace["v", 0][0])
     assert attention.without_first(steps.weights).isnan().all()
+
+
+@pytest.mark.parametrize("positions", [[3], [0, 2, 9], [9, 4]])
+def test_rows_from_queries_and_keys_are_those_of_the_pass(lm, trace, positions):
+    wanted = trace["attn", 1][1:3][:, positions, : max(positions) + 1]
+    lean = lm.trace(TEXT, keep=["q", "k"])
+    for held in (trace, lean):
+        rows = attention.rows_of_attention(held, 1, torch.tensor(positions), slice(1, 3))
+        torch.testing.assert_close(rows, wanted, rtol=0, atol=1e-6)

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from gptviz.analysis.writing import next_step, write_on
+from gptviz.analysis.writing import WrittenStep, next_step, write_on
 from gptviz.engine.sampling import Sampling
 
 
@@ -41,3 +41,7 @@ def test_the_number_falls_into_the_stretch(mini, point):
     p = (logits.double() / 0.9).softmax(0).sort(descending=True).values
     assert step.start <= point < step.stop and step.stop - step.start == pytest.approx(step.probability)
     assert step.stop == pytest.approx(float(p[: step.rank].sum()))
+
+
+def test_what_the_model_thought_impossible_has_a_logarithm():
+    assert WrittenStep(7, 0.0, 0.0, 90, None, 0.0, 0.0, forced=True).ln == -math.inf
