@@ -23,7 +23,10 @@ def test_one_token_is_another_and_so_is_the_answer(mini, text, position):
     found = counterpart(mini, ids, position)
     assert mini.encode(found.text) == list(found.ids) and differing(ids, found.ids) == [found.position]
     assert found.ids[found.position] == found.token
-    assert counterpart(mini, ids, position, own=mini.trace(ids)).ids == found.ids
+    trace = mini.trace(ids)
+    assert counterpart(mini, ids, position, own=trace).ids == found.ids
+    expected = trace.logits(found.position - 1)  # it is one of the likeliest there
+    assert found.position and int((expected > expected[found.token]).sum()) < 4
     own, other = (mini.trace(i, keep=[]).logits(position) for i in (ids, found.ids))
     assert found.moved == pytest.approx(moved(own, other), abs=1e-3)
 
