@@ -70,7 +70,7 @@ def capture(
     pass_ = _Pass(config, [*keys, ("final", None)], ready, reduce, before, graph=grad is not None)
     past = None if before is None else before.past(model)
     if known < len(ids):
-        in_idx = torch.tensor([list(ids[known:])], device=model.tok_emb.weight.device)  # (1, T)
+        in_idx = lm.batch(ids[known:])  # (1, T)
         of_others = torch.is_inference_mode_enabled() and grad is None  # whoever calls this
         with torch.inference_mode(of_others), forward.running(model, graph=grad is not None):
             final = forward.hidden(model, in_idx, pass_.hooks(), past, graph=grad is not None)  # (1, T, D)

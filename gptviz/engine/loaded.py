@@ -91,6 +91,10 @@ class Loaded:
         """The text of these ids: U+FFFD for broken UTF-8, `<id N>` for an id without a token."""
         return b"".join(named_bytes(self.tokenizer, i) for i in ids).decode("utf-8", "replace")
 
+    def batch(self, ids: Sequence[int]) -> torch.Tensor:
+        """One text's ids as the model takes them: (1, T), where its weights are."""
+        return torch.tensor([list(ids)], device=self.model.tok_emb.weight.device)
+
     def tokens(self, ids: Sequence[int]) -> list[Token]:
         return tokens_of(self.tokenizer, ids)
 

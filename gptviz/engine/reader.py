@@ -151,10 +151,6 @@ class Reader(Loaded):
         """(V,): the logits after one text, behind what is of `past`, in float32 on the CPU."""
         return self.last_logits(self.batch(ids), past)[0].float().cpu()  # (1, V) -> (V,)
 
-    def batch(self, ids: Sequence[int]) -> torch.Tensor:
-        """One text's ids as the model takes them: (1, T), where its weights are."""
-        return torch.tensor([list(ids)], device=self.model.tok_emb.weight.device)
-
     def hooks(self, n_tokens: int, first: int = 0, entered: int | None = None) -> list[forward.Hook]:
         """The edits as the first hooks of a pass over texts of so many tokens: see `editing.edit_hooks`.
 
