@@ -69,7 +69,7 @@ class Reader(Loaded):
 
         The same numbers as of a whole pass in float32 but for rounding: of a site's largest number 1e-5 at
         most, of logits 3e-5; with edits 5e-5 and 1e-4 (`benchmarks/rounding.py`: the bundled model has 6e-6
-        and 1e-5, with edits up to 1.8e-5 and 4.5e-5; in its last residual stream, which has numbers up to
+        and 1e-5, with edits up to 1.1e-5 and 2.6e-5; in its last residual stream, which has numbers up to
         500, that is up to 3e-4).
 
         `grad` is a token, by id or text, or a pair (token, against), or (token, against, position): then
