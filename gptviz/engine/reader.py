@@ -68,7 +68,7 @@ class Reader(Loaded):
         Otherwise, or if the first token is another, all is computed anew. Of other weights it is refused.
 
         The same numbers as of a whole pass in float32 but for rounding: of a site's largest number 1e-5 at
-        most, of logits 3e-5; with edits 5e-5 and 1e-4 (`benchmarks/rounding.py`: the bundled model has 6e-6
+        most, of logits 3e-5; with edits 3e-5 and 1e-4 (`benchmarks/rounding.py`: the bundled model has 6e-6
         and 1e-5, with edits up to 1.1e-5 and 2.6e-5; in its last residual stream, which has numbers up to
         500, that is up to 3e-4).
 
