@@ -101,7 +101,12 @@ def number(text: str) -> float:
 
 def prose(at: Any) -> str:
     """All sentences of the page, and what stands under its pictures."""
-    return "\n".join(element.value for element in (*at.markdown, *at.caption))
+    return "\n".join((*paragraphs(at), *(element.value for element in at.caption)))
+
+
+def paragraphs(at: Any) -> list[str]:
+    """The page's paragraphs, with plain spaces where a line must not end."""
+    return [element.value.replace("\xa0", " ") for element in at.markdown]
 
 
 def words(at: Any) -> str:
@@ -111,8 +116,8 @@ def words(at: Any) -> str:
 
 def paragraph(at: Any, part: str) -> str:
     """The only one in which this stands."""
-    (found,) = [element.value for element in at.markdown if part in element.value]
-    return str(found)
+    (found,) = [text for text in paragraphs(at) if part in text]
+    return found
 
 
 def attributes(at: Any, name: str) -> dict[str, str]:

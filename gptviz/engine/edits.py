@@ -200,14 +200,12 @@ class Edit:
         if (end := self.known) is None:
             return
         tensor = isinstance(self.value, torch.Tensor)
-        has = f"{'the tensor' if tensor else 'the other text'} has {end} token{'s' * (end > 1)}"
+        has = f"{'the tensor' if tensor else 'the other text'} has values for {end} of {n_tokens} positions"
         beyond = [p for p in self.positions or () if (exact or p >= 0) and p % n_tokens >= end]
         if beyond:
             raise ValueError(f"position {beyond[0]} has no value: {has}")
         if tensor and exact and self.positions is None and end < n_tokens:
-            raise ValueError(
-                f"{has} and the text {n_tokens}: give {self.site!r} a row for each, one for all, or positions"
-            )
+            raise ValueError(f"{has}: give {self.site!r} a row for each, one for all, or positions")
 
     def _check_block(self, n_layers: int | None) -> None:
         every = self.block == EVERY and self.site in SITES and SITES[self.site].per_block

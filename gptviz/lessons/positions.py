@@ -163,16 +163,15 @@ def pair_scores(lm: LanguageModel, query: int, key: int, head: int, distance: in
 def compared(lm: LanguageModel, scores: pd.DataFrame) -> pd.DataFrame:
     """A row per scheme: what depends on where a pair of tokens stands, and not on its distance alone.
 
-    `scores` are `pair_scores`. Columns: scheme, product (of a row with itself, on average), product changes
-    (the largest minus the least of all pairs at one distance, at the worst distance), score (on average),
-    score changes (over all places).
+    `scores` are `pair_scores`; their distance is that of the rows, too. Columns: scheme, product (of the two
+    rows, on average), product changes (the largest minus the least), score (on average), score changes: all
+    of them over every place of a text.
     """
     rows = []
     for scheme, name in SCHEMES.items():
         if name in scores:
-            table, along = products(lm, scheme), scores[name]
-            moved = float((table["most"] - table["least"]).max())
-            rows.append((name, float(table["mean"].iloc[0]), moved, along.mean(), np.ptp(along)))
+            row, along = products(lm, scheme).iloc[scores.index[0]], scores[name]
+            rows.append((name, row["mean"], row["most"] - row["least"], along.mean(), np.ptp(along)))
     return pd.DataFrame(rows, columns=["scheme", "product", "product changes", "score", "score changes"])
 
 

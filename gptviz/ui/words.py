@@ -185,5 +185,9 @@ def _form(name: str) -> re.Pattern[str]:
 
 
 def prose(markdown: str, *terms: str, width: Literal["stretch", "content"] | int = "stretch") -> None:
-    """Draw Markdown; the first occurrence of each of these terms explains itself."""
-    st.markdown(explain(markdown, *terms), unsafe_allow_html=True, width=width)
+    """Draw Markdown; the first occurrence of each of these terms explains itself.
+
+    A line never ends between a number and its percent sign or power of ten.
+    """
+    text = markdown.replace(" %", "\xa0%").replace(" × 10", "\xa0×\xa010")
+    st.markdown(explain(text, *terms), unsafe_allow_html=True, width=width)

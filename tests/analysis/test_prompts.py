@@ -71,6 +71,7 @@ def test_heads_are_averaged_over_texts_of_any_length():
     table = lm.patching(clean, corrupt, (7, 4000), sites=HEAD_SITES)
     assert len(table) == 5 * lm.config.n_layers * lm.config.n_heads and (table["n"] == 2).all()
     assert not is_many("text") and not is_many([1, 2]) and is_many(["a"]) and is_many([[1], [2]])
+    assert not is_many([]) and not is_many(())
     two = averaged([table.assign(logit=1.0), table.assign(logit=4.0)], ["logit"])
     assert two["logit_se"].iloc[0] == pytest.approx(1.5)
 

@@ -22,7 +22,7 @@ from gptviz.engine import forward
 from gptviz.engine.beams import beam_search
 from gptviz.engine.past import Past
 from gptviz.engine.sampling import AS_IT_IS
-from gptviz.engine.weights import fingerprint
+from gptviz.engine.weights import PerWeights, fingerprint
 from tests.conftest import random_lm
 
 IDS = [5, 17, 99, 5, 17, 301]
@@ -129,6 +129,19 @@ def test_logits_and_norms_are_those_of_the_pass_or_none():
         with pytest.raises(ValueError, match="output head was changed"):
             old.logits(-1)
     assert lm.trace(IDS).logits(-1).shape == (lm.config.vocab_size,)
+
+
+def test_what_is_made_once_for_weights_is_made_anew_when_they_change():
+    model, made, kept = random_lm().model, [], PerWeights()
+
+    def make():
+        made.append(len(made))
+        return made[-1]
+
+    assert [kept.get(model, make) for _ in range(3)] == [0, 0, 0]
+    model.final_norm.shift.data.add_(1)
+    assert [kept.get(model, make) for _ in range(2)] == [1, 1]
+    assert kept.get(random_lm().model, make) == 2 and kept.get(model, make) == 1
 
 
 def test_a_past_is_read_on_by_the_weights_that_made_it():

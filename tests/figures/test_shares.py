@@ -2,10 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from gptviz.analysis.shares import waterfall
 from gptviz.both import Both
 from gptviz.figures.bars import bars
 from gptviz.figures.shares import direct_and_total, share_grid
@@ -14,16 +11,6 @@ from gptviz.figures.theme import palette
 MODES = ["light", "dark"]
 COLUMNS = ["head 0", "head 1", "attention bias", "feed-forward"]
 VALUES = np.array([[1, -2, 0.01, 0.5], [3, 0.25, -0.02, -0.75]])
-
-
-@given(st.lists(st.floats(-10, 10), min_size=1, max_size=30), st.integers(1, 15))
-def test_no_share_is_lost_and_the_largest_stand_alone(values, count):
-    order = waterfall(np.array(values), count)
-    assert sorted(np.concatenate(order)) == list(range(len(values)))
-    alone = [values[rows[0]] for rows in order[:count]]
-    assert alone == sorted(alone, reverse=True) and len(order) == min(count + 1, len(values))
-    rest = [values[i] for i in order[-1]] if len(values) > count else []
-    assert max(map(abs, rest), default=0) <= min(map(abs, alone))
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from gptviz import guides
 from gptviz.guides import GuideError, guide, keys, read
+from gptviz.guides.printed import printed
 
 TOUR = guides.files()["tour"].read_text("utf-8")
 SMALL = """---
@@ -46,6 +47,13 @@ def test_a_step_is_what_stands_under_a_heading():
     assert (step.ask.kind, step.ask.key) == ("token", "looked_at")
     assert step.ask.given == (("block", 4), ("head", 3)) and step.ask.hints == ("a", "b")
     assert read(SMALL.replace("\n", "\r\n")) == found
+
+
+def test_on_paper_pupils_have_lines_to_write_on_and_the_teacher_what_is_read_after():
+    marks = ("class='ask'", "class='line'", "class='truth'", "<li>")
+    pupils, teacher = (printed(read(SMALL), notes) for notes in (False, True))
+    assert [pupils.count(mark) for mark in marks] == [1, 2, 0, 0]
+    assert [teacher.count(mark) for mark in marks] == [1, 0, 1, 3]  # two hints, and the text's own list
 
 
 WRONG = [

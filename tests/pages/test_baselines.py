@@ -14,7 +14,7 @@ from gptviz.lessons.compared import Fit, counted, held_out_bytes
 from gptviz.lessons.mlp import Recipe
 from gptviz.training.held_out import model_nats
 from tests.pages.conftest import run_page
-from tests.specs import charts, in_numbers
+from tests.specs import charts, in_numbers, paragraphs
 
 TEXT = "the king and the queen and the king, and the queen and the cat"
 
@@ -35,7 +35,7 @@ def test_the_tables_are_the_counts_and_what_is_learnt(at):
     *_, network = learn(counts, steps=50)
     places = counts.tokenizer.encode("".join(labels))
     assert np.allclose(right["z"], network.probabilities[np.ix_(places, places)], atol=1e-6)
-    said = at.markdown[2].value
+    said = paragraphs(at)[2]
     assert f"{pairs['h', 'e'] / firsts['h']:.0%}".replace("%", " %") in said  # after h comes e
     assert f"{network.loss(counts):.3f} nats" in said and f"{counts.loss:.3f}" in said
     table = in_numbers(at, "baselines_pairs")
@@ -56,7 +56,7 @@ def test_all_pay_for_the_same_bytes(at, mini):
             nats += model_nats(mini.model, ids[start : start + 256], stride=255).sum()
     assert bits["mini"] == pytest.approx(nats / math.log(2) / held_out_bytes(), rel=1e-4)
     assert bits["mini"] < bits["MLP, 3 back"] < bits["single characters"]
-    assert f"**{bits['bigram']:.2f} bits**" in at.markdown[1].value
+    assert f"**{bits['bigram']:.2f} bits**" in paragraphs(at)[1]
 
 
 def test_the_mlp_s_curve_ends_where_the_bar_is(at):

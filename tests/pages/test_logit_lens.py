@@ -12,7 +12,7 @@ from gptviz.tokenizer import show_token, token_bytes
 from gptviz.ui.pages.logit_lens import columns
 from gptviz.ui.shell.state import DEFAULT_TEXT
 from tests.pages.conftest import open_all
-from tests.specs import charts, floats, given, keys, paragraph, prose, put
+from tests.specs import charts, floats, given, keys, paragraph, paragraphs, prose, put
 
 TEXT = "The little birds sang beside the red mill. The little birds sang beside the red"
 ROWS = 13
@@ -98,7 +98,7 @@ def test_the_sentence_and_the_row_that_is_open(run_page, mini, lens):
     top = lens[:, -1].argmax(-1).tolist()
     settled = max(i for i, token in enumerate(top) if token != top[-1]) + 1
     assert grid(at)["row"] == settled - 1 and grid(at)["position"] == 15
-    said = at.markdown[1].value
+    said = paragraphs(at)[1]
     for shown in (show(mini, top[-1]), show(mini, top[settled - 1]), "position 15"):
         assert shown in said
     assert f"{100 * lens[-1, -1].exp().max():.0f} %" in said

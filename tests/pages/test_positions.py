@@ -21,6 +21,8 @@ def test_only_a_rotation_keeps_the_score(run_page, mini):
     assert np.ptp(lines["RoPE"]) < 1e-6 and np.ptp(lines["None"]) == 0 < np.ptp(lines["Sinusoidal"])
     found = {row[0]: [number(cell) for cell in row[1:]] for row in table(at, "schemes")}
     assert found["Learned"][3] == pytest.approx(np.ptp(learned), rel=5e-3)
+    angles = 2 / 10_000 ** (np.arange(16) / 16)  # of 16 pairs, 2 tokens apart
+    assert found["RoPE"][0] == pytest.approx(np.cos(angles).sum(), rel=5e-3)
     assert found["Sinusoidal"][1] < 1e-10 < 0.1 < found["Learned"][1]
 
 

@@ -67,7 +67,9 @@ def _said(element) -> str:
     if kind in ("title", "subheader"):
         return f"{'#' if kind == 'title' else '##'} {_text(element.value)}"
     if kind in ("markdown", "html", "caption", "info", "warning", "error", "success"):
-        return _prose(_text(proto.body), "" if kind in ("markdown", "html") else f"({kind}) ")
+        return _prose(
+            _text(proto.body).replace("\xa0", " "), "" if kind in ("markdown", "html") else f"({kind}) "
+        )
     if kind == "plotly_chart":
         return _chart(key, json.loads(proto.spec), proto.alt)
     if kind == "bidi_component":

@@ -15,12 +15,12 @@ from tests.work.tasks import TEXT, WAIT, knocked_out, wrong
 
 
 def long(lm, folder, progress):
-    """Say where it runs, and go on for ever."""
-    progress(1, 3)
+    """Say where it runs, once it may how far it is, and go on for ever."""
     Path(folder, str(os.getpid())).touch()
     while True:
         time.sleep(0.01)
-        progress(2, 3)
+        if Path(folder, "told").exists():
+            progress(2, 3)
 
 
 def where(lm, progress):
@@ -53,9 +53,11 @@ def test_a_process_gives_the_same_numbers_with_and_without_edits(processes, mini
 def test_a_stopped_work_is_killed_and_the_next_one_done(processes, mini, tmp_path):
     work = processes.get(Task(long, "mini", (str(tmp_path),)), mini, "ann")
     until(lambda: pids(tmp_path))
-    assert work.progress in ((1, 3), (2, 3)) and work.state == "working"
-    work.stop()
     (pid,) = pids(tmp_path)
+    assert work.progress == (0, 1) and work.state == "working"
+    (tmp_path / "told").touch()
+    until(lambda: work.progress == (2, 3))
+    work.stop()
     failed = processes.get(Task(wrong, "mini"), mini, "ann")
     assert failed.join(WAIT) and failed.error == "no such token"
     until(lambda: not Path(f"/proc/{pid}").exists())
@@ -103,6 +105,7 @@ def test_a_thread_lets_visitors_have_their_turn_and_can_be_stopped(mini, tmp_pat
     assert work.join(WAIT) and len(work.value) == 60 and len(rests) > 1
     endless = line.get(Task(long, "mini", (str(tmp_path),)), mini, "ann")
     until(lambda: pids(tmp_path))
+    (tmp_path / "told").touch()  # a thread is stopped where it says how far it is
     endless.stop()
     after = line.get(Task(where, "mini"), mini, "ann")
     assert after.join(WAIT) and after.value[0] == os.getpid()

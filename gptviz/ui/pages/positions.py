@@ -182,8 +182,9 @@ sheet.curves(
 )
 sheet.table("schemes", Both(by), 3)
 st.caption(
-    "Dot products of two rows by themselves, and the score of the pair of tokens above. *Changes* is the "
-    "largest minus the smallest over all places at one distance: 0 where only the distance counts."
+    f"*Product* is the dot product of two positions' rows {counted(distance, 'token')} apart, *score* that "
+    "of the two tokens above, both on average over all places of a text. *Changes* is the largest minus the "
+    "smallest: 0 where only the distance counts."
 )
 if scene.other is not None:
     text = "All up to here comes from the model's weights alone: what is changed in a pass cannot matter."
