@@ -8,7 +8,7 @@ import pandas as pd
 from gptviz.analysis.loss import perplexity
 from gptviz.digits import fixed, significant
 from gptviz.figures.marks import CHANGED, GHOSTED, band, ghost_curve, line, note, safe, says, upright
-from gptviz.figures.theme import Figure, Mode, figure, mixed, palette
+from gptviz.figures.theme import LABEL, Figure, Mode, figure, mixed, palette
 
 
 def probability_text(p: float) -> str:
@@ -94,7 +94,7 @@ def vocabulary_curve(
         "xaxis": log | {"title": {"text": "rank"}, "range": [-0.08, math.log10(size * 1.2)]},
         "yaxis": log
         | {"title": {"text": "probability"}, "range": [math.log10(lowest) - 0.3, 0.2]}
-        | {"dtick": 2, "exponentformat": "power"},
+        | {"dtick": 2, "exponentformat": "power", "tickfont": {"size": LABEL / 1.25}},  # Plotly enlarges it
     }
     return figure(lines, layout, mode, height=300)
 

@@ -5,6 +5,8 @@ import pty
 import subprocess
 import sys
 
+import pytest
+
 from gptviz.ui.shell.navigation import BESIDE, PAGES
 from tests.browser.conftest import ROOT, address, press, settled, stop_server, type_prompt, went
 
@@ -95,6 +97,18 @@ def test_a_projector_has_large_type_a_fitted_picture_and_the_way_on(open_page):
     page.keyboard.press("Enter")
     settled(page)
     assert address(page)["text"] == "Another text"
+
+
+@pytest.mark.parametrize(
+    ("name", "picture"),
+    [("attention", ".plot .cells"), ("residual_stream", ".st-key-stream_ladder .js-plotly-plot")],
+)
+def test_on_a_projector_the_picture_stands_in_the_first_screen(open_page, name, picture):
+    page = open_page(name, viewport=(1280, 800), present="on")
+    found = page.locator(picture).first
+    found.wait_for()
+    box = found.bounding_box()
+    assert box["height"] > 300 and box["y"] + box["height"] <= 800
 
 
 def test_what_is_typed_and_not_run_is_kept_and_a_turned_page_runs_it(open_page):

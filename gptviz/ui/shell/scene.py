@@ -28,7 +28,7 @@ from gptviz.ui.shell.address import end_page
 from gptviz.ui.shell.params import PRESENTED, Param
 from gptviz.ui.words import show_id
 
-ABOVE = "13rem"  # of the screen, for what stands above a picture that is fitted into the rest
+ABOVE = "16rem"  # of the screen, for what stands above a picture that is fitted into the rest
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ const TINY = 5;                  // pixels a cell must have for the whole to be 
 const OPENED = { large: 15, small: 12 };    // pixels that a cell then has in the window that opens
 const LARGEST_CELL = 64;
 const ABOVE = 360;               // pixels that a page with one line of tokens has above a matrix, and a line below
+const PRESENTED = 300;           // the same on a projector, where the prompt is folded; at 16 px a rem
 const MAP = 104;                 // the corner that the map stands in
 
 const px = (number) => `${number}px`;
@@ -23,7 +24,7 @@ function longestLabel(view) {
 function layout({ data, state }, panel, room) {
   const { unit, longest } = state;
   const named = ({ column_axis }) => column_axis !== 'dim', tokens = (data.small ? data.panels : [panel]).some(named);  // small ones are all alike
-  const high = Math.max(320, window.innerHeight - ABOVE);           // a low screen gets a smaller matrix
+  const high = Math.max(320, innerHeight - (unit > 1 ? PRESENTED * unit : ABOVE));   // a low screen gets a smaller matrix
   const most = Math.min(unit > 1 ? high : Math.min(data.largest, high), LARGEST_CELL * unit * data.tokens.length);
   const right = tokens ? longest * Math.cos(ANGLE) : 4;
   let [left, top] = [longest, tokens ? longest * Math.sin(ANGLE) + 6 : 22 * unit];
