@@ -2,12 +2,14 @@
 
     python benchmarks/cluster.py
 
-Measured: thirty visitors ask for a Knock-out map each, of texts of their own, on a cluster of one node with
-one processor and of two, in turn, with the CPU that the nodes' workers and all else on this machine took,
-which here share two cores; then with two, of which one is killed in the middle. As many have a text of
-their own read by a model of GPT-2's smallest size, here one after the other, and by Ray Serve. Simulated:
-learners who act every 15 s, one act in three a map, with as many processors as are named; a map takes what
-the measured ones took, and visitors are served in the order in which they come.
+Measured: thirty visitors ask for a Knock-out map each, of texts of their own (`--tokens` long), on a cluster
+of one node with one processor and of two, in turn, with the CPU that the nodes' workers, the process that
+hands them their tasks and all else on this machine took, which here share two cores; then with two, of which
+one is killed in the middle. As many have a text of their own read by a model of GPT-2's smallest size, here
+one after the other, and by Ray Serve. Simulated: what nodes bring on machines of their own, where each map
+takes the CPU that it took here, one after the other in the process that hands them out, and then on the node
+that is free; and learners who act every 15 s, one act in three a map, with as many processors as are named,
+served in the order in which they come, where a map takes what the measured ones took.
 """
 
 import argparse
@@ -22,6 +24,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+import numpy as np
 from ray.cluster_utils import Cluster as Nodes
 
 from gptviz import LanguageModel, load
@@ -29,9 +32,10 @@ from gptviz.analysis.ablation import knock_out
 from gptviz.work import Line, Task
 from gptviz.work.cluster import EACH, Cluster
 
-VISITORS, TOKENS = 30, 20
+VISITORS = 30
 ACT, MAPS = 15.0, 1 / 3  # seconds between two acts of a learner, and which part of them are maps
 LEARNERS, PROCESSORS, HOURS = (10, 100, 1000), (2, 8, 32, 128), 1.0
+NODES = (1, 2, 3, 4, 8)  # whose throughput is simulated
 MOST = 600.0
 STORE = 2 * 10**9  # bytes of a node for models
 
@@ -52,47 +56,58 @@ def cluster(nodes: int) -> Iterator[tuple[Nodes, Line]]:
             made.shutdown()
 
 
-def ask(line: Line, lm: LanguageModel, rng: random.Random, visitors: int) -> list:
+def ask(line: Line, lm: LanguageModel, rng: random.Random, tokens: int, visitors: int) -> list:
     """A map for each visitor, of a text that nobody has had."""
-    texts = [tuple(rng.randrange(256, 4000) for _ in range(TOKENS)) for _ in range(visitors)]
+    texts = [tuple(rng.randrange(256, 4000) for _ in range(tokens)) for _ in range(visitors)]
     return [line.get(Task(knock_out, "mini", (ids, None)), lm, f"{i}") for i, ids in enumerate(texts)]
 
 
-def timed(line: Line, lm: LanguageModel, rng: random.Random) -> float:
+def timed(line: Line, lm: LanguageModel, rng: random.Random, tokens: int) -> float:
     """Seconds until all thirty have their maps."""
     began = time.perf_counter()
-    works = ask(line, lm, rng, VISITORS)
+    works = ask(line, lm, rng, tokens, VISITORS)
     assert all(work.join(MOST) and work.state == "done" for work in works)
     return time.perf_counter() - began
 
 
-def used() -> tuple[float, float]:
-    """Seconds of CPU so far: of the nodes' workers, and of everything on this machine."""
-    ticks, workers = os.sysconf("SC_CLK_TCK"), 0
+def used() -> np.ndarray:
+    """Seconds of CPU so far: of the nodes' workers, of the driver, and of everything on this machine."""
+    ticks, workers, driver = os.sysconf("SC_CLK_TCK"), 0, 0
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):  # it has just ended
-            if (process / "cmdline").read_bytes().startswith((b"ray::do", b"ray::IDLE")):
-                workers += sum(map(int, (process / "stat").read_text().rsplit(")", 1)[1].split()[11:13]))
+            command = (process / "cmdline").read_bytes()
+            took = sum(map(int, (process / "stat").read_text().rsplit(")", 1)[1].split()[11:13]))
+            workers += took * command.startswith((b"ray::do", b"ray::IDLE"))
+            driver += took * (b"gptviz.work.driver" in command)
     user, nice, system, _, _, *interrupts = map(int, Path("/proc/stat").read_text().split()[1:8])
-    return workers / ticks, (user + nice + system + sum(interrupts)) / ticks
+    return np.array([workers, driver, user + nice + system + sum(interrupts)]) / ticks
 
 
-def warm(line: Line, lm: LanguageModel, rng: random.Random, nodes: int) -> None:
+def warm(line: Line, lm: LanguageModel, rng: random.Random, nodes: int, tokens: int) -> None:
     """Wait until every node has done a map: its worker has then loaded torch, and the model."""
     while line.backend.slots < EACH * nodes:
-        ask(line, lm, rng, 1)[0].join(MOST)
+        ask(line, lm, rng, tokens, 1)[0].join(MOST)
     for _ in range(3):
-        assert all(work.join(MOST) for work in ask(line, lm, rng, 2 * nodes))
+        assert all(work.join(MOST) for work in ask(line, lm, rng, tokens, 2 * nodes))
 
 
-def read(line: Line, rng: random.Random) -> tuple[float, float]:
+def throughput(nodes: int, handed: float, worked: float, maps: int = 10_000) -> float:
+    """Maps a second of nodes with a processor each, where nothing else shares these processors."""
+    free, given = [0.0] * nodes, 0.0
+    for _ in range(maps):
+        given += handed
+        heapq.heappush(free, max(given, heapq.heappop(free)) + worked)
+    return maps / max(free)
+
+
+def read(line: Line, rng: random.Random, tokens: int) -> tuple[float, float]:
     """Seconds until all thirty have their traces of GPT-2: one after the other here, and by the cluster."""
     lm, backend, took = load("gpt2-untrained"), line.backend, []
     assert isinstance(backend, Cluster)
     far = backend.reader("gpt2", lm, lambda found, place: None)
     for reader in (lm, far):
         reader.trace([1, 2, 3])
-        texts = [[rng.randrange(50_000) for _ in range(TOKENS)] for _ in range(VISITORS)]
+        texts = [[rng.randrange(50_000) for _ in range(tokens)] for _ in range(VISITORS)]
         began = time.perf_counter()
         with ThreadPoolExecutor(VISITORS) as visitors:
             list(visitors.map(reader.trace, texts))
@@ -120,33 +135,40 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--tokens", type=int, default=20)
     args = parser.parse_args()
     lm, rng = load("mini"), random.Random(0)
     took: dict[int, list[float]] = {}
     for nodes in (1, 2):
         with cluster(nodes) as (made, line):
-            warm(line, lm, rng, nodes)
+            warm(line, lm, rng, nodes, args.tokens)
             before = used()
-            took[nodes] = [timed(line, lm, rng) for _ in range(args.rounds)]
-            maps, every = (now - then for now, then in zip(used(), before, strict=True))
+            took[nodes] = [timed(line, lm, rng, args.tokens) for _ in range(args.rounds)]
+            maps, driver, every = used() - before
             said = ", ".join(f"{seconds:.1f}" for seconds in took[nodes])
             print(f"measured: {VISITORS} maps on {nodes} node(s): {said} s", flush=True)
             print(
-                f"measured: in all {maps:.1f} s of CPU for maps, {every - maps:.1f} s for all else here",
+                f"measured: in all {maps:.1f} s of CPU for maps, {driver:.1f} s to hand them out, "
+                f"{every - maps - driver:.1f} s for all else here",
                 flush=True,
             )
             if nodes == 2:
-                here, there = read(line, rng)
+                here, there = read(line, rng, args.tokens)
                 print(
                     f"measured: {VISITORS} texts read by GPT-2: {here:.1f} s here, {there:.1f} s by Ray Serve"
                 )
-                works = ask(line, lm, rng, VISITORS)
+                works = ask(line, lm, rng, args.tokens, VISITORS)
                 works[4].join(MOST)
                 made.remove_node(made.list_all_nodes()[2], allow_graceful=False)
                 ended = [work.join(MOST) and work.state for work in works]
                 print(f"measured: a node killed after five maps: {ended.count('done')} of {VISITORS} done")
     one, two = (min(took[nodes]) for nodes in (1, 2))
     print(f"measured: the second node brings {one / two - 1:.2f} of the first")
+    done = args.rounds * VISITORS
+    made = [throughput(nodes, driver / done, maps / done) for nodes in NODES]
+    said = ", ".join(f"{nodes}: {of:.1f}" for nodes, of in zip(NODES, made, strict=True))
+    print(f"simulated: maps a second by nodes with machines of their own: {said}")
+    print(f"simulated: the second node brings {made[1] / made[0] - 1:.2f} of the first")
     each = one / VISITORS
     print(f"\nsimulated: {each:.3f} s a map; {HOURS:g} h; half and 95 of 100 wait, in seconds")
     print("learners " + "".join(f"{f'{p} processors':>20}" for p in PROCESSORS))

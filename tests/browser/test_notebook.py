@@ -99,9 +99,10 @@ def test_a_file_answers_clicks_and_saves_its_pictures(offline, tmp_path, t):
     assert page.get_by_test_id("chip").nth(6).get_attribute("aria-pressed") == "true"
     page.mouse.move(0, 0)
     assert page.get_by_test_id("matrix-head").get_attribute("data-query") == "6"
-    with page.expect_download() as download:
-        page.get_by_test_id("picture-part").nth(2).get_by_test_id("save-svg").click()
-    assert "Where every head looks" in download.value.path().read_text("utf-8")
+    for part, title in ((1, "Where every head looks"), (2, "Block 5, head 2")):
+        with page.expect_download() as download:
+            page.get_by_test_id("picture-part").nth(part).get_by_test_id("save-svg").click()
+        assert f">{title}<" in download.value.path().read_text("utf-8")
 
 
 def test_what_stands_below_a_token_is_of_the_one_that_is_chosen(offline, tmp_path, t, mini):

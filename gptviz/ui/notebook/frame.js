@@ -41,7 +41,8 @@ function answer(event, value) {
 
 function drawComponent(part) {
   titled(part);
-  gvDraw(part.place, part.draw, part.data, answer);
+  const { saved } = part.data;                // whose title is the picture's, where a part has none of its own
+  gvDraw(part.place, part.draw, { ...part.data, saved: { ...saved, title: part.title || saved.title } }, answer);
 }
 
 function titled({ box, title }) {
