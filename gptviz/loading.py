@@ -13,9 +13,9 @@ from gptviz.checkpoints.download import Report, download
 from gptviz.checkpoints.errors import errors_of
 from gptviz.checkpoints.hub import HUB_MODELS, cached_folder, is_hub_id
 from gptviz.checkpoints.meta_pickle import read_meta
+from gptviz.engine.blank import init_weights
 from gptviz.engine.config import GPTConfig
 from gptviz.engine.index import one_of
-from gptviz.engine.initial import init_weights
 from gptviz.engine.language_model import LanguageModel
 from gptviz.model import GPT_CONFIG_124M, GPTModel
 from gptviz.tokenizer import encoding_from_ranks, encoding_names, get_encoding

@@ -1,4 +1,5 @@
-"""What a written token costs, from the config alone: multiply-adds with and without the cache, its bytes.
+"""What a written token costs with and without the cache: multiply-adds and bytes, from the config alone, and
+the time that it takes here.
 
 Counted are the matrix products, where most of the work is. Not counted are additions, softmax, GELU and
 LayerNorms, nor the look-up of embeddings. Half of the products of queries and keys are masked afterwards:
@@ -7,10 +8,16 @@ the book's lines make them all the same, and so does this count.
 Shapes in comments: L blocks, T tokens, D emb_dim, V vocabulary.
 """
 
-import pandas as pd
+import time
+from collections.abc import Iterator, Sequence
 
+import pandas as pd
+import torch
+
+from gptviz.engine import forward
 from gptviz.engine.config import GPTConfig
-from gptviz.engine.past import past_bytes
+from gptviz.engine.language_model import LanguageModel
+from gptviz.engine.past import Past, past_bytes
 
 
 def work(config: GPTConfig, new: int, past: int = 0, logits: int = 1) -> int:
@@ -58,3 +65,34 @@ def steps(
         rows.append((step, tokens, cached, with_cache, without, every, held))
     columns = ["step", "tokens", "cached", "with_cache", "without_cache", "all_logits", "cache_bytes"]
     return pd.DataFrame(rows, columns=columns)
+
+
+def written_again(
+    lm: LanguageModel, prompt: Sequence[int], new: Sequence[int], cached: bool, first: int = 0
+) -> Iterator[tuple[float, torch.Tensor]]:
+    """Yield for each step from `first` on: milliseconds of the pass, and the logits (V,) that give its token.
+
+    The text is the one that was written, whatever these logits say. Timed is the pass alone, after the wait
+    for others' passes; a first pass that is not timed makes the kernels ready. Where the context is full it
+    slides, or an edit of the model depends on the whole text, no cache is of use: both ways are then alike.
+    """
+    ids, context = [*prompt, *new], lm.config.context_length
+    past: Past | None = None
+    for step in range(first, len(new)):
+        known = ids[: len(prompt) + step]
+        if not cached or not lm.is_causal or len(known) > context:
+            past, read = None, known[-context:]
+        elif past is None:
+            past, read = Past(lm.model, room=min(len(ids), context)), known
+            if step:  # what the steps before this one would have left
+                lm.next_logits(known[:-1], past)
+                read = known[-1:]
+        else:
+            read = known[-1:]
+        if step == first:
+            lm.next_logits(read, None if past is None else past.cut(len(past)))
+        with forward.running(lm.model):
+            began = time.perf_counter()
+            logits = lm.next_logits(read, past)
+            took = time.perf_counter() - began
+        yield 1000 * took, logits

@@ -13,6 +13,8 @@ of each token, without biases; after the feed-forward: the shortcut, and what it
 Theirs makes all parts of a text at once, T * T * H * D numbers, 36 GiB for 1,024 tokens of GPT-2; here a
 head's rows are measured a few at a time, and only those that are asked for. What the causal mask hides is
 no part (theirs counts it with EPS). Shapes in comments: n positions, R rows, H heads, D dimensions.
+
+Beside it stands attention rollout: what is left of a token's way if attention were all that moves.
 """
 
 from dataclasses import dataclass
@@ -195,3 +197,26 @@ def token_flow(
         row = below
         rows.append(row)
     return torch.stack(rows[::-1]), followed
+
+
+# ---- attention alone ----
+
+
+@reads("q", "k", edited_weights)
+def rollout(lm: LanguageModel, t: Trace, position: int = -1) -> torch.Tensor:
+    """(n_layers + 1, n): what the token at `position` draws from each position, at each depth.
+
+    Abnar & Zuidema, Quantifying Attention Flow in Transformers, 2020: in every block half of a token stays
+    where it is (the shortcut, as the identity matrix) and half goes where the mean of the heads looks,
+    A = 0.5 W + 0.5 I; the matrices of the blocks are multiplied. Nothing else of the model is looked at: no
+    values, no feed-forward, no sizes.
+
+    Row L is the token itself, row l where what stands before block l comes from, and row 0 the embeddings;
+    every row sums to 1. It is one row of the product of the matrices: T by T matrices are never multiplied.
+    """
+    n = t.place_of(position) + 1
+    rows = [torch.eye(n)[-1]]
+    for block in reversed(range(lm.config.n_layers)):
+        looks = rows_of_attention(t, block, torch.arange(n)).mean(dim=0)  # (H, n, n) -> (n, n)
+        rows.append(0.5 * rows[-1] + 0.5 * rows[-1] @ looks)  # half stays: their convention
+    return torch.stack(rows[::-1])

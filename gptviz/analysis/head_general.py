@@ -3,7 +3,8 @@
 The formulas are those of a typed text (`gptviz.analysis.head_formulas`); only the texts are others. Looking
 for what repeats is measured on random tokens (`random_repeats`), all else on the sample, where a text is a
 text. It is worked out once for a model and kept on disk under the weights' hash (`gptviz.disk_cache`);
-the bundled model's ships with it.
+the bundled model's ships with it. `MEASURES` says what each column is, with its formula: any two of them make
+a picture of all heads, in which one finds the heads that stand out.
 
 Shapes in comments: L blocks, H heads, T tokens, N the longest distance and 1, C the columns of
 `block_scores`.
@@ -22,11 +23,10 @@ import torch
 
 from gptviz import disk_cache
 from gptviz.analysis.attention import mean_writes
-from gptviz.analysis.copying import copying_scores
-from gptviz.analysis.head_formulas import SHARES
+from gptviz.analysis.copying import ALONE_AT, TOP, copying_scores, ordinary_tokens
+from gptviz.analysis.head_formulas import ROLES, SHARES
 from gptviz.analysis.head_roles import kind_of, lifts_of, rests_of
 from gptviz.analysis.head_scores import COLUMNS, ENTROPY, RESTS, HeadScores
-from gptviz.analysis.random_repeats import random_repeats
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.progress import Progress, unheard
 from gptviz.engine.reduction import Reduction
@@ -35,6 +35,9 @@ from gptviz.engine.sample import Window, long_passages, windows
 VERSION = 3  # of the formulas: a change makes what was kept on disk another model's
 MOST_WINDOWS = 64
 REPEATING = ("induction", "copies")
+LENGTH = 192  # tokens, or the context
+SHORTEST = 8  # a context below this has no room for a passage twice
+SEQUENCES = 16
 
 
 @dataclass(frozen=True)
@@ -44,7 +47,7 @@ class General:
     `table`, a row a head: block, head, role (as in `HeadRole.kind`, from "induction" and "copies" on random
     tokens and all else on the sample), share (of its role; not a number for "even" and "mixed"), rest (what
     the queries of this share leave on token 0), share_of_rest (share of what is then left), and the
-    columns of `gptviz.analysis.head_measures.MEASURES`. `key` is its name on disk, None where an edit by
+    columns of `MEASURES`. `key` is its name on disk, None where an edit by
     a Python function forbids one; `known` says whether it was there already.
     """
 
@@ -97,6 +100,32 @@ def sample_windows(lm: LanguageModel) -> list[Window]:
     """The sample as this model reads it; none where it lacks its characters."""
     found, _ = windows(lm.encode, lm.config.context_length, long_passages(), MOST_WINDOWS)
     return [window for window in found if max(window.ids) < lm.config.vocab_size]
+
+
+def random_repeats(lm: LanguageModel, sequences: int = SEQUENCES, seed: int = 0) -> list[tuple[int, ...]]:
+    """Token ids, as many sequences as asked for; none where the context is shorter than `SHORTEST`.
+
+    Olsson et al., In-context Learning and Induction Heads, 2022. Where the passage stands, how long it is,
+    and how many other tokens come before it returns are drawn at random: a head that always looks so many
+    tokens back is then no induction head, whatever that number is.
+
+    Each is: some random tokens, a passage of random tokens, others, the passage again, others. Evenly drawn
+    from the ordinary tokens, each at most once where the vocabulary has enough, so that nothing else repeats.
+    """
+    length = min(LENGTH, lm.config.context_length)
+    if length < SHORTEST:
+        return []
+    ordinary, found = ordinary_tokens(lm), []
+    for number in range(sequences):
+        rng = np.random.default_rng((seed, number))
+        passage = int(rng.integers(max(2, length // 8), length // 3 + 1))
+        rest = length - 2 * passage
+        before = int(rng.integers(1, rest + 1))
+        between = int(rng.integers(0, rest - before + 1))
+        ids = rng.choice(ordinary, length - passage, replace=ordinary < length - passage).tolist()
+        again = before + passage + between
+        found.append((*ids[:again], *ids[before : before + passage], *ids[again:]))
+    return found
 
 
 def kept_under(lm: LanguageModel, *parts: object) -> str | None:
@@ -217,3 +246,77 @@ def _from_disk(key: str) -> General | None:
     sequences, random_tokens, count, sample_tokens = found["counts"]
     table = pd.DataFrame(found["table"])
     return General(table, sequences, random_tokens, count, sample_tokens, key, known=True)
+
+
+# ---- what is measured ----
+
+SHARE = "mean over the queries that have such a key, of their attention to it; "
+RANDOM = ": random tokens"  # in which a passage comes back
+SAMPLE = ": sample"  # of books
+
+
+@dataclass(frozen=True)
+class Measure:
+    """What is asked of all heads, in its `unit`, which may be empty."""
+
+    name: str
+    title: str
+    unit: str
+    formula: str
+    source: str
+
+
+def _share(column: str, role: str, where: str) -> Measure:
+    known = ROLES[role]
+    return Measure(column, known.label + where, "", SHARE + known.keys, known.source)
+
+
+_HEAD = "Elhage et al., A Mathematical Framework for Transformer Circuits, 2021"
+
+MEASURES = {
+    measure.name: measure
+    for measure in (
+        _share("induction", "induction", RANDOM),
+        _share("copies", "copies", RANDOM),
+        _share("first", "first", SAMPLE),
+        _share("previous", "previous", SAMPLE),
+        _share("itself", "itself", SAMPLE),
+        _share("nearby", "nearby", SAMPLE),
+        _share("marks", "marks", SAMPLE),
+        _share("first_random", "first", RANDOM),
+        _share("previous_random", "previous", RANDOM),
+        _share("induction_sample", "induction", SAMPLE),
+        _share("copies_sample", "copies", SAMPLE),
+        Measure(
+            *("entropy", "entropy in nats" + SAMPLE, "nats"),
+            "mean over the queries of - sum over keys of a ln a, a the attention weights",
+            "Clark et al., What Does BERT Look At?, 2019",
+        ),
+        Measure(
+            *("distance", "tokens back" + SAMPLE, "tokens"),
+            "sum over queries and keys of a (q - k) / sum of a, without token 0",
+            "Vig and Belinkov, Analyzing the Structure of Attention, 2019",
+        ),
+        Measure(
+            *("write", "length written" + SAMPLE, ""),
+            "mean over the tokens of |z W_O|, the head's part of the attention's output",
+            _HEAD,
+        ),
+        Measure(
+            *("ov_copying", "copying by its weights (OV)", ""),
+            "sum of e / sum of |e|, e the eigenvalues of U n2 P W_O W_V n1 P E^T",
+            _HEAD,
+        ),
+        Measure(
+            *("qk_matching", "likeness by its weights (QK)", ""),
+            "sum of e / sum of |e|, e the eigenvalues of E P n1 W_Q^T W_K n1 P E^T",
+            _HEAD,
+        ),
+        Measure(
+            *("copies_top5", "copying by itself", ""),
+            f"share of sampled tokens, each alone at position {ALONE_AT} through block 0 and this head, "
+            f"whose own logit is among the {TOP} largest",
+            "Wang et al., Interpretability in the Wild, 2022",
+        ),
+    )
+}

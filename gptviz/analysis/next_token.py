@@ -1,7 +1,7 @@
 """What the model expects next, and how surprised it was by what came.
 
-`candidates` follows one row of logits through temperature, top-k, top-p and softmax; `surprises`
-looks back over a prompt. Shapes: T tokens, D emb_dim, V vocabulary.
+`candidates` follows one row of logits through temperature, top-k, top-p and softmax; `surprises` looks back
+over a prompt, and `losses` over the text of a pass. Shapes: T tokens, D emb_dim, V vocabulary.
 """
 
 import math
@@ -15,6 +15,7 @@ import torch.nn.functional as F
 
 from gptviz.analysis.loss import loss_steps
 from gptviz.analysis.reads import reads
+from gptviz.engine import forward
 from gptviz.engine.index import whole
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.sampling import AS_IT_IS, Distribution, Sampling, distribution
@@ -188,3 +189,15 @@ def curve(logits: torch.Tensor, found: Candidates, points: int = 240) -> pd.Data
             "probability": found.chosen.probabilities[ids].numpy(),
         }
     )
+
+
+@reads("final")
+def losses(lm: LanguageModel, t: Trace, target: int | None = None) -> pd.DataFrame:
+    """Return `surprises` of the text that `t` read, a row per token; the first has nothing before it: NaN.
+
+    `target` is a token after the last one that has a row, too, as a training window's last target has.
+    Columns: position, id, logit, log_sum, probability, nats (−ln of it: the loss), bits, rank.
+    """
+    ids = [token.id for token in t.tokens] + ([] if target is None else [target])
+    with forward.alone():  # with GPT-2's vocabulary as much work as several passes
+        return surprises(t["final"], lm.model.out_head.weight.detach(), ids)

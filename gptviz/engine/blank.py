@@ -1,8 +1,11 @@
-"""A GPTModel with shapes and without numbers: to be filled from a file, or to be measured."""
+"""A GPTModel before it has learnt: with shapes and without numbers, to be filled from a file or measured, and
+with the weights that a training begins with.
+"""
 
 from typing import Any
 
 import torch
+from torch import nn
 from torch.overrides import TorchFunctionMode
 
 from gptviz.engine.config import GPTConfig
@@ -29,3 +32,19 @@ class _NoNumbers(TorchFunctionMode):
         if func is torch.triu or getattr(func, "__module__", None) == torch.nn.init.__name__:
             return (kwargs or {}).get("tensor", *args[:1])
         return func(*args, **(kwargs or {}))
+
+
+def init_weights(model: GPTModel, n_layers: int, seed: int) -> None:
+    """GPT-2's initialisation (Radford et al., 2019): every matrix from normal(0, 0.02), biases 0.
+
+    The two projections of a block into the residual stream get 0.02 / sqrt(2 n_layers), so that the
+    stream's variance does not grow with depth. LayerNorms stay at scale 1, shift 0.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    for name, parameter in model.named_parameters():
+        if parameter.dim() == 2:
+            into_residual = name.endswith(("out_proj.weight", "ff.layers.2.weight"))
+            std = 0.02 / (2 * n_layers) ** 0.5 if into_residual else 0.02
+            nn.init.normal_(parameter, std=std, generator=generator)
+        elif name.endswith("bias"):
+            nn.init.zeros_(parameter)

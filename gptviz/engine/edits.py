@@ -19,19 +19,23 @@ import torch
 
 from gptviz.as_html import table
 from gptviz.engine.config import GPTConfig
-from gptviz.engine.edit_text import EVERY, GRAMMAR, check_range, indices, parts_of
 from gptviz.engine.edit_values import (
+    EVERY,
     FOR_WEIGHTS,
+    GRAMMAR,
     NAMED,
     NOT_FOR_WEIGHTS,
     TABLES,
     Named,
     Plus,
     Source,
+    check_range,
     given,
+    indices,
     known,
     made,
     named,
+    parts_of,
     sound,
 )
 from gptviz.engine.index import whole_number

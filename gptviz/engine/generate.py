@@ -10,13 +10,12 @@ import torch
 
 from gptviz.as_html import table
 from gptviz.digits import percent
-from gptviz.engine.candidates import next_tokens_of
 from gptviz.engine.forward import last_logits
 from gptviz.engine.given import ids_of
 from gptviz.engine.index import whole
 from gptviz.engine.past import Past
 from gptviz.engine.reader import Reader
-from gptviz.engine.sampling import Sampling, distribution, draw
+from gptviz.engine.sampling import Sampling, distribution, draw, next_tokens_of
 from gptviz.engine.trace import Trace
 from gptviz.model import GPTModel
 from gptviz.tokenizer import END_OF_TEXT, named_bytes, show_token

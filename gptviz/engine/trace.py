@@ -13,7 +13,6 @@ import numpy as np
 import pandas as pd
 import torch
 
-from gptviz.engine.candidates import next_tokens_of
 from gptviz.engine.edits import Edit
 from gptviz.engine.forward import checked
 from gptviz.engine.gradient import Gradient
@@ -24,7 +23,7 @@ from gptviz.engine.opened import Opened, Part, opened
 from gptviz.engine.past import Past
 from gptviz.engine.reduction import Reduction
 from gptviz.engine.rows import Rows
-from gptviz.engine.sampling import Sampling
+from gptviz.engine.sampling import Sampling, next_tokens_of
 from gptviz.engine.sites import SITES, Key, all_keys, check_key, expand
 from gptviz.engine.sizes import nbytes_of
 from gptviz.engine.tokens import Token

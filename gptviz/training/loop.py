@@ -13,8 +13,8 @@ import torch.nn.functional as F
 from torch import nn
 from tqdm import tqdm
 
+from gptviz.engine.blank import init_weights
 from gptviz.engine.config import GPTConfig
-from gptviz.engine.initial import init_weights
 from gptviz.model import GPTModel
 from gptviz.training.datasets import GPTDatasetV1
 from gptviz.training.recipe import Recipe

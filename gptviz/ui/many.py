@@ -12,8 +12,7 @@ import pandas as pd
 import streamlit as st
 
 from gptviz import LanguageModel
-from gptviz.analysis.indirect_object import indirect_objects, left_out
-from gptviz.analysis.prompts import Prompt, averaged, measured
+from gptviz.analysis.prompts import Prompt, averaged, indirect_objects, left_out, measured
 from gptviz.both import Both
 from gptviz.digits import plus_minus, significant
 from gptviz.ui import sheet

@@ -1,11 +1,15 @@
-"""Two texts side by side: the tokens that are added are the fewest, and leave as many equal as can be."""
+"""Two texts side by side: the tokens that are added are the fewest, and leave as many equal as can be.
+
+One text, cut in two ways.
+"""
 
 from itertools import combinations
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gptviz.analysis.alignment import filled, missing, side_by_side
+from gptviz.analysis.alignment import Difference, differences, filled, missing, same_place, side_by_side
+from gptviz.tokenizer import encode, get_encoding
 
 IDS = st.lists(st.integers(0, 3), max_size=7)
 
@@ -43,3 +47,57 @@ def test_a_long_text_takes_no_time():
     shorter = longer[:300] + longer[301:700] + longer[703:]
     assert missing(shorter, longer)[0].position == 300
     assert filled(shorter, longer) == longer
+
+
+def test_only_what_differs():
+    before = [b"The", b" par", b"rots", b" sang", b"."]
+    after = [b"The", b" parrots", b" sa", b"ng", b"."]
+    assert differences(before, after) == [
+        Difference(range(1, 3), range(1, 2)),
+        Difference(range(3, 4), range(2, 4)),
+    ]
+    assert differences(before, before) == []
+
+
+def test_a_text_that_was_cut_at_a_context_is_compared_as_far_as_it_goes():
+    assert differences([b"a", b"bc", b"d"], [b"ab", b"c"]) == [Difference(range(0, 2), range(0, 2))]
+    assert differences([b"a", b"b"], []) == []
+
+
+def test_the_same_place():
+    before, after = [b"The", b" par", b"rots", b" sang"], [b"The", b" parrots", b" sa", b"ng"]
+    assert [same_place(before, after, position) for position in range(4)] == [0, 1, 1, 3]
+    assert same_place(before, [b"The"], 3) == 0
+
+
+@st.composite
+def two_cuts(draw):
+    text = draw(st.binary(min_size=1, max_size=30))
+    cuts = []
+    for _ in range(2):
+        ends = sorted(draw(st.sets(st.integers(1, len(text) - 1)))) if len(text) > 1 else []
+        cuts.append([text[a:b] for a, b in zip([0, *ends], [*ends, len(text)], strict=True)])
+    return cuts
+
+
+@given(two_cuts())
+def test_differences_and_common_tokens_are_the_whole_text(cuts):
+    before, after = cuts
+    changed_before = {i for d in differences(before, after) for i in d.before}
+    changed_after = {i for d in differences(before, after) for i in d.after}
+    assert [t for i, t in enumerate(before) if i not in changed_before] == [
+        t for i, t in enumerate(after) if i not in changed_after
+    ]
+    for d in differences(before, after):
+        assert b"".join(before[i] for i in d.before) == b"".join(after[i] for i in d.after)
+
+
+@given(st.text(max_size=80))
+def test_two_real_tokenizers_on_any_text(text):
+    raws = []
+    for name in ("mini", "gpt2"):
+        encoding = get_encoding(name)
+        raws.append([encoding.decode_single_token_bytes(i) for i in encode(encoding, text)])
+    for d in differences(*raws):
+        assert len(d.before) > 1 or len(d.after) > 1
+        assert same_place(*raws, d.before[-1]) == d.after[-1]

@@ -1,4 +1,7 @@
-"""The work of a pass against torch's own counter, and what the cache saves against sums by hand."""
+"""The work of a pass against torch's own counter, and what the cache saves against sums by hand.
+
+Both ways of writing again give the logits of a whole pass, for every step; what they take is no test.
+"""
 
 import pytest
 import torch
@@ -6,12 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.utils.flop_counter import FlopCounterMode
 
-from gptviz.analysis.decoding_cost import steps, work
+from gptviz.analysis.decoding_cost import steps, work, written_again
 from gptviz.engine import forward
 from gptviz.engine.config import GPTConfig
 from gptviz.engine.past import Past
 from gptviz.fast import kernels
 from gptviz.model import GPT_CONFIG_124M, GPTModel
+from tests.conftest import random_lm
 
 GPT2 = GPTConfig.from_dict(GPT_CONFIG_124M)
 
@@ -81,3 +85,23 @@ def test_the_cache_in_bytes_grows_by_a_key_and_a_value_a_block():
     table = steps(GPT2, 1000, 30, number_bytes=2)
     assert table["cache_bytes"].iloc[0] == 2 * 12 * 1000 * 768 * 2
     assert table["cache_bytes"].iloc[-1] == 2 * 12 * 1024 * 768 * 2  # the context is full
+
+
+PROMPT, NEW = [5, 70, 300], [12, 12, 4000, 9, 811, 7, 8]
+
+
+@pytest.mark.parametrize("context", [5, 64])
+@pytest.mark.parametrize("first", [0, 2])
+@pytest.mark.parametrize("cached", [True, False])
+def test_the_logits_are_those_of_a_whole_pass(context, first, cached):
+    lm = random_lm(context_length=context)
+    found = list(written_again(lm, PROMPT, NEW, cached, first))
+    assert len(found) == len(NEW) - first
+    for step, (took, logits) in enumerate(found, start=first):
+        known = [*PROMPT, *NEW][: len(PROMPT) + step][-context:]
+        torch.testing.assert_close(logits, lm.trace(known).logits(-1), rtol=1e-3, atol=1e-3)
+        assert took > 0
+
+
+def test_nothing_is_written_again(lm):
+    assert list(written_again(lm, PROMPT, [], cached=True)) == []

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from gptviz import Edit
 from gptviz.analysis import flow
-from gptviz.analysis.flow import contribution_graph, into_attention, into_feed_forward, token_flow
-from gptviz.analysis.rollout import rollout
+from gptviz.analysis.flow import contribution_graph, into_attention, into_feed_forward, rollout, token_flow
 from tests.analysis.written_out import IDS, SHAPES
 from tests.conftest import TEXTS, models, random_lm
 

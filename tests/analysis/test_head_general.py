@@ -11,9 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gptviz import Edit, disk_cache
-from gptviz.analysis import head_general, random_repeats
-from gptviz.analysis.head_general import general, known_general
-from gptviz.analysis.head_measures import MEASURES
+from gptviz.analysis import head_general
+from gptviz.analysis.head_general import MEASURES, general, known_general
 from gptviz.engine.sample import Window
 from gptviz.loading import load
 from tests.analysis.written_out import Stopped, Told
@@ -132,8 +131,8 @@ def test_a_model_without_the_samples_characters_or_with_a_tiny_context_says_so(m
 @given(seed=st.integers(0, 999), context=st.integers(1, 64))
 def test_random_passages_come_back_once_at_random_distances(seed, context):
     lm = random_lm(context_length=context)
-    texts = random_repeats.random_repeats(lm, 4, seed)
-    assert len(texts) == (0 if context < random_repeats.SHORTEST else 4)
+    texts = head_general.random_repeats(lm, 4, seed)
+    assert len(texts) == (0 if context < head_general.SHORTEST else 4)
     for ids in texts:
         assert len(ids) == context
         again = [q for q, i in enumerate(ids) if i in ids[:q]]
@@ -143,6 +142,6 @@ def test_random_passages_come_back_once_at_random_distances(seed, context):
 
 
 def test_offsets_differ_between_sequences(lm):
-    texts = random_repeats.random_repeats(lm)
+    texts = head_general.random_repeats(lm)
     backs = [next(q - ids.index(i) for q, i in enumerate(ids) if i in ids[:q]) for ids in texts]
     assert len(texts) == 16 and len(set(backs)) > 8

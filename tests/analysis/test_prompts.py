@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from gptviz.analysis import attributions, knock_out, patching
-from gptviz.analysis.indirect_object import indirect_objects, left_out
 from gptviz.analysis.patches import HEAD_SITES
-from gptviz.analysis.prompts import averaged, is_many
+from gptviz.analysis.prompts import averaged, indirect_objects, is_many, left_out
 from tests.analysis.written_out import Told
 from tests.conftest import above, random_lm
 

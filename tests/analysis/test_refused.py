@@ -30,7 +30,6 @@ from gptviz.analysis import (
     patching,
     paths,
     repetition,
-    retokenized,
     source_tokens,
 )
 from gptviz.analysis.surgery import Operation, surgery
@@ -154,7 +153,7 @@ REFUSED = [
     (lambda: paths.paths(LM, T, 10**6), "token is 1000000"),
     (lambda: paths.paths(LM, T, 5, position=7), "no position 7"),
     (lambda: repetition.repeated([1, 2], 0), "n is 0"),
-    (lambda: retokenized.differences([b"a", b"b"], [b"a", b"c"]), "same text"),
+    (lambda: alignment.differences([b"a", b"b"], [b"a", b"c"]), "same text"),
     (lambda: Operation("mend", 0), "mend"),
     (lambda: Operation("delete", 0, other=1), "other = 1"),
     (lambda: Operation("swap", 0), "other = None"),

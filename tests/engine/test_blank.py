@@ -1,4 +1,4 @@
-"""A model of shapes: all of them, and no numbers."""
+"""A model before training: all shapes and no numbers; or GPT-2's spread, also into the residual stream."""
 
 import subprocess
 import sys
@@ -6,9 +6,10 @@ import sys
 import pytest
 import torch
 
-from gptviz.engine.blank import blank_model
+from gptviz.engine.blank import blank_model, init_weights
 from gptviz.engine.config import GPTConfig
 from gptviz.model import GPTModel
+from tests.conftest import random_lm
 
 SMALL = GPTConfig(vocab_size=50, context_length=9, emb_dim=8, n_heads=2, n_layers=2, drop_rate=0.1)
 
@@ -35,3 +36,14 @@ def test_a_model_made_afterwards_has_its_numbers():
 def test_loading_does_not_wait_for_torchs_compiler():
     program = "import sys, gptviz; gptviz.load('mini'); sys.exit('torch._dynamo' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], timeout=120).returncode == 0
+
+
+def test_matrices_have_gpt2s_spread_and_the_rest_changes_nothing():
+    model = random_lm(n_layers=8, emb_dim=128, qkv_bias=True).model
+    init_weights(model, 8, seed=1)
+    block = model.trf_blocks[7]
+    for into_stream in (block.att.out_proj, block.ff.layers[2]):
+        assert float(into_stream.weight.std()) == pytest.approx(0.02 / 4, rel=0.05)
+    for other in (model.tok_emb, model.out_head, block.att.W_query, block.ff.layers[0]):
+        assert float(other.weight.std()) == pytest.approx(0.02, rel=0.05)
+    assert not block.ff.layers[0].bias.any() and not block.att.W_query.bias.any()

@@ -8,8 +8,7 @@ import pandas as pd
 import pytest
 
 from gptviz.analysis.head_formulas import ROLES, SHARES
-from gptviz.analysis.head_general import General
-from gptviz.analysis.head_measures import MEASURES
+from gptviz.analysis.head_general import MEASURES, General
 from gptviz.analysis.head_roles import head_table, most_telling, roles
 from gptviz.analysis.head_trial import Trial
 from gptviz.ui import heads, measured, works

@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 
 from gptviz.analysis import attribution, knock_out, source_tokens
-from gptviz.analysis.flow import contribution_graph, token_flow
+from gptviz.analysis.flow import contribution_graph, rollout, token_flow
 from gptviz.analysis.logit_attribution import logit
 from gptviz.analysis.paths import paths
-from gptviz.analysis.rollout import rollout
 from gptviz.engine import sites as engine_sites
 from gptviz.ui.shell.state import DEFAULT_TEXT
 from gptviz.work import Line

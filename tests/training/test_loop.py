@@ -8,8 +8,8 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from gptviz.engine.blank import init_weights
 from gptviz.engine.config import GPTConfig
-from gptviz.engine.initial import init_weights
 from gptviz.model import GPTModel
 from gptviz.training.datasets import Batches, GPTDatasetV1
 from gptviz.training.loop import TrainingRun, make_loss, make_optimizers, validation_loss

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from gptviz.analysis.retokenized import differences, same_place
+from gptviz.analysis.alignment import differences, same_place
 from gptviz.tokenizer import show_token
 from gptviz.ui.words import as_code
 

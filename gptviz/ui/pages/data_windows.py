@@ -8,7 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from gptviz import Run
-from gptviz.analysis.losses import losses
+from gptviz.analysis.next_token import losses
 from gptviz.analysis.tokens import chapter
 from gptviz.both import Both
 from gptviz.digits import fixed
@@ -217,7 +217,7 @@ def program() -> str:
     }[source]
     lines = f"""\
 import gptviz
-from gptviz.analysis.losses import losses
+from gptviz.analysis.next_token import losses
 from gptviz.analysis.tokens import chapter
 from gptviz.lessons.windows import VERDICT, Windows, examples
 from gptviz.tokenizer import get_encoding

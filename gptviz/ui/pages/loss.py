@@ -17,8 +17,7 @@ from gptviz.analysis.loss import (
     loss_steps,
     uniform_loss,
 )
-from gptviz.analysis.losses import losses
-from gptviz.analysis.next_token import surprises
+from gptviz.analysis.next_token import losses, surprises
 from gptviz.both import Both
 from gptviz.digits import fixed, significant, term
 from gptviz.engine.sampling import Sampling

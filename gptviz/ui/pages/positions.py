@@ -9,8 +9,8 @@ import torch
 
 from gptviz import Edit, GPTModel, Run
 from gptviz.analysis.embeddings import shared_scale
-from gptviz.analysis.losses import losses
 from gptviz.analysis.moved import pattern_moved
+from gptviz.analysis.next_token import losses
 from gptviz.both import Both, alike
 from gptviz.digits import fixed, significant
 from gptviz.figures import positions as figures

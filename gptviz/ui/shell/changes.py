@@ -12,7 +12,7 @@ import streamlit as st
 
 from gptviz import Edit, LanguageModel
 from gptviz.analysis.reach import hidden_token
-from gptviz.engine.edit_text import GRAMMAR
+from gptviz.engine.edit_values import GRAMMAR
 from gptviz.engine.sample_means import reading
 from gptviz.ui.components.saved import shortened
 from gptviz.ui.shell import state

@@ -14,7 +14,7 @@ from gptviz import LanguageModel, Run
 from gptviz.analysis.moved import Prediction, prediction
 from gptviz.analysis.reach import Unseen, unseen
 from gptviz.digits import significant
-from gptviz.engine.edit_text import GRAMMAR
+from gptviz.engine.edit_values import GRAMMAR
 from gptviz.figures.next_token import probability_text
 from gptviz.ui import runs
 from gptviz.ui.components.changes import change_strip

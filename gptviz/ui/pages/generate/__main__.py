@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from gptviz.analysis.losses import losses
+from gptviz.analysis.next_token import losses
 from gptviz.analysis.writing import WrittenStep, next_step, table_of, write_on
 from gptviz.both import Both
 from gptviz.digits import fixed, significant

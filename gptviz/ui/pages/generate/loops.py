@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from gptviz import Edit, Run
 from gptviz.analysis import repetition as numbers
 from gptviz.analysis.head_roles import HeadRole
-from gptviz.analysis.losses import losses
+from gptviz.analysis.next_token import losses
 from gptviz.analysis.repetition import Head, given_to_followed, greedy_repeats, induction
 from gptviz.both import Both
 from gptviz.digits import fixed, percent, weight

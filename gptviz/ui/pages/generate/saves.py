@@ -7,8 +7,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from gptviz.analysis.decoding_cost import steps
-from gptviz.analysis.decoding_time import written_again
+from gptviz.analysis.decoding_cost import steps, written_again
 from gptviz.both import Both
 from gptviz.digits import many, memory, significant
 from gptviz.engine.past import attend, past_bytes

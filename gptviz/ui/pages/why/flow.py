@@ -6,8 +6,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from gptviz.analysis.flow import contribution_graph, token_flow
-from gptviz.analysis.rollout import rollout
+from gptviz.analysis.flow import contribution_graph, rollout, token_flow
 from gptviz.both import Both
 from gptviz.digits import percent
 from gptviz.figures.flow import flow_graph
