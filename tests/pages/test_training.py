@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from gptviz.training.live import LiveConfig, task_for, train
-from gptviz.training.live.one import train_one
 from gptviz.training.live.presets import PRESETS, named
 from gptviz.training.live.snapshots import Snapshots
+from gptviz.training.live.work import train_one
 from gptviz.ui.training import mine
 from gptviz.ui.training.queue import Queue
 from tests.pages.conftest import run_page

@@ -1,18 +1,24 @@
 """`train`: the work of a watched run, in this process. The worker and the command line call nothing else.
 
-The loop is `gptviz.training.loop`'s; what is added is what one watches: measures, snapshots, wishes.
+`train_one` is a whole run in a line of Python. The loop is `gptviz.training.loop`'s; what is added is what
+one watches: measures, snapshots, wishes.
 """
 
 import math
+import tempfile
 import time
 from functools import partial
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from gptviz.engine.forward import threads
 from gptviz.engine.language_model import LanguageModel
+from gptviz.training.live.config import LiveConfig
 from gptviz.training.live.measure import Snapshot, snapshot
 from gptviz.training.live.parts import held_at_zero, make_model
-from gptviz.training.live.run import LiveRun, Status
+from gptviz.training.live.run import LiveRun, Status, begin
 from gptviz.training.live.snapshots import MAX_BYTES
 from gptviz.training.live.tasks import VALIDATION_BATCHES
 from gptviz.training.loop import TrainingRun, make_loss, validation_loss
@@ -43,6 +49,20 @@ def train(
         )
         raise
     return worker.live
+
+
+def train_one(changes: dict[str, Any] | None = None, text: str | None = None) -> np.ndarray:
+    """Train with the usual choices and these changes; return the last snapshot's attention, (P, L, H, T, T).
+
+    P probes, L blocks, H heads, T tokens. `text` is what a run of the task "own" learns.
+    """
+    run = begin(Path(tempfile.mkdtemp()) / "run", LiveConfig.from_dict(changes or {}), text)
+    print(f"a blind guess {run.task.ln_v:.4f}, the bigram {run.task.bigram:.4f}, the floor {run.task.floor}")
+    train(run.folder)
+    for point in run.measures:  # each score is (score, block, head)
+        scores = f"induction {point.best_induction}, previous token {point.best_previous}"
+        print(f"step {point.step:5}  validation {point.validation:.4f}  {scores}")
+    return run.attention(run.kept.steps()[-1])
 
 
 class _Worker:
