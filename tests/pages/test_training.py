@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gptviz.training.live import LiveConfig, task_for, train
-from gptviz.training.live.presets import PRESETS, named
+from gptviz.training.live.config import PRESETS, named
 from gptviz.training.live.snapshots import Snapshots
 from gptviz.training.live.work import train_one
 from gptviz.ui.training import mine

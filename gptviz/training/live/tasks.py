@@ -1,4 +1,13 @@
-"""What a watched run learns: its vocabulary of characters, its batches, what it is measured on."""
+"""What a watched run learns: its vocabulary of characters, its batches, what it is measured on.
+
+The task "repeats" is random tokens in which a passage of random length repeats. A window begins with `length`
+tokens, each drawn evenly from the V of the vocabulary; after them the same passage comes again and again. The
+length is drawn evenly from `SHORTEST` to `longest_passage`, so that no position says where to look: with one
+fixed length a shortcut by position is learnt instead. How well such tokens can be foreseen at best, `floor`
+says.
+
+Olsson et al., In-context Learning and Induction Heads, 2022, for what this brings about in a transformer.
+"""
 
 import math
 from dataclasses import dataclass
@@ -7,17 +16,18 @@ from pathlib import Path
 
 import numpy as np
 import tiktoken
+import torch
 
 from gptviz.tokenizer import check_well_formed
 from gptviz.tokenizer.vocabulary import fitted, of_characters
 from gptviz.training.baselines import fit_bigram
-from gptviz.training.datasets import Batches, GPTDatasetV1, Ids
+from gptviz.training.datasets import Batches, GPTDatasetV1, Ids, repeat_passage
 from gptviz.training.live.config import LiveConfig
-from gptviz.training.live.repeats import SHORTEST, RepeatedPassages, draw_windows, floor
 from gptviz.training.loop import Steps, validation_windows
 
 CHAPTER = Path(__file__).parents[2] / "assets" / "text" / "alice_chapter_1.txt"
 
+SHORTEST = 4  # tokens of a passage that repeats
 # 64 random tokens, as characters, so that an English text can be typed for such a model, too
 SYMBOLS = " ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz.,;:!?'\"-()"
 
@@ -89,6 +99,55 @@ def task_for(config: LiveConfig, text: str | None = None) -> Task:
     return _characters(config, text or "")
 
 
+# ---- random tokens in which a passage repeats ----
+
+
+def longest_passage(max_length: int) -> int:
+    """Half of a window: then every passage comes at least twice."""
+    return max_length // 2
+
+
+def draw_windows(vocab_size: int, max_length: int, count: int, rng: np.random.Generator) -> torch.Tensor:
+    """(count, max_length + 1) ids: inputs and, one to the right, their targets."""
+    lengths = rng.integers(SHORTEST, longest_passage(max_length) + 1, count)
+    rows = torch.from_numpy(rng.integers(0, vocab_size, (count, max_length + 1)))
+    return torch.stack([repeat_passage(row, int(n)) for row, n in zip(rows, lengths, strict=True)])
+
+
+@dataclass(frozen=True)
+class RepeatedPassages:
+    """Batches without end. Number n is a pure function of (seed, n), as in `datasets.Batches`."""
+
+    vocab_size: int
+    max_length: int
+    batch_size: int
+    seed: int
+
+    def __getitem__(self, step: int) -> tuple[torch.Tensor, torch.Tensor]:
+        """Inputs and targets of one step, (batch_size, max_length) each."""
+        rng = np.random.default_rng((self.seed, step))
+        windows = draw_windows(self.vocab_size, self.max_length, self.batch_size, rng)
+        return windows[:, :-1], windows[:, 1:]
+
+
+def floor(vocab_size: int, max_length: int) -> float:
+    """The lowest mean loss there is, in nats a token: only what cannot be foreseen is left.
+
+    Nobody can foresee the passage's tokens (ln V each; the window's first is not predicted), nor how long
+    it is (ln of the number of lengths, once a window). With lengths from a to b, (a + b) / 2 on average,
+
+        ((a + b) / 2 - 1) ln V + ln(b - a + 1)
+        --------------------------------------
+                      max_length
+
+    less what the windows leave open of the length, which is next to nothing: two lengths fit one
+    window only if a passage happens to repeat within itself, one in V^4 or fewer.
+    """
+    longest = longest_passage(max_length)
+    tokens = (SHORTEST + longest) / 2 - 1
+    return (tokens * math.log(vocab_size) + math.log(longest - SHORTEST + 1)) / max_length
+
+
 def _repeats(config: LiveConfig) -> Task:
     V, T = len(SYMBOLS), config.context_length
     count = VALIDATION_BATCHES * config.batch_size
@@ -116,6 +175,9 @@ def _repeated_probe(rng: np.random.Generator, characters: str, period: int, leng
     passage = rng.permutation(V)[:period] if period <= V else rng.integers(0, V, period)
     ids = tuple(int(passage[i % period]) for i in range(length))
     return Probe(f"{period} random tokens, repeated", ids, period, "".join(characters[i] for i in ids))
+
+
+# ---- the characters of a text ----
 
 
 def _characters(config: LiveConfig, text: str) -> Task:

@@ -8,7 +8,7 @@ import streamlit as st
 from gptviz.analysis.anatomy import tensor_table
 from gptviz.figures.training import Level, training_curves
 from gptviz.training.live import LiveRun, task_for, train
-from gptviz.training.live.presets import USUAL, named, watch
+from gptviz.training.live.config import USUAL, named, watch
 from gptviz.training.live.seen import Seen, look
 from gptviz.training.live.work import train_one
 from gptviz.training.loop import TrainingRun

@@ -6,7 +6,7 @@ import streamlit as st
 
 from gptviz.analysis.tokens import chapter
 from gptviz.training.live import LIMITS, SWITCHES, TASKS, LiveConfig
-from gptviz.training.live.presets import PRESETS, USUAL
+from gptviz.training.live.config import PRESETS, USUAL
 from gptviz.training.live.tasks import SYMBOLS
 from gptviz.ui.shell import prompt, state
 from gptviz.ui.shell.change_words import capital

@@ -8,7 +8,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gptviz.training.live.repeats import SHORTEST, RepeatedPassages, draw_windows, floor, longest_passage
+from gptviz.training.live.tasks import SHORTEST, RepeatedPassages, draw_windows, floor, longest_passage
 
 
 def best_nats(window, vocab_size, max_length):
