@@ -13,7 +13,7 @@ from gptviz.lessons import compared
 from gptviz.lessons.mlp import MLP, Recipe
 from gptviz.training.baselines import fit_bigram
 from gptviz.training.corpus import Book
-from gptviz.training.held_out import score_book, together
+from gptviz.training.evaluate import score_book, together
 
 
 def test_the_counts_cost_what_the_training_s_own_measurement_says():

@@ -12,7 +12,7 @@ from gptviz.engine.sample import passages
 from gptviz.lessons.bigram import count, learn
 from gptviz.lessons.compared import Fit, counted, held_out_bytes
 from gptviz.lessons.mlp import Recipe
-from gptviz.training.held_out import model_nats
+from gptviz.training.evaluate import model_nats
 from tests.pages.conftest import run_page
 from tests.specs import charts, in_numbers, paragraphs
 

@@ -11,7 +11,7 @@ import gptviz
 from gptviz.training.__main__ import main, parser
 from gptviz.training.card import write_card
 from gptviz.training.corpus import split_books
-from gptviz.training.held_out import together
+from gptviz.training.evaluate import together
 from tests.training.conftest import HELD_OUT
 
 SIZES = ["--emb-dim", "32", "--n-heads", "2", "--n-layers", "2", "--context-length", "256"]
