@@ -150,7 +150,7 @@ def run_card(args: argparse.Namespace) -> None:
 
 def run_heads(args: argparse.Namespace) -> None:
     from gptviz.loading import load
-    from gptviz.training.heads import measured_heads
+    from gptviz.training.export import measured_heads
 
     found = measured_heads(
         load(str(args.model)), lambda done, of: print(f"{done} of {of} trials", flush=True)
