@@ -9,8 +9,7 @@ import ray
 from ray.exceptions import RayError
 
 from gptviz.root import TRAININGS, Root
-from gptviz.training.live.mirror import Files, Seen, news, receive
-from gptviz.training.live.run import LiveRun
+from gptviz.training.live.run import Files, LiveRun, Stamps, news, receive
 from gptviz.training.live.work import train
 from gptviz.work.cluster import join
 
@@ -26,7 +25,7 @@ class Trainer:
         self._root = Root(TRAININGS)
         self._folder = self._root.path / "run"
         receive(self._folder, files)
-        self._seen: Seen = {}
+        self._seen: Stamps = {}
         news(self._folder, self._seen)  # all that came
         self._work = threading.Thread(target=self._train, args=(stop_at, snapshots))
         self._work.start()

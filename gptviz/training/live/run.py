@@ -8,12 +8,17 @@
     snapshots/      for some of those points the weights (with the optimizer's state) and the attention
     wish            "pause" or "stop", from outside; read after every step
 
-Every file appears whole or not at all: who reads never waits.
+Every file appears whole or not at all: who reads never waits. `news` and `receive` keep a copy of the folder
+elsewhere as it is; `model_files` gives the model of a snapshot away.
 """
 
+import io
 import json
+import pickle
+import zipfile
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +27,7 @@ import pandas as pd
 import torch
 from numpy.typing import NDArray
 
+from gptviz.checkpoints.folder import BOOK_WEIGHTS, CONFIG, META
 from gptviz.engine.language_model import LanguageModel
 from gptviz.training.live.config import LiveConfig
 from gptviz.training.live.measure import Snapshot
@@ -224,3 +230,70 @@ def _size(path: Path) -> int:
         return path.stat().st_size if path.is_file() else 0
     except FileNotFoundError:  # it was a partial one, or its run is being removed
         return 0
+
+
+# ---- the folder as it is elsewhere, while it is being written: what has changed, and how that is put in ----
+
+Stamps = dict[str, tuple[int, int]]  # a file's time and size when it was last sent
+Files = dict[str, bytes | None]  # their path in the folder; None for one that has gone
+
+
+def news(folder: Path, seen: Stamps) -> Files:
+    """The files that are not as they were `seen`."""
+    changed: Files = {name: None for name in seen if not (folder / name).exists()}
+    for name in changed:
+        del seen[name]
+    for path in folder.rglob("*"):
+        name = path.relative_to(folder).as_posix()
+        with suppress(FileNotFoundError):  # it has just gone
+            if not path.is_file() or path.suffix == ".partial" or name == WISH:
+                continue
+            now = path.stat().st_mtime_ns, path.stat().st_size
+            if seen.get(name) != now:
+                seen[name], changed[name] = now, path.read_bytes()
+    return changed
+
+
+def receive(folder: Path, files: Files) -> None:
+    """Put files into a folder; the status last, for whoever reads it looks for the others."""
+    for name in sorted(files, key=lambda name: name == STATUS):
+        content = files[name]
+        if content is None:
+            (folder / name).unlink(missing_ok=True)
+        else:
+            write_whole(folder / name, partial(Path.write_bytes, data=content))
+
+
+# ---- a trained model as files: the book's `model.pth`, and what one needs to read it again ----
+
+
+def model_files(run: LiveRun, step: int) -> dict[str, bytes]:
+    """Name -> content, for `gptviz.load` of a folder with them, or the file picker with all three.
+
+    `model.pth` is what the book has one save, `torch.save(model.state_dict(), "model.pth")`; `config.json`
+    has the book's config; `meta.pkl` is nanoGPT's table of the characters. Raises ValueError for a model that
+    these files cannot describe, and for a step of which there is no snapshot.
+    """
+    lm = run.lm(step)
+    weights = io.BytesIO()
+    torch.save(lm.model.state_dict(), weights)
+    characters = run.task.characters
+    table = {
+        "vocab_size": len(characters),
+        "itos": dict(enumerate(characters)),
+        "stoi": {character: id for id, character in enumerate(characters)},
+    }
+    return {
+        BOOK_WEIGHTS: weights.getvalue(),
+        CONFIG: (json.dumps(lm.config.to_dict(), indent=2) + "\n").encode(),
+        META: pickle.dumps(table, protocol=4),
+    }
+
+
+def archive(files: dict[str, bytes]) -> bytes:
+    """The files as a zip."""
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as into:
+        for name, content in files.items():
+            into.writestr(name, content)
+    return packed.getvalue()

@@ -21,8 +21,7 @@ from pathlib import Path
 from gptviz.catalog import gigabytes
 from gptviz.root import TRAININGS, Root
 from gptviz.training.live import LiveConfig, LiveRun, begin, fork
-from gptviz.training.live.mirror import news, receive
-from gptviz.training.live.run import ENDED
+from gptviz.training.live.run import ENDED, news, receive
 from gptviz.training.live.snapshots import MAX_BYTES
 from gptviz.ui.worker import Worker, start
 from gptviz.work.cluster import RAY
