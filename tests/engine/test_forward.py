@@ -21,6 +21,9 @@ def test_a_pass_may_begin_at_any_block_for_several_texts(lm):
         assert torch.allclose(forward.hidden_from(lm.model, block, stream), whole, atol=1e-5)
         both = forward.hidden_from(lm.model, block, torch.cat([stream, 2 * stream]))
         assert torch.allclose(both[:1], whole, atol=1e-5) and not torch.allclose(both[1:], whole, atol=1e-2)
+        for row in (0, 2, 3):
+            of_row = forward.hidden_from(lm.model, block, stream, row=row)
+            assert torch.allclose(of_row, whole[:, row], atol=1e-5)
 
 
 def test_a_hook_sees_and_replaces_inputs_and_outputs(lm):

@@ -226,7 +226,7 @@ COUNTS = [-1, None, "3", 2.5, math.nan, True]
         ({"text": [1, True]}, "True, which is no whole number"),
         ({"text": torch.tensor([1.0, 2.0])}, "1.0, which is no whole number"),
         ({"text": torch.tensor([[1, 2]])}, r"shape \(1, 2\)"),
-        ({"text": [3, 99999]}, "token id 99999 given; random has ids 0 to"),
+        ({"text": [3, 99999]}, "token id 99999 given; random has ids 0 to 8191"),
         ({"text": [-1]}, "token id -1"),
         ({"temperature": -1}, "temperature is -1"),
         ({"stop": ["x", ""]}, "stop has ''"),

@@ -38,10 +38,11 @@ def by_autograd(ids, edit, against, position):
 
 
 @settings(max_examples=30)
-@given(st.none() | edits(), st.sampled_from([None, AGAINST]), st.integers(0, len(IDS) - 1))
+@given(st.none() | edits(), st.sampled_from([None, "mean", AGAINST]), st.integers(0, len(IDS) - 1))
 def test_every_site_has_the_gradient_of_a_forward_by_hand(edit, against, position):
     text = [] if edit is None else [str(edit)]
     trace = LM.trace(IDS, edits=text, grad=(TOKEN, against, position))
+    against = None if against == "mean" else against  # its name
     wanted = by_autograd(IDS, edit, against, position)
     assert list(trace.grad.values) == all_keys(LM.config)
     for key in trace.sites():
