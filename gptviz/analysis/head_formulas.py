@@ -48,7 +48,7 @@ _XIAO = "Xiao et al., Efficient Streaming Language Models with Attention Sinks, 
 _CLARK = "Clark et al., What Does BERT Look At?, 2019"
 
 # Every role there is, the rarest first, and last what claims nothing. Every page takes its words from here,
-# and the roles have their colours in this order (`gptviz.figures.role_colors`).
+# and the roles have their colours in this order (`gptviz.figures.marks`).
 ROLES = {
     role.name: role
     for role in (

@@ -1,15 +1,19 @@
 """Every head of every block as one small picture: rows are blocks, columns are heads.
 
 The picture is an indexed PNG: one byte a pixel, and of the 256 colours of its palette one is what the causal
-mask hides. It weighs about as much as its numbers.
+mask hides. It weighs about as much as its numbers. `words_of` is what the grid says of each head.
 """
 
 import io
 from collections.abc import Iterable
+from typing import TypedDict
 
 import numpy as np
 from PIL import Image
 
+from gptviz.analysis.head_formulas import ROLES
+from gptviz.analysis.head_roles import HeadRole
+from gptviz.digits import fixed, percent
 from gptviz.figures.theme import Mode, Scale, palette, rgb
 
 STEPS = 254  # colours from attention 0 to attention 1
@@ -70,3 +74,22 @@ def sample(scale: Scale, values: np.ndarray) -> np.ndarray:
     channels = np.array([rgb(color) for _, color in scale], dtype=float)  # (stops, 3)
     mixed = np.stack([np.interp(values, stops, channels[:, c]) for c in range(3)], axis=-1)
     return np.rint(mixed).astype(np.uint8)
+
+
+class Words(TypedDict):
+    """Of a head: its role, a word or two for it, a sentence without subject, how much it writes."""
+
+    kind: str
+    label: str
+    says: str
+    write: float
+
+
+def words_of(role: HeadRole, write: float, longest: float) -> Words:
+    """Return what is said of a head with this role that writes so much;
+    the most that one writes is `longest`.
+    """
+    label = ROLES[role.kind].label
+    share = f"over {fixed(role.spread, 1)} tokens" if role.share is None else percent(role.share)
+    says = f"{label}, {share}. It writes {fixed(write, 1)} (the bar; the longest is {fixed(longest, 1)})."
+    return {"kind": role.kind, "label": label, "says": says, "write": round(write, 4)}

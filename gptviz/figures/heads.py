@@ -12,8 +12,19 @@ from numpy.typing import NDArray
 
 from gptviz.analysis.head_formulas import ROLES
 from gptviz.digits import fixed, significant
-from gptviz.figures.marks import BARE, STILL, WHOLE, around, heading, legend, line, names_down, safe, upright
-from gptviz.figures.role_colors import role_colors
+from gptviz.figures.marks import (
+    BARE,
+    STILL,
+    WHOLE,
+    around,
+    heading,
+    legend,
+    line,
+    names_down,
+    role_colors,
+    safe,
+    upright,
+)
 from gptviz.figures.theme import Figure, Mode, figure, mixed, palette
 
 WRITTEN = 9  # heads across: with more, a cell has no room for a word

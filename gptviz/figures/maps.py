@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 from gptviz.both import Both
 from gptviz.digits import fixed, significant
 from gptviz.figures import marks
-from gptviz.figures.marks import Axes, Floats
+from gptviz.figures.marks import Axes, Floats, token_categories
 from gptviz.figures.theme import Figure, Mode, figure, palette, rgb
-from gptviz.figures.token_axis import token_categories
 
 # signed: blue below 0, orange above. log: its logarithm, with 1 in the middle. size: the logarithm of what is
 # above 0, from the least to the largest. share: from 0 up. weight: attention, from 0 to 1 or more

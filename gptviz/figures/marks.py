@@ -1,8 +1,10 @@
-"""What pictures share: lines, frames and words over them, hovers, axes, the scale of signed numbers, ghosts.
+"""What pictures share: lines, frames and words over them, hovers, axes, the scale of signed numbers, ghosts,
+the colours of roles.
 
 Signed numbers are blue below zero, paper at zero, orange above. A ghost is what the unchanged model gives,
 beside what the changed one gives: outlined bars, a dashed curve, in the palette's `ghost`. On the screen the
-two are called as they are here.
+two are called as they are here. Tokens on an axis stand there by their names while there is room, then by
+their positions.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,8 +14,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from gptviz.analysis.head_formulas import ROLES
 from gptviz.digits import significant
-from gptviz.figures.theme import Mode, color_at, palette, text_on
+from gptviz.figures.theme import Mode, color_at, mixed, palette, text_on
 
 Floats = NDArray[np.floating]
 Places = Floats | NDArray[np.integer] | Sequence[float]
@@ -227,3 +230,59 @@ def ghost_bars(x: Places, y: Places, mode: Mode, hover: Sequence[str] = (), **mo
 
 def _ghost(hover: Sequence[str]) -> dict[str, Any]:
     return {"name": UNCHANGED} | (says(map(safe, hover)) if hover else {"hoverinfo": "skip"})
+
+
+# ---- tokens on an axis ----
+
+READABLE = 40  # tokens along half a page; above it positions are written
+
+
+def token_ticks(
+    shown: Sequence[str],
+    most: int = READABLE,
+    positions: Sequence[int] | None = None,
+    title: str = "position",
+    places: int = 0,
+) -> dict[str, Any]:
+    """Ticks of an axis whose places are 0, 1, ...; `shown` are the tokens, escaped for HTML.
+
+    `positions` are their numbers, of what the `title` says, where these are others. The axis has room for
+    `places` tokens where there are fewer.
+    """
+    n = len(shown)
+    if n <= most:
+        turned = max(n, places) > 5 and max(map(len, shown)) > 2
+        return {"tickvals": np.arange(n), "ticktext": list(shown), "tickangle": -60 if turned else 0}
+    marked = np.arange(0, n, 10 if n <= 128 else 32 if n <= 512 else 128)
+    numbers = marked.tolist() if positions is None else [positions[i] for i in marked.tolist()]
+    named = {"ticktext": [str(number) for number in numbers], "title": {"text": title}}
+    return {"tickvals": marked, "tickangle": 0} | named
+
+
+def token_categories(
+    shown: Sequence[str], most: int = READABLE, positions: Sequence[int] | None = None
+) -> dict[str, Any]:
+    """The same of an axis whose places are the categories "0", "1", ...: a hover then says the token."""
+    axis = {"type": "category", "labelalias": {str(i): token for i, token in enumerate(shown)}}
+    ticks = token_ticks(shown, most, positions)
+    if len(shown) <= most:
+        return axis | {"tickangle": ticks["tickangle"]}
+    return axis | ticks | {"tickvals": [str(i) for i in ticks["tickvals"].tolist()]}
+
+
+def window(position: int, n_tokens: int, size: int) -> slice:
+    """Return which tokens of a long text a picture holds: all, or `size` of them around a position."""
+    start = max(0, min(position - size // 2, n_tokens - size))
+    return slice(start, min(n_tokens, start + size))
+
+
+# ---- roles of heads ----
+
+
+def role_colors(mode: Mode) -> dict[str, str]:
+    """Return a colour for each role; those that claim nothing are grey, a head at rest the darker one."""
+    colors = palette(mode)
+    faint = mixed(colors.paper, colors.quiet, 0.5)
+    found = {name: colors.quiet if name == "first" else faint for name in ROLES}
+    loud = [name for name, role in ROLES.items() if not role.quiet]
+    return found | dict(zip(loud, colors.heads, strict=False))

@@ -2,6 +2,7 @@
 
 Columns are positions, rows are depths; only those that have a node take room. Edges are curves of the
 layout, as thick as their share; an invisible point in the middle of each carries its sentence and numbers.
+Two pictures are such graphs: the contribution graph, and the paths from tokens to the word.
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,9 +10,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
+from gptviz.digits import significant, weight
 from gptviz.figures.marks import BARE, dots, legend, line, safe, says, stroke
-from gptviz.figures.theme import Figure, Mode, figure, palette
+from gptviz.figures.theme import Figure, Mode, Palette, figure, palette
 
 Key = tuple[object, ...]
 
@@ -188,3 +191,130 @@ def _axis(end: float, margin: float = 0.7) -> dict[str, Any]:
 def _safe(text: str) -> str:
     """A token inside a Plotly text, which reads a little HTML; line breaks of ours stay."""
     return safe(text).replace("&lt;br&gt;", "<br>")
+
+
+# ---- LLM-TT's contribution graph ----
+
+
+def flow_graph(
+    edges: pd.DataFrame, labels: Sequence[str], position: int, n_layers: int, mode: Mode
+) -> Figure:
+    """The edges of `ContributionGraph`: tokens at the bottom, the selected token's last stream on top.
+
+    A dot is a token's stream after a step. Between two dots of one token the shortcut is grey and what its
+    attention to itself or its feed-forward adds stands beside it.
+    """
+    colors = palette(mode)
+    says, last = _stream(n_layers, position, labels), 2 * n_layers
+    top = Node((last, position), position, last, "", colors.ink, says, size=14)
+    nodes = {top.key: top}
+    ways = {"attention": colors.output, "feed-forward": colors.positive, "shortcut": colors.quiet}
+    drawn = []
+    for row in edges.itertuples():
+        above = 2 * row.block + (2 if row.into == "feed-forward" else 1)
+        source, target = (above - 1, row.source), (above, row.target)
+        for depth, at in (source, target):
+            nodes.setdefault(
+                (depth, at),
+                Node((depth, at), at, depth, "", colors.quiet, _stream(n_layers, at, labels, depth), size=9),
+            )
+        color = ways[row.via]
+        bow = 0.3 if source[1] == target[1] and row.via != "shortcut" else 0.0
+        share = row.contribution
+        drawn.append(Edge(source, target, share, share, color, _flow_says(row, labels), bow=bow))
+    rows = {0: "tokens"}
+    for block in range(n_layers):
+        rows |= {2 * block + 1: "attention", 2 * block + 2: f"after block {block}"}
+    legend = [Line(name, color) for name, color in ways.items()]
+    columns = dict(enumerate(labels))
+    return token_graph(list(nodes.values()), drawn, columns, rows, position, legend, mode, row_height=30)
+
+
+def _stream(n_layers: int, position: int, labels: Sequence[str], depth: int | None = None) -> str:
+    where = f"{labels[position]} (position {position})"
+    if depth is None or depth == 2 * n_layers:
+        return f"the stream of {where} after the last block"
+    if depth == 0:
+        return f"the embedding of {where}"
+    block, step = (depth - 1) // 2, "attention" if depth % 2 else "feed-forward"
+    return f"the stream of {where} after block {block}'s {step}"
+
+
+def _flow_says(row: Any, labels: Sequence[str]) -> str:
+    to = f"{labels[row.target]} (position {row.target})"
+    share = weight(row.contribution)
+    after = f"of the stream of {to}<br>after block {row.block}'s {row.into}"
+    if row.via == "shortcut":
+        return f"The shortcut is {share} {after}"
+    if row.via == "feed-forward":
+        return f"The feed-forward is {share} {after}"
+    source = f"{labels[row.source]} (position {row.source})"
+    best = "" if pd.isna(row.head) else f"<br>most of it by head {row.head}: {weight(row.head_contribution)}"
+    return f"What the heads took from {source} is {share} {after}{best}"
+
+
+WORD: Key = ("word",)
+
+
+# ---- paths to the word: who wrote what it read, and who wrote what those read ----
+
+_READS = {"word": "to the word", "V": "by its values", "Q": "by its query", "K": "by its keys"}
+
+
+def paths_graph(
+    edges: pd.DataFrame, labels: Sequence[str], position: int, word: str, n_layers: int, mode: Mode
+) -> Figure:
+    """The edges of `Paths.above`, tokens at the bottom and the word on top; see `token_graph` for the curves.
+
+    Edges between the same two places that are read in the same way are one, and their logits added. A dotted
+    edge is a first-order number; a full one is exact.
+    """
+    colors, last = palette(mode), 2 * n_layers + 1
+    nodes = {WORD: Node(WORD, position, last, word, colors.ink, f"the word: {word}", "square", 34)}
+    found: dict[tuple[Key, Key, str, bool], list[float]] = {}
+    for row in edges.itertuples():
+        source = _node(row.part, row.block, row.head, row.position, labels, colors)
+        nodes.setdefault(source.key, source)
+        target = WORD if row.level == 0 else ("head", row.to_block, row.to_head, row.to_position)
+        found.setdefault((source.key, target, row.by, row.exact), []).append(row.logits)
+    scale = (edges["logits"].abs() / edges["share"]).max() if len(edges) else 1.0
+    drawn = []
+    for (source_key, target, by, exact), logits in found.items():
+        value = sum(logits)
+        bow = {"Q": -0.35, "K": 0.35}.get(by, 0.0)
+        says = _path_says(nodes[source_key].says, nodes[target].says, by, exact, value)
+        color = _color(by, colors)
+        drawn.append(Edge(source_key, target, abs(value) / scale, value, color, says, solid=exact, bow=bow))
+    rows = {0: "tokens", last: "the word"}
+    for block in range(n_layers):
+        rows |= {2 * block + 1: f"heads of {block}", 2 * block + 2: f"feed-forward of {block}"}
+    ways = [("word", "to the word"), ("V", "value"), ("Q", "query, first order"), ("K", "key, first order")]
+    used = {by for _, _, by, _ in found}
+    legend = [Line(name, _color(by, colors), by in ("word", "V")) for by, name in ways if by in used]
+    columns = dict(enumerate(labels))
+    return token_graph(list(nodes.values()), drawn, columns, rows, position, legend, mode)
+
+
+def _node(part: str, block: int, head: int, position: int, labels: Sequence[str], colors: Palette) -> Node:
+    where = f"{labels[position]} (position {position})"
+    if part == "embedding":
+        key: Key = ("embedding", position)
+        return Node(key, position, 0, "", colors.quiet, f"the token {where}", size=12)
+    if part == "head":
+        key = ("head", block, head, position)
+        says = f"block {block}, head {head} at {where}"
+        return Node(key, position, 2 * block + 1, f"{block}.{head}", colors.output, says)
+    says = f"the feed-forward of block {block} at {where}"
+    key = ("feed-forward", block, position)
+    return Node(key, position, 2 * block + 2, f"{block}", colors.positive, says, "square", 26)
+
+
+def _path_says(source: str, target: str, by: str, exact: bool, value: float) -> str:
+    if by == "word":
+        return f"{source} writes {significant(value)} logits<br>straight to the word"
+    sure = "exact" if exact else "to first order"
+    return f"{source} gives {significant(value)} logits<br>through {target}, {_READS[by]}; {sure}"
+
+
+def _color(by: str, colors: Palette) -> str:
+    return {"word": colors.output, "V": colors.value, "Q": colors.query, "K": colors.key}[by]

@@ -11,8 +11,19 @@ from typing import Any
 import numpy as np
 
 from gptviz.digits import fixed, significant
-from gptviz.figures.marks import STILL, Floats, across, legend, line, note, on, safe, says, upright
-from gptviz.figures.role_colors import role_colors
+from gptviz.figures.marks import (
+    STILL,
+    Floats,
+    across,
+    legend,
+    line,
+    note,
+    on,
+    role_colors,
+    safe,
+    says,
+    upright,
+)
 from gptviz.figures.theme import Figure, Mode, Palette, figure, palette
 from gptviz.training.live.seen import Curves
 

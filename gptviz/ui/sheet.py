@@ -31,8 +31,7 @@ from gptviz.ui.runs import per_run
 from gptviz.ui.shell import claim
 from gptviz.ui.shell.address import end_page
 from gptviz.ui.shell.change_words import cannot_matter, capital, says
-from gptviz.ui.shell.details import csv, in_code
-from gptviz.ui.shell.panels import sideways
+from gptviz.ui.shell.details import csv, in_code, sideways
 from gptviz.ui.shell.params import Param, if_there
 from gptviz.ui.shell.scene import Frame, Scene
 from gptviz.ui.shell.state import GUIDE, WHOLE

@@ -14,7 +14,7 @@ from gptviz.engine.sampling import Sampling
 from gptviz.engine.tokens import Token
 from gptviz.figures.candidates import candidate_rows, column_heads, draw_rows
 from gptviz.figures.head_grid import thumbnails
-from gptviz.figures.surprise import surprise_rows
+from gptviz.figures.next_token import surprise_rows
 from gptviz.figures.theme import figure, palette
 from gptviz.tokenizer import get_encoding, show_token
 from gptviz.tokenizer.cut import Cut

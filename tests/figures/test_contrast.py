@@ -6,9 +6,8 @@ import pytest
 from gptviz.both import Both
 from gptviz.figures.heads import GROUND
 from gptviz.figures.maps import Map, maps
-from gptviz.figures.marks import signed_axis
+from gptviz.figures.marks import role_colors, signed_axis
 from gptviz.figures.next_token import surprise_color
-from gptviz.figures.role_colors import role_colors
 from gptviz.figures.theme import PALETTES, color_at, contrast, mixed, palette, text_on
 
 READABLE = 4.5

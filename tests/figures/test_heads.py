@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from gptviz.figures.heads import NAME, NAMED, NOTHING, POINT, SIDES, Cell, Cost, costs, finder, role_sheet
-from gptviz.figures.role_colors import role_colors
+from gptviz.figures.marks import role_colors
 from gptviz.figures.theme import palette
 
 pytestmark = pytest.mark.parametrize("mode", ["light", "dark"])

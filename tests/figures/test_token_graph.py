@@ -9,10 +9,8 @@ from plotly.io import to_json
 
 from gptviz.analysis.flow import contribution_graph
 from gptviz.analysis.paths import paths
-from gptviz.figures.flow import flow_graph
-from gptviz.figures.paths import paths_graph
 from gptviz.figures.theme import palette
-from gptviz.figures.token_graph import THICKEST, Edge, Node, token_graph
+from gptviz.figures.token_graph import THICKEST, Edge, Node, flow_graph, paths_graph, token_graph
 from tests.conftest import random_lm
 from tests.specs import decoded
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gptviz.ui.shell.examples import EXAMPLES
+from gptviz.ui.shell.prompt import EXAMPLES
 
 
 @pytest.mark.parametrize("page", ["feed_forward", "why"])

@@ -5,8 +5,8 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from gptviz.ui.shell.examples import EXAMPLES
 from gptviz.ui.shell.navigation import PAGES
+from gptviz.ui.shell.prompt import EXAMPLES
 from gptviz.ui.shell.state import DEFAULT_TEXT
 from tests.conftest import WITHOUT_TEXT
 from tests.pages.conftest import prompt_of, turn, whole_app

@@ -34,9 +34,8 @@ from gptviz.figures.bars import bars
 from gptviz.figures.candidates import candidate_rows, column_heads
 from gptviz.figures.compare import back_to_back
 from gptviz.figures.curves import curves
-from gptviz.figures.head_grid import pool
+from gptviz.figures.head_grid import pool, words_of
 from gptviz.figures.head_grid import thumbnails as small_heads
-from gptviz.figures.head_words import words_of
 from gptviz.figures.heads import Cell, role_sheet
 from gptviz.figures.lens import ends_of, scale_of
 from gptviz.figures.maps import Map, maps

@@ -19,9 +19,8 @@ from gptviz.lessons.compared import Counted, Fit, bits_per_byte, counted, readin
 from gptviz.lessons.mlp import MLP, Recipe
 from gptviz.tokenizer import show_token
 from gptviz.ui import sheet
-from gptviz.ui.shell.details import in_code
+from gptviz.ui.shell.details import in_code, sideways
 from gptviz.ui.shell.page import frame
-from gptviz.ui.shell.panels import sideways
 from gptviz.ui.shell.params import Param, between, if_there
 from gptviz.ui.shell.slow import is_wanted, worked
 from gptviz.ui.words import as_code, prose

@@ -35,10 +35,10 @@ from gptviz.figures.shares import share_grid
 from gptviz.model import MultiHeadAttention
 from gptviz.ui import sheet
 from gptviz.ui.shell import changes, state, target
-from gptviz.ui.shell.examples import example_row
 from gptviz.ui.shell.muted import GIVES
 from gptviz.ui.shell.page import page
 from gptviz.ui.shell.params import Param, if_there, in_link
+from gptviz.ui.shell.prompt import example_row
 from gptviz.ui.shell.slow import is_asked_for, is_wanted, read_sample, worked
 from gptviz.ui.words import as_code, prose
 

@@ -18,9 +18,9 @@ from gptviz.checkpoints.hub import HUB_MODELS
 from gptviz.digits import fixed, significant
 from gptviz.figures.compare import back_to_back
 from gptviz.figures.maps import Map, maps
+from gptviz.figures.marks import window
 from gptviz.figures.next_token import probability_text
 from gptviz.figures.shares import share_grid
-from gptviz.figures.token_axis import window
 from gptviz.loading import on_disk
 from gptviz.model import GPTModel
 from gptviz.ui import runs, sheet

@@ -19,9 +19,8 @@ from gptviz.tokenizer import get_encoding, show_token
 from gptviz.training.datasets import GPTDatasetV1
 from gptviz.ui import sheet
 from gptviz.ui.components.windows import draw_windows
-from gptviz.ui.shell.details import in_code
+from gptviz.ui.shell.details import in_code, panel
 from gptviz.ui.shell.page import page
-from gptviz.ui.shell.panels import panel
 from gptviz.ui.shell.params import Param, between, if_there
 from gptviz.ui.shell.scene import Scene
 from gptviz.ui.tables import STYLE, Cell, Row, table

@@ -12,11 +12,11 @@ from gptviz.both import Both, alike
 from gptviz.digits import fixed, significant, term
 from gptviz.figures.embeddings import embedding_sum, similarity_matrix
 from gptviz.figures.maps import Map
+from gptviz.figures.marks import token_ticks, window
 from gptviz.figures.theme import palette
-from gptviz.figures.token_axis import token_ticks, window
 from gptviz.ui import sheet
+from gptviz.ui.shell.details import panel, sideways
 from gptviz.ui.shell.page import page
-from gptviz.ui.shell.panels import panel, sideways
 from gptviz.ui.shell.params import Param, if_there
 from gptviz.ui.words import as_code, prose, show_id
 

@@ -15,18 +15,17 @@ from gptviz.digits import percent, significant
 from gptviz.engine.reduction import Reduction
 from gptviz.engine.sample import passages, windows
 from gptviz.engine.tokens import Token
-from gptviz.figures.expansion import expansion
-from gptviz.figures.feed_forward import gelu_dots
+from gptviz.figures.feed_forward import expansion, gelu_dots
+from gptviz.figures.marks import READABLE, token_ticks
 from gptviz.figures.theme import palette
-from gptviz.figures.token_axis import READABLE, token_ticks
 from gptviz.model import GELU, FeedForward
 from gptviz.tokenizer import show_token
 from gptviz.ui import sheet, tables
 from gptviz.ui.runs import Keep
 from gptviz.ui.shell.change_menu import Part, menu
-from gptviz.ui.shell.examples import example_row
 from gptviz.ui.shell.page import page
 from gptviz.ui.shell.params import Param, if_there
+from gptviz.ui.shell.prompt import example_row
 from gptviz.ui.shell.state import BLOCK
 from gptviz.ui.tables import Cell, Row
 from gptviz.ui.words import Place, as_code, prose, show_id

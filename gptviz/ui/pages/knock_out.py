@@ -13,11 +13,11 @@ from gptviz.ui import many, sheet
 from gptviz.ui.shell import state, target
 from gptviz.ui.shell.address import end_page
 from gptviz.ui.shell.change_menu import Part, menu
-from gptviz.ui.shell.examples import example_row
 from gptviz.ui.shell.muted import GIVES, KINDS, knocked, muted_map
 from gptviz.ui.shell.navigation import link
 from gptviz.ui.shell.page import page
 from gptviz.ui.shell.params import Param, if_there, in_link
+from gptviz.ui.shell.prompt import example_row
 from gptviz.ui.shell.slow import is_wanted
 from gptviz.ui.shell.state import BLOCK, HEAD
 from gptviz.ui.words import as_code, compared_with, prose

@@ -21,14 +21,13 @@ from gptviz.analysis.next_token import losses, surprises
 from gptviz.both import Both
 from gptviz.digits import fixed, significant, term
 from gptviz.engine.sampling import Sampling
-from gptviz.figures.next_token import loss_text, probability_text, surprise_color
-from gptviz.figures.surprise import surprise_rows
-from gptviz.figures.token_axis import token_ticks
+from gptviz.figures.marks import token_ticks
+from gptviz.figures.next_token import loss_text, probability_text, surprise_color, surprise_rows
 from gptviz.model import GPTModel
 from gptviz.ui import sheet
 from gptviz.ui.components.surprise import surprise_chips
-from gptviz.ui.shell.examples import example_row
 from gptviz.ui.shell.page import page
+from gptviz.ui.shell.prompt import example_row
 from gptviz.ui.shell.target import candidates_at, logits_at
 from gptviz.ui.tables import STYLE, Cell, Row, table
 from gptviz.ui.words import Place, as_code, counted, prose, show_id, unlike_printed

@@ -19,10 +19,10 @@ from gptviz.model import GPTModel
 from gptviz.ui import heads, runs, sheet, tables
 from gptviz.ui.components.machine import machine as draw
 from gptviz.ui.shell import guide, picture, state
-from gptviz.ui.shell.examples import example_row
 from gptviz.ui.shell.navigation import PAGES, page_target
 from gptviz.ui.shell.page import page
 from gptviz.ui.shell.picture import AT
+from gptviz.ui.shell.prompt import example_row
 from gptviz.ui.words import counted, prose
 
 

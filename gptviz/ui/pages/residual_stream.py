@@ -23,8 +23,8 @@ from gptviz.figures.theme import palette
 from gptviz.model import TransformerBlock
 from gptviz.ui import sheet
 from gptviz.ui.shell.change_menu import Part, menu
-from gptviz.ui.shell.examples import example_row
 from gptviz.ui.shell.page import page
+from gptviz.ui.shell.prompt import example_row
 from gptviz.ui.shell.state import BLOCK
 from gptviz.ui.words import as_code, prose
 

@@ -1,13 +1,14 @@
-"""What opens on demand at the end of a page: the lines of *In code*, and the file of *In numbers*.
+"""What opens on demand: panels on a page, and at its end the lines of *In code* and the file of *In numbers*.
 
-Both are lazy: nothing is computed before somebody opens them.
+All are lazy: nothing is computed before somebody opens them. And a picture that a phone scrolls sideways.
 """
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from csv import QUOTE_NONNUMERIC
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeVar
 
 import pandas as pd
 import streamlit as st
@@ -96,3 +97,33 @@ def source(function: Callable[..., Any]) -> tuple[str, str]:
     numbered = [f"{first + i:{width}}  {line[margin:].rstrip()}".rstrip() for i, line in enumerate(lines)]
     shown = file.relative_to(ROOT) if file.is_relative_to(ROOT) else file.name
     return f"{function.__qualname__}: {shown}, lines {first} to {last}", "\n".join(numbered)
+
+
+# ---- room on a page ----
+
+T = TypeVar("T")
+
+STYLE = Path(__file__).with_suffix(".css").read_text("utf-8")
+SWIPE = '<div class="gv-swipe">Swipe sideways: the picture is wider than the screen →</div>'
+
+
+@contextmanager
+def panel(title: str, icon: str, key: str) -> Iterator[bool]:
+    """Return what is drawn inside stands in an expander; whether that is open, which it is not at first."""
+    box = st.expander(title, icon=icon, on_change="rerun", key=key)
+    with box:
+        yield bool(box.open)
+
+
+def side_by_side(items: Iterable[T], gap: Literal["small", "medium", "large"] = "medium") -> Iterator[T]:
+    """Each of these, in a column of its own: what a loop over them draws stands there."""
+    items = tuple(items)
+    for column, item in zip(st.columns(len(items), gap=gap), items, strict=True):
+        with column:
+            yield item
+
+
+def sideways(key: str, pixels: int = 640) -> None:
+    """The chart of this key keeps a width of at least so many pixels. Call it before the chart."""
+    style = STYLE.replace("KEY", key).replace("PIXELS", str(pixels))
+    st.html(f"<style>\n{style}</style>{SWIPE}")

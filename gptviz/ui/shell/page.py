@@ -26,12 +26,12 @@ from gptviz.ui.shell import address, changes, claim, guide, navigation, params, 
 from gptviz.ui.shell import prompt as prompt_box
 from gptviz.ui.shell import strip as change_strip
 from gptviz.ui.shell.address import end_page
-from gptviz.ui.shell.examples import example_row
 from gptviz.ui.shell.limits import limits
 from gptviz.ui.shell.navigation import COMPARE, FIRST, PAGES, link
 from gptviz.ui.shell.notice import notice
 from gptviz.ui.shell.params import Param
 from gptviz.ui.shell.picker import facts, picker
+from gptviz.ui.shell.prompt import example_row
 from gptviz.ui.shell.scene import Frame, Scene
 from gptviz.ui.shell.slow import read_sample
 

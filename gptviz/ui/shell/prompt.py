@@ -1,6 +1,7 @@
-"""The prompt box: what a person types, on every page, and how a model reads it."""
+"""The prompt box: what a person types, on every page, how a model reads it, and prompts worth a look."""
 
 from dataclasses import dataclass
+from functools import partial
 
 import streamlit as st
 
@@ -119,3 +120,27 @@ def append(lm: LanguageModel, tokens: list[Token], token_id: int) -> str | None:
 
 def _run(text: str) -> None:
     state.change(text=text)
+
+
+EXAMPLES = {  # worth a look with the bundled model
+    "A copied passage": state.DEFAULT_TEXT,
+    "A name comes back": "Mr. Zorblax lived by the sea. One day Mr. Zorblax saw a ship. Mr.",
+    "A quotation closes": '"Where are you going?" said the boy. "Where are you going',
+    "He and she": "The king loved his daughter, but she did not love",
+    "Counting": "Chapter I. Chapter II. Chapter III. Chapter",
+    "Once upon a time": "Once upon a time there was a",
+}
+
+
+def example_row(*labels: str) -> None:
+    """These examples (all, if none is named) as buttons."""
+    with st.container(horizontal=True, gap="small", vertical_alignment="center", key="gv_examples"):
+        st.caption("Try:", width="content")
+        for number, (label, text) in enumerate(EXAMPLES.items()):
+            if not labels or label in labels:
+                st.button(
+                    label,
+                    key=f"example_{number}",
+                    type="primary" if text == state.TEXT.value else "secondary",
+                    on_click=partial(state.change, text=text, token=None),
+                )

@@ -1,11 +1,11 @@
-"""Prompts of any length, read."""
+"""Prompts of any length, read; and the examples, held to what they promise of the bundled model."""
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gptviz.ui.shell import state
-from gptviz.ui.shell.prompt import READ_CHARACTERS, append, read
+from gptviz.ui.shell.prompt import EXAMPLES, READ_CHARACTERS, append, read
 from tests.conftest import random_lm
 
 
@@ -31,3 +31,22 @@ def test_any_text_is_read(lm, text):
     reading = read(lm, text, special=False)
     ids, most = lm.encode(text), lm.config.context_length
     assert reading.ids == ids[:most] and bool(ids) == bool(text) and reading.truncated == (len(ids) > most)
+
+
+def best(mini, label, k=1):
+    return mini.trace(EXAMPLES[label], keep=()).next_tokens(k=k)["token"].tolist()
+
+
+@pytest.mark.parametrize(
+    "label, token", [("A copied passage", " mill"), ("A name comes back", " Z"), ("Counting", " I")]
+)
+def test_the_model_takes_it_from_the_text(mini, label, token):
+    assert best(mini, label) == [token]
+
+
+def test_the_quotation_closes(mini):
+    assert '"' in best(mini, "A quotation closes")[0]
+
+
+def test_him_and_her(mini):
+    assert {" him", " her"} == set(best(mini, "He and she", k=2))

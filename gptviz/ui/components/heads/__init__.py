@@ -8,7 +8,7 @@ import base64
 from collections.abc import Callable, Sequence
 from typing import Any, NotRequired
 
-from gptviz.figures.head_words import Words
+from gptviz.figures.head_grid import Words
 from gptviz.ui.components.kernel import among, component, parts
 from gptviz.ui.components.saved import Saved
 

@@ -14,10 +14,9 @@ from gptviz.analysis.head_scores import spans
 from gptviz.analysis.moved import pattern_moved
 from gptviz.both import Both
 from gptviz.digits import fixed, percent, significant, term
-from gptviz.figures.head_words import words_of
-from gptviz.figures.marks import CHANGED, DIFFERENCE, UNCHANGED
+from gptviz.figures.head_grid import words_of
+from gptviz.figures.marks import CHANGED, DIFFERENCE, UNCHANGED, token_ticks, window
 from gptviz.figures.theme import palette
-from gptviz.figures.token_axis import token_ticks, window
 from gptviz.model import MultiHeadAttention
 from gptviz.ui import heads, runs, sheet
 from gptviz.ui.components.arcs import MASSES, arcs
@@ -28,8 +27,8 @@ from gptviz.ui.pages.attention.key import KEY, key_input, picker
 from gptviz.ui.shell.block import head_controls, head_needs, head_sites
 from gptviz.ui.shell.change_menu import Part, menu
 from gptviz.ui.shell.change_words import capital, says
+from gptviz.ui.shell.details import side_by_side
 from gptviz.ui.shell.page import page
-from gptviz.ui.shell.panels import side_by_side
 from gptviz.ui.shell.params import Param
 from gptviz.ui.shell.state import HEAD, open_head
 from gptviz.ui.words import Place, counted, does, prose

@@ -13,8 +13,8 @@ from gptviz.lessons.dropout import Dropped, drop, dropped, dropped_attention
 from gptviz.model import MultiHeadAttention
 from gptviz.ui import sheet
 from gptviz.ui.shell.block import opened_head
+from gptviz.ui.shell.details import side_by_side
 from gptviz.ui.shell.page import read
-from gptviz.ui.shell.panels import side_by_side
 from gptviz.ui.shell.params import Param, between, if_there
 from gptviz.ui.shell.scene import Frame
 from gptviz.ui.words import prose

@@ -15,8 +15,8 @@ from gptviz.model import MultiHeadAttention
 from gptviz.ui import sheet
 from gptviz.ui.heads import changed_in
 from gptviz.ui.shell.block import block_and_head_inputs, opened_head
+from gptviz.ui.shell.details import side_by_side
 from gptviz.ui.shell.page import read
-from gptviz.ui.shell.panels import side_by_side
 from gptviz.ui.shell.params import Param, between, if_there
 from gptviz.ui.shell.scene import Frame
 from gptviz.ui.words import prose

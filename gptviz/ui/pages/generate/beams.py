@@ -10,7 +10,7 @@ from gptviz.engine.beams import beside, given
 from gptviz.figures.beams import beam_tree
 from gptviz.ui import sheet
 from gptviz.ui.pages.generate.written import Written, perplexity, text_of
-from gptviz.ui.shell.panels import sideways
+from gptviz.ui.shell.details import sideways
 from gptviz.ui.shell.params import Param, between
 from gptviz.ui.shell.scene import Scene
 from gptviz.ui.shell.slow import worked

@@ -24,7 +24,7 @@ from gptviz.ui.pages.generate.written import Written, as_text
 from gptviz.ui.runs import per_run
 from gptviz.ui.shell import params, state
 from gptviz.ui.shell.block import block_and_head_inputs, opened_head, telling_head
-from gptviz.ui.shell.panels import sideways
+from gptviz.ui.shell.details import sideways
 from gptviz.ui.shell.params import Param, if_there
 from gptviz.ui.shell.scene import Scene
 from gptviz.ui.shell.slow import is_asked_for

@@ -18,9 +18,8 @@ from gptviz.analysis.repetition import Head, given_to_followed, greedy_repeats, 
 from gptviz.both import Both
 from gptviz.digits import fixed, percent, weight
 from gptviz.engine.sampling import Sampling
-from gptviz.figures.marks import UNCHANGED
+from gptviz.figures.marks import UNCHANGED, token_ticks
 from gptviz.figures.theme import mixed, palette
-from gptviz.figures.token_axis import token_ticks
 from gptviz.tokenizer import named_bytes, show_token
 from gptviz.ui import heads, sheet
 from gptviz.ui.pages.generate.looked import attention_link

@@ -14,7 +14,7 @@ from gptviz.engine.past import attend, past_bytes
 from gptviz.engine.sampling import distribution
 from gptviz.engine.sampling import draw as draw_one
 from gptviz.fast import kernels
-from gptviz.figures.token_axis import token_ticks
+from gptviz.figures.marks import token_ticks
 from gptviz.ui import sheet
 from gptviz.ui.pages.generate.written import Written
 from gptviz.ui.shell.scene import Scene

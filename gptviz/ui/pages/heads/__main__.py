@@ -18,8 +18,7 @@ from gptviz.analysis.head_trial import trial as hold
 from gptviz.both import Both
 from gptviz.digits import percent
 from gptviz.figures.heads import Cell, finder, role_sheet
-from gptviz.figures.marks import UNCHANGED
-from gptviz.figures.role_colors import role_colors
+from gptviz.figures.marks import UNCHANGED, role_colors
 from gptviz.figures.theme import palette
 from gptviz.model import MultiHeadAttention
 from gptviz.ui import heads, measured, sheet
@@ -28,10 +27,10 @@ from gptviz.ui.pages.heads.waiting import wait_for
 from gptviz.ui.shell import change_menu, state
 from gptviz.ui.shell.block import head_controls, head_needs, head_sites
 from gptviz.ui.shell.change_menu import Action, Part
-from gptviz.ui.shell.examples import EXAMPLES, example_row
+from gptviz.ui.shell.details import sideways
 from gptviz.ui.shell.page import page
-from gptviz.ui.shell.panels import sideways
 from gptviz.ui.shell.params import Param, if_there
+from gptviz.ui.shell.prompt import EXAMPLES, example_row
 from gptviz.ui.shell.scene import Scene
 from gptviz.ui.words import does, prose
 

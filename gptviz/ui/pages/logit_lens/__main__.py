@@ -20,10 +20,10 @@ from gptviz.model import LayerNorm
 from gptviz.ui import runs, sheet
 from gptviz.ui.components.lens import Legend, lens_grid
 from gptviz.ui.pages.logit_lens.columns import columns, drawn, parts_of, unasked
-from gptviz.ui.shell.examples import example_row
+from gptviz.ui.shell.details import side_by_side
 from gptviz.ui.shell.page import page
-from gptviz.ui.shell.panels import side_by_side
 from gptviz.ui.shell.params import Param, if_there, whole
+from gptviz.ui.shell.prompt import example_row
 from gptviz.ui.shell.slow import several
 from gptviz.ui.shell.target import TARGET, target_input
 from gptviz.ui.words import as_code, prose, show_id

@@ -37,8 +37,8 @@ from gptviz.ui.pages.patching.other import (
 from gptviz.ui.shell import target
 from gptviz.ui.shell.address import end_page
 from gptviz.ui.shell.change_words import capital
+from gptviz.ui.shell.details import sideways
 from gptviz.ui.shell.page import page
-from gptviz.ui.shell.panels import sideways
 from gptviz.ui.shell.params import Param, if_there
 from gptviz.ui.shell.slow import is_asked_for, worked
 from gptviz.ui.tables import joined

@@ -24,20 +24,20 @@ from gptviz.both import Both
 from gptviz.digits import fixed, significant
 from gptviz.digits import weight as of_attention
 from gptviz.figures.maps import Map
+from gptviz.figures.marks import token_ticks
 from gptviz.figures.shares import direct_and_total, falling, share_grid
-from gptviz.figures.token_axis import token_ticks
 from gptviz.model import LayerNorm, TransformerBlock
 from gptviz.ui import many, sheet
 from gptviz.ui.pages.why import flow, paths
 from gptviz.ui.shell import state, target
 from gptviz.ui.shell.block import block_and_head_inputs, opened_head
 from gptviz.ui.shell.change_menu import Part, menu
-from gptviz.ui.shell.examples import example_row
+from gptviz.ui.shell.details import panel
 from gptviz.ui.shell.muted import KINDS, knocked, muted_map
 from gptviz.ui.shell.navigation import link
 from gptviz.ui.shell.page import page
-from gptviz.ui.shell.panels import panel
 from gptviz.ui.shell.params import Param, if_there, in_link
+from gptviz.ui.shell.prompt import example_row
 from gptviz.ui.shell.state import BLOCK, open_head
 from gptviz.ui.words import Place, as_code, compared_with, prose, towards
 

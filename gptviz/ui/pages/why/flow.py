@@ -9,11 +9,11 @@ import streamlit as st
 from gptviz.analysis.flow import contribution_graph, rollout, token_flow
 from gptviz.both import Both
 from gptviz.digits import percent
-from gptviz.figures.flow import flow_graph
 from gptviz.figures.maps import Map
+from gptviz.figures.token_graph import flow_graph
 from gptviz.model import TransformerBlock
 from gptviz.ui import sheet
-from gptviz.ui.shell.panels import sideways
+from gptviz.ui.shell.details import sideways
 from gptviz.ui.shell.params import Param, between, if_there
 from gptviz.ui.shell.scene import Scene
 from gptviz.ui.words import Place, prose

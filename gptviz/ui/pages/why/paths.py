@@ -7,10 +7,10 @@ import streamlit as st
 
 from gptviz.analysis.paths import LEAST, Paths, paths
 from gptviz.digits import percent, significant
-from gptviz.figures.paths import paths_graph
+from gptviz.figures.token_graph import paths_graph
 from gptviz.model import TransformerBlock
 from gptviz.ui import sheet
-from gptviz.ui.shell.panels import sideways
+from gptviz.ui.shell.details import sideways
 from gptviz.ui.shell.params import Param, between
 from gptviz.ui.shell.scene import Scene
 from gptviz.ui.shell.target import Target
