@@ -12,7 +12,7 @@ from gptviz.checkpoints import Checkpoint, CheckpointError, TokenizerMissing, re
 from gptviz.checkpoints.download import Report, download
 from gptviz.checkpoints.errors import errors_of
 from gptviz.checkpoints.hub import HUB_MODELS, cached_folder, is_hub_id
-from gptviz.checkpoints.meta_pickle import read_meta
+from gptviz.checkpoints.nanogpt import read_meta
 from gptviz.engine.blank import init_weights
 from gptviz.engine.config import GPTConfig
 from gptviz.engine.index import one_of
