@@ -9,7 +9,7 @@ from safetensors.torch import load_file, save_file
 
 import gptviz
 from gptviz.checkpoints import CheckpointError, recognise
-from gptviz.checkpoints.magnitude import LIMIT, largest_possible
+from gptviz.checkpoints.assemble import LIMIT, largest_possible
 from tests.checkpoints import makers
 from tests.conftest import random_lm
 
