@@ -14,9 +14,8 @@ import tiktoken
 
 from gptviz.engine.language_model import LanguageModel
 from gptviz.tokenizer import END_OF_TEXT, encode, show_token, token_bytes, well_formed
-from gptviz.tokenizer.cut import Cut
 from gptviz.tokenizer.regex import GPT2_RULES, alternatives
-from gptviz.tokenizer.simple import UNK, CharacterTokenizer, WordTokenizer, split_words
+from gptviz.tokenizer.simple import UNK, CharacterTokenizer, Cut, WordTokenizer, split_words
 from gptviz.tokenizer.steps import Piece, own_piece, show_work, stages
 
 # For a text whose every character lies in one token: three bytes that no English text makes one.

@@ -3,10 +3,12 @@
 Words: `SimpleTokenizerV2` of the book (chapter 2), with the special tokens of the notes on it: [BOS],
 [EOS], [PAD] and [UNK]. Characters: the tokenizer of Karpathy's "Let's build GPT", which knows the characters
 of one text and no other. Both are fitted on a text: the vocabulary is what occurs in it, sorted.
+`Cut` is a text as one of several tokenizers cuts it.
 """
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 BOS, EOS, PAD, UNK = "[BOS]", "[EOS]", "[PAD]", "[UNK]"
 SPECIAL = (BOS, EOS, PAD, UNK)
@@ -91,6 +93,18 @@ class CharacterTokenizer:
     def decode(self, ids: Sequence[int]) -> str:
         """The text again, exactly. Raises ValueError for an id outside the vocabulary."""
         return "".join(_look_up(self.vocabulary, ids))
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A text as one tokenizer cuts it: the tokens as shown, and their ids (None: it has no id for that)."""
+
+    tokenizer: str
+    vocabulary: int
+    tokens: tuple[str, ...]
+    ids: tuple[int | None, ...]
+    unknown: int  # tokens whose text is lost: [UNK], or no id at all
+    raws: tuple[bytes, ...] = ()  # the tokens' bytes, where they may be parts of characters
 
 
 def _look_up(vocabulary: Sequence[str], ids: Sequence[int]) -> list[str]:

@@ -17,8 +17,7 @@ from gptviz.figures.head_grid import thumbnails
 from gptviz.figures.next_token import surprise_rows
 from gptviz.figures.theme import figure, palette
 from gptviz.tokenizer import get_encoding, show_token
-from gptviz.tokenizer.cut import Cut
-from gptviz.tokenizer.simple import UNK
+from gptviz.tokenizer.simple import UNK, Cut
 from gptviz.tokenizer.steps import show_work
 from gptviz.ui.components import theme_watch as watching
 from gptviz.ui.components.arcs import arcs as draw_arcs

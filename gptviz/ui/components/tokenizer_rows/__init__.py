@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from gptviz.figures.theme import palette
-from gptviz.tokenizer.cut import Cut
-from gptviz.tokenizer.simple import UNK
+from gptviz.tokenizer.simple import UNK, Cut
 from gptviz.ui.components.groups import shared_characters
 from gptviz.ui.components.kernel import component
 from gptviz.ui.components.saved import Saved
