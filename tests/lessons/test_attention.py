@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from gptviz.analysis.attention import softmax_row
 from gptviz.lessons import attention as lesson
-from gptviz.lessons import averaging
 from gptviz.lessons.sentences import SENTENCES, linear_weights, rand_weights
 from gptviz.model import MultiHeadAttention
 
@@ -166,11 +165,11 @@ def test_softmax_in_two_steps_as_the_slides_print_it():
 
 
 def test_the_notebook_s_averages():
-    x = torch.tensor(averaging.NOTEBOOK, dtype=torch.float64)
-    found = averaging.averages_by_loop(x)
+    x = torch.tensor(lesson.NOTEBOOK, dtype=torch.float64)
+    found = lesson.averages_by_loop(x)
     # what it prints of x is rounded, and so are its means: half a digit each
-    assert (found - torch.tensor(averaging.NOTEBOOK_AVERAGES)).abs().max() <= 1.001e-4
-    weights = averaging.averages_by_matrix(x).weights
+    assert (found - torch.tensor(lesson.NOTEBOOK_AVERAGES)).abs().max() <= 1.001e-4
+    weights = lesson.averages_by_matrix(x).weights
     printed(weights[2], [0.3333, 0.3333, 0.3333, 0, 0, 0, 0, 0])
     printed(weights[6], [0.1429] * 7 + [0])
 
@@ -179,8 +178,8 @@ def test_the_notebook_s_averages():
 @given(st.lists(st.lists(numbers, min_size=2, max_size=2), min_size=1, max_size=8))
 def test_the_three_versions_agree(rows):
     x = torch.tensor(rows, dtype=torch.float64)
-    loop = averaging.averages_by_loop(x)
-    matrix, softmax = averaging.averages_by_matrix(x), averaging.averages_by_softmax(x)
+    loop = lesson.averages_by_loop(x)
+    matrix, softmax = lesson.averages_by_matrix(x), lesson.averages_by_softmax(x)
     torch.testing.assert_close(matrix.context, loop)
     torch.testing.assert_close(softmax.context, loop)
     torch.testing.assert_close(softmax.weights, matrix.weights)

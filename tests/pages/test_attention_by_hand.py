@@ -6,8 +6,7 @@ from hypothesis import given as tried
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from gptviz.lessons.attention import SLIDE_EXPONENTIALS, SLIDE_WEIGHTS, by_hand
-from gptviz.lessons.averaging import NOTEBOOK, NOTEBOOK_AVERAGES
+from gptviz.lessons.attention import NOTEBOOK, NOTEBOOK_AVERAGES, SLIDE_EXPONENTIALS, SLIDE_WEIGHTS, by_hand
 from gptviz.lessons.sentences import SENTENCES, linear_weights
 from gptviz.ui.pages.attention_by_hand import given as hand
 from gptviz.ui.pages.attention_by_hand.sheets import four, vector

@@ -8,21 +8,19 @@ import streamlit as st
 import torch
 
 from gptviz.lessons.attention import (
+    NOTEBOOK,
+    NOTEBOOK_AVERAGES,
     SLIDE_EXPONENTIALS,
     SLIDE_SCORES,
     SLIDE_WEIGHTS,
     Attention,
+    averages_by_loop,
+    averages_by_matrix,
+    averages_by_softmax,
     by_hand,
     self_attention,
     simple_attention,
     worked_row,
-)
-from gptviz.lessons.averaging import (
-    NOTEBOOK,
-    NOTEBOOK_AVERAGES,
-    averages_by_loop,
-    averages_by_matrix,
-    averages_by_softmax,
 )
 from gptviz.lessons.sentences import SENTENCES, linear_weights, rand_weights
 from gptviz.model import MultiHeadAttention

@@ -6,8 +6,7 @@ from typing import Literal
 import torch
 
 from gptviz.digits import fixed, significant, term
-from gptviz.lessons.attention import Attention
-from gptviz.lessons.averaging import averages_by_loop, averages_by_matrix, averages_by_softmax
+from gptviz.lessons.attention import Attention, averages_by_loop, averages_by_matrix, averages_by_softmax
 from gptviz.ui.components.worksheet import Cell, Line, Sheet, Sign, Source
 from gptviz.ui.pages.attention_by_hand.given import Given
 
