@@ -1,5 +1,6 @@
-"""A class as its members see it."""
+"""A class as its members see it, and what is given out in it: codes, and names for pupils."""
 
+import secrets
 from dataclasses import dataclass
 from typing import Any
 
@@ -60,3 +61,48 @@ class Vote:
     def answer(self) -> Any:
         """Return what was given, as a question's key takes it: what JSON made a list is a pair again."""
         return tuple(self.given) if isinstance(self.given, list) else self.given
+
+
+# ---- codes that can be read from a projector ----
+
+ALPHABET = "23456789ABCDEFGHJKMNPQRSTUVWXYZ"  # nothing that is read as something else: no 0 O, 1 I L
+LENGTH = 6  # 31^6 = 887 million codes, of which a visitor may try `classes.WRONG_CODES` a minute
+
+
+def new_code() -> str:
+    """A code that nobody can guess."""
+    return "".join(secrets.choice(ALPHABET) for _ in range(LENGTH))
+
+
+def parse_code(text: str) -> str | None:
+    """The code that somebody has typed, in any case and with any gaps; None where it can be none."""
+    plain = "".join(char for char in text[:40].upper() if char not in " -\u2013\t\n")
+    return plain if len(plain) == LENGTH and set(plain) <= set(ALPHABET) else None
+
+
+def written_code(code: str) -> str:
+    """The code as it is shown: KF7-M2Q."""
+    return f"{code[: LENGTH // 2]}-{code[LENGTH // 2 :]}"
+
+
+# ---- names for pupils ----
+
+ADJECTIVES = (
+    "able amber blue bold brave brief bright brisk busy calm clear clever cosy curious daring eager early "
+    "fair fine fond free fresh gentle glad golden grand green happy honest jolly keen kind lively lucky "
+    "merry mild modest neat nimble patient plain polite proud quick quiet rapid rare ready red royal shy "
+    "silent silver simple sleepy small smart steady sunny sure swift tidy warm wise witty young"
+)
+ANIMALS = (
+    "ant badger bat bear beaver bee bird bison camel cat crab crane crow deer dolphin dove duck eagle eel "
+    "elk falcon finch fish fox frog goat goose hare hawk hen heron horse koala lark lion llama lynx mole "
+    "moose moth mouse newt otter owl ox panda parrot pony puffin quail rabbit raven robin salmon seal "
+    "sheep snail sparrow squid stork swan tiger toad trout turtle walrus whale wolf wombat wren yak zebra"
+)
+
+
+def free_name(taken: set[str]) -> str:
+    """A name like "quiet otter" that nobody in the class has; there are some 5,000."""
+    while (name := f"{secrets.choice(ADJECTIVES.split())} {secrets.choice(ANIMALS.split())}") in taken:
+        continue
+    return name

@@ -12,7 +12,7 @@ from sqlalchemy import update
 from gptviz.classroom import ClassError, parse_code, written_code
 from gptviz.classroom import classes as module
 from gptviz.classroom.classes import Classes
-from gptviz.classroom.names import ALPHABET, LENGTH, free_name, new_code
+from gptviz.classroom.room import ALPHABET, LENGTH, free_name, new_code
 from gptviz.classroom.tables import CLASSES, VERSION, open_database
 
 
