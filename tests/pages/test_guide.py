@@ -4,13 +4,15 @@ import re
 
 import pytest
 
-from gptviz.guides import SETTING, files, find
+from gptviz import load
+from gptviz.guides import SETTING, files, find, keys
 from gptviz.guides.guide import filled
+from gptviz.guides.keys import KEYS
 from gptviz.ui.guide_check import keys_of as keys_in
 from gptviz.ui.shell import guide
 from gptviz.ui.shell.navigation import PAGES
 from gptviz.ui.shell.question import ANSWERS
-from tests.guides.truth import truth
+from gptviz.ui.shell.state import DEFAULT_TEXT
 from tests.pages.conftest import run_page
 from tests.specs import charts, given, links, opened, prose, put
 
@@ -32,6 +34,16 @@ def answer(at, kind, value):
     box = next(box for box in boxes if (box.key or "").startswith("guide_given"))
     box.set_value(box.options[value] if kind == "choice" else value)
     return at.button(key=submit(at)).click().run()
+
+
+def truth(lm, step, place):
+    """The answer of this step's key, worked out anew on the text, token and changes of this place."""
+    lm = load(place["model"]) if place.get("model") else lm
+    lm = lm.edited(*filter(None, place.get("edits", "").split(",")))
+    arguments = keys.arguments(step.ask.key, step.ask.kind, step.ask.given)
+    trace = lm.trace(place.get("text", DEFAULT_TEXT))
+    position = int(place.get("token") or len(trace) - 1)
+    return KEYS[step.ask.key][1](lm, trace, position, None, *arguments)
 
 
 @pytest.fixture
