@@ -30,9 +30,8 @@ from numpy.typing import NDArray
 from gptviz.checkpoints.folder import BOOK_WEIGHTS, CONFIG, META
 from gptviz.engine.language_model import LanguageModel
 from gptviz.training.live.config import LiveConfig
-from gptviz.training.live.measure import Snapshot
 from gptviz.training.live.parts import make_model
-from gptviz.training.live.snapshots import Snapshots
+from gptviz.training.live.snapshots import Snapshot, Snapshots
 from gptviz.training.live.tasks import Task, task_for
 from gptviz.whole import write_text, write_whole
 

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from gptviz.analysis.birth import Birth, birth
 from gptviz.training.live.config import LiveConfig
-from gptviz.training.live.measure import Snapshot
 from gptviz.training.live.run import LiveRun, Status
+from gptviz.training.live.snapshots import Snapshot
 
 
 @dataclass(frozen=True)

@@ -16,10 +16,9 @@ import numpy as np
 from gptviz.engine.forward import threads
 from gptviz.engine.language_model import LanguageModel
 from gptviz.training.live.config import LiveConfig
-from gptviz.training.live.measure import Snapshot, snapshot
 from gptviz.training.live.parts import held_at_zero, make_model
 from gptviz.training.live.run import LiveRun, Status, begin
-from gptviz.training.live.snapshots import MAX_BYTES
+from gptviz.training.live.snapshots import MAX_BYTES, Snapshot, snapshot
 from gptviz.training.live.tasks import VALIDATION_BATCHES
 from gptviz.training.loop import TrainingRun, make_loss, validation_loss
 
