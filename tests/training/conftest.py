@@ -1,4 +1,4 @@
-"""A corpus of six tiny books, written for the tests: small enough to train on within seconds."""
+"""A corpus of six tiny books, written for the tests: small enough to train on within seconds; and a run."""
 
 import gzip
 from dataclasses import dataclass
@@ -7,7 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gptviz.training.corpus import SEPARATOR, Book
+from gptviz.training.bpe import save_ranks, train_ranks
+from gptviz.training.corpus import SEPARATOR, TOKENIZER_FILE, Book
+from gptviz.training.datasets import Batches, GPTDatasetV1
+from gptviz.training.loop import TrainingRun
 
 HELD_OUT = ("The Fox at Home", "A Long Walk")
 TITLES = ("One Morning", "The Fox at Home", "Snow", "A Long Walk", "The Café", "Letters")
@@ -43,6 +46,22 @@ def prose(seed, sentences):
 
     paragraphs = [" ".join(sentence() for _ in range(int(rng.integers(2, 6)))) for _ in range(sentences // 4)]
     return "\n\n".join(paragraphs)
+
+
+def learn_tokenizer(folder, texts, vocab_size):
+    """The folder, with the file of a tokenizer that was learnt from these texts."""
+    folder.mkdir(exist_ok=True)
+    save_ranks(train_ranks(texts, vocab_size), folder / TOKENIZER_FILE)
+    return folder
+
+
+def trained(folder, config, recipe, ids, **options):
+    """A run on the windows of these ids, validated on the same, to its end or as `options` say."""
+    run = TrainingRun.start(config, recipe, folder)
+    windows = GPTDatasetV1(ids, config.context_length, recipe.stride)
+    batches = Batches(windows, recipe.batch_size, recipe.seed, recipe.repeat_share, recipe.shuffle_share)
+    run.train(batches, windows, progress=False, **options)
+    return run
 
 
 @pytest.fixture(scope="session")

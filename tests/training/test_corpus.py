@@ -6,16 +6,13 @@ import numpy as np
 import pytest
 
 from gptviz.tokenizer import encoding_from_ranks
-from gptviz.training.bpe import save_ranks, train_ranks
 from gptviz.training.corpus import Book, encode_books, encoded_corpus, read_books, split_books
-from tests.training.conftest import HELD_OUT
+from tests.training.conftest import HELD_OUT, learn_tokenizer
 
 
 @pytest.fixture(scope="module")
 def tokenizer(corpus, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("tokenizer")
-    save_ranks(train_ranks([book.text for book in corpus.books], 320), folder / "tokenizer.tiktoken")
-    return folder
+    return learn_tokenizer(tmp_path_factory.mktemp("tokenizer"), [book.text for book in corpus.books], 320)
 
 
 def test_books_come_back_with_the_rows_that_belong_to_them(corpus):
@@ -73,7 +70,6 @@ def test_ids_of_another_tokenizer_or_split_are_never_used(corpus, tokenizer, tmp
     encoded_corpus(corpus.text, corpus.table, tokenizer, work, HELD_OUT)
     with pytest.raises(ValueError, match="other held-out books"):
         encoded_corpus(corpus.text, corpus.table, tokenizer, work, HELD_OUT[:1])
-    other.mkdir()
-    save_ranks(train_ranks([book.text for book in corpus.books], 300), other / "tokenizer.tiktoken")
+    learn_tokenizer(other, [book.text for book in corpus.books], 300)
     with pytest.raises(ValueError, match="another tokenizer"):
         encoded_corpus(corpus.text, corpus.table, other, work, HELD_OUT)

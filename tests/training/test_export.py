@@ -9,12 +9,9 @@ from safetensors import safe_open
 
 import gptviz
 from gptviz.engine.config import GPTConfig
-from gptviz.training.bpe import save_ranks, train_ranks
-from gptviz.training.datasets import Batches, GPTDatasetV1
 from gptviz.training.export import export, half_weights
-from gptviz.training.loop import TrainingRun
 from gptviz.training.recipe import Recipe
-from tests.training.conftest import prose
+from tests.training.conftest import learn_tokenizer, prose, trained
 
 VOCAB = 300
 
@@ -22,11 +19,8 @@ VOCAB = 300
 def make_run(folder, tie=True, stop_at=None):
     config = GPTConfig(VOCAB, 16, 32, 2, 2, tie_embeddings=tie)
     ids = np.random.default_rng(0).integers(0, VOCAB, 400).astype(np.uint16)
-    run = TrainingRun.start(config, Recipe(steps=4, batch_size=4, stride=16, warmup=2), folder)
-    windows = GPTDatasetV1(ids, 16, 16)
-    run.train(Batches(windows, 4, 0), windows, progress=False, stop_at=stop_at)
-    save_ranks(train_ranks([prose(0, 100)], VOCAB), folder / "tokenizer.tiktoken")
-    return run
+    learn_tokenizer(folder, [prose(0, 100)], VOCAB)
+    return trained(folder, config, Recipe(steps=4, batch_size=4, stride=16, warmup=2), ids, stop_at=stop_at)
 
 
 @pytest.mark.parametrize("tie", [True, False])

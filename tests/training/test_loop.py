@@ -14,6 +14,7 @@ from gptviz.model import GPTModel
 from gptviz.training.datasets import Batches, GPTDatasetV1
 from gptviz.training.loop import TrainingRun, make_loss, make_optimizers, validation_loss
 from gptviz.training.recipe import Recipe
+from tests.training.conftest import trained
 
 CONFIG = GPTConfig(64, 16, 32, 2, 2, qkv_bias=True, tie_embeddings=True)
 RECIPE = Recipe(steps=6, batch_size=4, stride=16, warmup=2, decay_share=0.5)
@@ -21,11 +22,7 @@ IDS = np.random.default_rng(0).integers(0, 64, 900).astype(np.uint16)
 
 
 def train(folder, recipe=RECIPE, config=CONFIG, ids=IDS, **options):
-    run = TrainingRun.start(config, recipe, folder)
-    windows = GPTDatasetV1(ids, config.context_length, recipe.stride)
-    batches = Batches(windows, recipe.batch_size, recipe.seed, recipe.repeat_share, recipe.shuffle_share)
-    run.train(batches, windows, progress=False, **{"validate_every": 2} | options)
-    return run
+    return trained(folder, config, recipe, ids, **{"validate_every": 2} | options)
 
 
 def saved(folder):
