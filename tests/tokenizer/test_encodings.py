@@ -12,7 +12,7 @@ import tiktoken_ext.openai_public as openai_public
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gptviz.tokenizer import encode, get_encoding, token_bytes, well_formed
+from gptviz.tokenizer import download, encode, get_encoding, token_bytes, well_formed
 from gptviz.tokenizer import encodings as tokenizer
 from gptviz.tokenizer.encodings import check_well_formed, encoding_from_ranks, show_token
 from tests.waiting import together
@@ -137,7 +137,7 @@ def test_one_encoding_for_sixteen_threads(monkeypatch):
 
 def _own_download(monkeypatch, call):
     monkeypatch.setattr(tokenizer, "_encodings", {})
-    monkeypatch.setattr(tokenizer, "_downloads", {})
+    monkeypatch.setattr(download, "_downloads", {})
     monkeypatch.setattr(tiktoken, "get_encoding", call)
 
 
@@ -166,10 +166,10 @@ def test_a_server_that_never_answers_is_left_behind_and_picked_up_later(monkeypa
     _own_download(monkeypatch, slow)
     begin = time.monotonic()
     with pytest.raises(ConnectionError, match=r"has not arrived after 0\.05 seconds"):
-        tokenizer.download_encoding("o200k_base", wait_seconds=0.05)
+        download.download_encoding("o200k_base", wait_seconds=0.05)
     assert time.monotonic() - begin < 5
     answer.set()
-    assert tokenizer.download_encoding("o200k_base") == "the encoding"
+    assert download.download_encoding("o200k_base") == "the encoding"
     assert calls == ["o200k_base"]
 
 
