@@ -167,6 +167,21 @@ def test_every_number_at_every_place_of_the_bundled_model(mini, at):
     check(mini, ids, at, 3, (4, 3))
 
 
+@pytest.mark.parametrize("position", [15, 6])
+def test_words_name_what_is_largest_at_the_token(mini, position):
+    t, found = mini.trace(DEFAULT_TEXT), by_hand(mini, tuple(mini.encode(DEFAULT_TEXT)), None)
+    first, last, w = found["blocks"][0], found["blocks"][-1], weights_of(mini.model)
+    wrote = last["wrote"][:, position].norm(dim=-1)
+    columns = w["trf_blocks.0.ff.layers.2.weight"].norm(dim=0)  # (U,)
+    for at, expected in (
+        ("block.last.head.strongest", f"block.5.head.{wrote.argmax()}"),
+        ("block.0.head.1.cell.here.strongest", f".cell.{position}.{first['weights'][1, position].argmax()}"),
+        ("block.0.unit.strongest", f"block.0.unit.{(first['after'][position].abs() * columns).argmax()}"),
+        ("logit.best", f"logit.{found['logits'][position].argmax()}"),
+    ):
+        assert resolve(mini, t, at, position).at.endswith(expected)
+
+
 def test_what_is_drawn_of_the_unchanged_model_is_what_was_chosen_in_the_changed_one(mini):
     edited, position = mini.edited("z.4.3=zero"), 15
     for at in ("", "block.5.attention", "block.5.head.2", "block.5.feed_forward", "out_head"):
