@@ -121,8 +121,10 @@ def _receive(remote: Remote, partial: Path, have: int, received: Received) -> No
     with request as response:
         if response.is_error:
             response.read()
-            if have and response.status_code == 416:
-                partial.unlink()
+            if have and response.status_code == 416:  # there is nothing from there on
+                if response.headers.get("Content-Range") != f"bytes */{have}":
+                    partial.unlink()
+                    _receive(remote, partial, 0, received)
                 return
             try:
                 hf_raise_for_status(response)

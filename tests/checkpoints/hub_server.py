@@ -103,6 +103,10 @@ class Hub:
         asked = re.fullmatch(r"bytes=(\d+)-", handler.headers.get("Range", ""))
         if asked and not self.ignores_ranges:
             start, status = int(asked[1]), 206
+            if start >= len(whole):
+                return self.head(
+                    handler, 416, {"Content-Range": f"bytes */{len(whole)}", "Content-Length": "0"}
+                )
             headers = headers | {"Content-Range": f"bytes {start}-{len(whole) - 1}/{len(whole)}"}
         data = whole[start:]
         if self.wrong_bytes and name.endswith(LARGE):

@@ -1,5 +1,6 @@
 """Downloads from a hub on 127.0.0.1, well-behaved and otherwise."""
 
+import dataclasses
 import json
 import os
 import subprocess
@@ -116,6 +117,17 @@ def test_an_interrupted_download_is_resumed_by_the_next_call(server, tmp_path):
     assert server.gets("/cdn/")[-1][2] == f"bytes={had}-"
     assert seen[0].resumed == had
     assert not loose_ends(tmp_path)
+
+
+@pytest.mark.parametrize(("had", "asked"), [(1000, 1), (None, 1), (-1, 2)], ids=["a part", "all", "more"])
+def test_a_file_of_unknown_size_is_whole_whatever_had_arrived(server, tmp_path, had, asked):
+    remote = dataclasses.replace(transfer.ask(NAME, "model.safetensors", "main"), size=None)
+    data = server.files["model.safetensors"]
+    arrived = data + b"more" if had == -1 else data[:had]
+    (tmp_path / "blob.gptviz.incomplete").write_bytes(arrived)
+    transfer.fetch(remote, tmp_path / "blob", tmp_path / "lock", lambda done: None)
+    assert (tmp_path / "blob").read_bytes() == data
+    assert [start for _, _, start in server.gets("/cdn/")] == [f"bytes={len(arrived)}-", None][:asked]
 
 
 def test_a_server_without_ranges_sends_all_of_it_again(server):
