@@ -150,7 +150,10 @@ def again(
     keys = [key for key in of_block if SITES[key[0]].in_attention == attention]
     pass_ = _Pass(lm.config, keys, [edit for edit in ready if edit.block == block], (), None, entered=block)
     stream = trace[INTO_BLOCK, block][None].to(lm.model.tok_emb.weight)  # (1, T, D)
-    forward.block_again(lm.model, block, stream, pass_.hooks(), attention)
+    k, v = ((name, block) for name, site in SITES.items() if site.in_past is not None)
+    held = k in trace.held and v in trace.held
+    known = (trace[k][None], trace[v][None]) if held else None  # (1, H, T, head_dim) each
+    forward.block_again(lm.model, block, stream, known, pass_.hooks(), attention)
     pass_.check()
     return pass_.values
 

@@ -17,7 +17,7 @@ from torch import nn
 
 from gptviz.engine.past import Before, Past, at_work, final_hidden
 from gptviz.fast import kernels, one_token
-from gptviz.fast.attention import Earlier, attention
+from gptviz.fast.attention import Earlier, Known, attention
 from gptviz.model import GPTModel, TransformerBlock
 
 # One forward at a time per process: passes side by side, each with several torch threads, are many
@@ -100,12 +100,20 @@ def _of_row(block: nn.Module, x: torch.Tensor, row: int, after: Earlier | None) 
 
 
 def block_again(
-    model: GPTModel, block: int, stream: torch.Tensor, hooks: Iterable[Hook], attention: bool
+    model: GPTModel,
+    block: int,
+    stream: torch.Tensor,
+    known: Known | None,
+    hooks: Iterable[Hook],
+    attention: bool,
 ) -> None:
-    """One block of a pass from what came into it (b, T, D), or its attention only: for who looks on."""
+    """One block of a pass from what came into it (b, T, D), or its attention only: for who looks on.
+
+    Its keys and values are worked out again where they are not `known`, or in other numbers than float32.
+    """
     module: Any = model.trf_blocks[block]
     work = multiply_adds(model, stream.shape[:2].numel()) // len(model.trf_blocks)
-    with running(model), _hooked(model, hooks), threads(_threads_that_pay(work)):
+    with running(model), _hooked(model, hooks), threads(_threads_that_pay(work)), kernels.knowing(known):
         module.att(module.norm1(stream)) if attention else module(stream)
 
 

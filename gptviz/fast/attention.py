@@ -22,25 +22,31 @@ WHOLE_UP_TO = 160
 # 4 kB and 6 ms in pages of 2 MB, where the whole of the attention takes 60
 HUGE_FROM = 4 * 2**20
 
-Earlier = Callable[[torch.Tensor, torch.Tensor], tuple[torch.Tensor, torch.Tensor]]
+Known = tuple[torch.Tensor, torch.Tensor]  # keys and values, (b, H, T, head_dim)
+Earlier = Callable[[torch.Tensor, torch.Tensor], Known]
 
 _causal = WeakTensorKeyDictionary()  # a mask -> (its version, whether it is the causal one)
 
 
-def attention(att: Any, x: torch.Tensor, after: Earlier | None = None, last: bool = False) -> torch.Tensor:
+def attention(
+    att: Any, x: torch.Tensor, after: Earlier | None = None, last: bool = False, known: Known | None = None
+) -> torch.Tensor:
     """`MultiHeadAttention.forward`: (b, T, d_in) -> (b, T, d_out).
 
     `after` takes the tokens' keys and values (b, H, T, head_dim) and gives them behind those of the tokens
-    that were read before: (b, H, K, head_dim). With `last` only the last token asks: (b, 1, d_out).
+    that were read before: (b, H, K, head_dim). With `last` only the last token asks: (b, 1, d_out). Keys and
+    values that are `known` are not worked out.
     """
     b = len(x)
     h, d = att.num_heads, att.head_dim
-    asked = x[:, -1:] if last else x
-    # (b, T, d_out) -> (b, T, H, head_dim) -> (b, H, T, head_dim)
-    queries, keys, values = (
-        projection(rows).view(b, -1, h, d).transpose(1, 2)
-        for projection, rows in ((att.W_query, asked), (att.W_key, x), (att.W_value, x))
-    )
+
+    def of_heads(projection: nn.Module, rows: torch.Tensor) -> torch.Tensor:
+        # (b, T, d_out) -> (b, T, H, head_dim) -> (b, H, T, head_dim)
+        heads: torch.Tensor = projection(rows).view(b, -1, h, d).transpose(1, 2)
+        return heads
+
+    queries = of_heads(att.W_query, x[:, -1:] if last else x)
+    keys, values = known or (of_heads(att.W_key, x), of_heads(att.W_value, x))
     n = queries.shape[2]
     if after is not None:
         keys, values = after(keys, values)

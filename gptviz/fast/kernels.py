@@ -22,7 +22,7 @@ import torch.nn.functional as F
 from torch import nn
 from torch.nn.modules import module as torch_modules
 
-from gptviz.fast.attention import attention
+from gptviz.fast.attention import Known, attention
 from gptviz.model import GELU, FeedForward, MultiHeadAttention
 
 SETTING = "GPTVIZ_KERNELS"
@@ -39,6 +39,7 @@ SMALL_WEIGHT = 2**19
 class _Thread(threading.local):
     depth = 0  # how often `fast` is entered
     by_the_book = False  # inside `by_the_book`
+    known: Known | None = None  # inside `knowing`
 
 
 _this_thread = _Thread()
@@ -84,6 +85,19 @@ def by_the_book() -> Iterator[None]:
         yield
     finally:
         _this_thread.by_the_book = before
+
+
+@contextmanager
+def knowing(known: Known | None) -> Iterator[None]:
+    """While it is entered, an attention in this thread takes its keys and values as they are known.
+
+    For one block alone, run once more.
+    """
+    _this_thread.known = known
+    try:
+        yield
+    finally:
+        _this_thread.known = None
 
 
 def modules_of(model: nn.Module) -> list[nn.Module]:
@@ -238,7 +252,7 @@ def _linear_twin() -> Any:
 def _attention_twin() -> Any:
     def forward(self: MultiHeadAttention, x: torch.Tensor) -> torch.Tensor:
         if serves(x):
-            return attention(self, x)
+            return attention(self, x, known=_this_thread.known)
         result: torch.Tensor = MultiHeadAttention.forward(self, x)
         return result
 

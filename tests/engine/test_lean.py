@@ -61,6 +61,8 @@ def test_a_block_is_opened_once_and_no_other_one_is_run():
     for b, block in enumerate(lm.model.trf_blocks):
         block.att.register_forward_hook(lambda *_, b=b: run.append(("attention", b)))
         block.ff.register_forward_hook(lambda *_, b=b: run.append(("feed-forward", b)))
+        for held in (block.att.W_key, block.att.W_value):
+            held.register_forward_hook(lambda *_, b=b: run.append(("keys and values", b)))
     for key in (("resid_pre", 2), ("resid_post", 1), ("k", 1), ("embed", None)):
         assert len(trace[key]) and not run
     for site in ("attn", "z", "q"):

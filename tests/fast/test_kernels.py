@@ -184,7 +184,7 @@ def test_the_kernels_are_used_and_the_setting_turns_them_off(monkeypatch):
     lm = MODELS[0]
     calls = []
     real = kernels.attention
-    monkeypatch.setattr(kernels, "attention", lambda att, x: calls.append(att) or real(att, x))
+    monkeypatch.setattr(kernels, "attention", lambda att, x, **how: calls.append(att) or real(att, x, **how))
     monkeypatch.setattr(kernels, "_onednn_is_faster", Always())
     onednn = kernels._onednn
     monkeypatch.setattr(kernels, "_onednn", lambda x, w, *rest: calls.append(w) or onednn(x, w, *rest))
@@ -223,9 +223,9 @@ def test_another_thread_on_the_same_model_gets_the_books_path(monkeypatch):
     model, ids = MODELS[0].model, torch.arange(200).view(1, -1)
     threads, real = set(), kernels.attention
 
-    def attention(att, x):
+    def attention(att, x, **how):
         threads.add(threading.get_ident())
-        return real(att, x)
+        return real(att, x, **how)
 
     @torch.no_grad()
     def stranger():
