@@ -30,7 +30,7 @@ from gptviz.analysis import machine
 from gptviz.analysis.places import resolve
 from gptviz.both import Both
 from gptviz.tokenizer import show_token
-from gptviz.ui.components.bundle import bundle
+from gptviz.ui.components.code import bundle
 from gptviz.ui.components.machine import sent, spoken
 from tests.browser.conftest import CHROMIUM_ARGS, WATCH, chromium, start_server, stop_server
 

@@ -24,7 +24,7 @@ from gptviz.handout.guide import EDITS, PAGES, known, led
 from gptviz.tokenizer import GPT2_PATTERN, typed_specials, well_formed
 from gptviz.tokenizer.regex import members
 from gptviz.tokenizer.vocabulary import CHARACTERS
-from gptviz.ui.components.bundle import bundle, script
+from gptviz.ui.components.code import bundle, script
 
 LARGEST = 20_000_000  # bytes of a file: what a phone loads, and a mail takes
 COMPONENTS = ("prompt", "chips", "changes", "token_cards", "merges", "heads", "matrix", "candidates")

@@ -1,5 +1,5 @@
 // The hand-out's pages: the app's components with what the model gives for the text, and what is said of it. `run` and
-// `state` (page.js) say what is on the screen; `gv` and `gvDraw` are ui/components' (bundle.py).
+// `state` (page.js) say what is on the screen; `gv` and `gvDraw` are ui/components' (code.py).
 
 const h = gv.h;
 const V = config.vocab_size.toLocaleString('en');

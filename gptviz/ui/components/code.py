@@ -1,12 +1,17 @@
-"""The components' JavaScript: each file goes to a browser once, and not with every change of its data.
+"""The components' JavaScript: in the app each file goes to a browser once, elsewhere all are one script.
 
 Streamlit sends a component's JavaScript with each message about it, 30 kB a chip strip that has moved by one
 token. What it is given here is a line that imports the real module from our own server (`ui/serving.py`),
 under a name that changes with its text, so that a browser keeps it for ever.
+
+A page that no server stands behind, a file or a notebook's frame, has the same files as one script, each in a
+scope of its own instead of a module, since a page that is opened from a disk can import none. No Streamlit is
+needed, and nothing is fetched.
 """
 
 import hashlib
 import json
+import re
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
@@ -15,6 +20,7 @@ from gptviz.figures.theme import PALETTES
 
 PATH = "component-code"
 _HERE = Path(__file__).parent
+_EXPORTS = re.compile(r"export\s*\{([^}]*)\};?\s*\Z")  # what a module ends with
 
 # Where the server is, seen from the browser, only Streamlit's own script knows: a proxy may have put all of
 # it below a path. A module that is given as a text has no address to start from.
@@ -69,3 +75,36 @@ def _serve(name: str, text: str) -> str:
     file = f"{name}.{hashlib.sha256(text.encode()).hexdigest()[:16]}.js"
     _served[file] = text
     return file
+
+
+# ---- without a server: one script ----
+
+
+def bundle(*names: str) -> str:
+    """The text of a classic script with `gv` (kernel.js, saving.js), and these components.
+
+    `gvDraw(element, "chips", data, send)` draws one: see draw.js.
+    """
+    preact, rest = scope()
+    parts = [f"const preact = {_scoped(preact)};", rest, "const gvComponents = {};"]
+    for name in names:
+        component = f"[{_scoped(own(name, '.js'))}, {json.dumps(stylesheet(name))}]"
+        parts.append(f"gvComponents[{json.dumps(name)}] = {component};")
+    return "\n".join([*parts, (_HERE / "draw.js").read_text("utf-8")])
+
+
+def script(text: str) -> str:
+    """The same as an element of HTML: what would end it early is written in another way."""
+    safe = re.sub("</(?=script)", r"<\\/", text, flags=re.IGNORECASE).replace("<!--", r"<\x21--")
+    return f"<script>\n{safe}\n</script>"
+
+
+def _scoped(module: str) -> str:
+    """A module as an expression: what it exports by default, or an object of all that it exports."""
+    body = re.sub(r"^export default ", "return ", module, flags=re.MULTILINE)
+    listed = _EXPORTS.search(body)
+    if listed:
+        pairs = [part.strip().split(" as ") for part in listed[1].split(",")]
+        given = ", ".join(f"{pair[-1]}: {pair[0]}" for pair in pairs)
+        body = f"{body[: listed.start()]}return {{ {given} }};"
+    return f"(() => {{\n{body}\n}})()"

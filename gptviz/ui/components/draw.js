@@ -1,4 +1,4 @@
-// Draws components without Streamlit: see bundle.py, which puts this file after the kernel and `gvComponents`,
+// Draws components without Streamlit: see code.py, which puts this file after the kernel and `gvComponents`,
 // name -> [the component, its stylesheet].
 
 // What Streamlit's theme gives a component, in the words of the palette that the kernel sets on `.gv`.

@@ -1,5 +1,5 @@
 // Draws the parts of a picture below each other, in a document of its own, and answers clicks as the app does where
-// the numbers are here. `gv`, `gvDraw` and `gvComponents` stand before this file (ui/components/bundle.py).
+// the numbers are here. `gv`, `gvDraw` and `gvComponents` stand before this file (ui/components/code.py).
 
 const given = JSON.parse(document.getElementById('given').textContent), { mode, parts } = given;
 const main = document.querySelector('main'), colors = gv.palette(mode);

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from gptviz.figures.theme import Mode, palette
-from gptviz.ui.components.bundle import bundle, script
+from gptviz.ui.components.code import bundle, script
 
 _HERE = Path(__file__).parent
 

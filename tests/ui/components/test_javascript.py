@@ -14,8 +14,7 @@ import pytest
 from gptviz import digits
 from gptviz.figures.theme import PALETTES
 from gptviz.handout import SCRIPTS
-from gptviz.ui.components.bundle import bundle, script
-from gptviz.ui.components.code import kernel, own
+from gptviz.ui.components.code import bundle, kernel, own, script
 
 ROOT = Path(__file__).resolve().parents[3]
 COMPONENTS = ROOT / "gptviz" / "ui" / "components"
