@@ -37,7 +37,7 @@ def bars(
 
     `unit` is what they measure; `says` are hovers, made of name, unit and number where there are none.
     `rests` are levels with their words, drawn across. `axis` is the axis of the places, where `names` are
-    not its labels (see `figures.token_axis`). `lying` bars go to the right, the first on top, with `text` at
+    not its labels (see `marks.token_ticks`). `lying` bars go to the right, the first on top, with `text` at
     their ends; those of shares of 1 then have an axis from 0 to 1 (`unit` "probability" or "share"), as all
     of attention have ("weight"). `signed` bars are orange above 0 and blue below. A waterfall has its bars
     begin at `base` (n,), each where the one before it ended; the unchanged ones begin there as well. `called`

@@ -35,7 +35,7 @@ def curves(
     """Lines over n places, labelled at their ends: (n,) each, over `names`; the last one is drawn in colour.
 
     `at` is the chosen place, `rest` where nothing would have happened, `rests` are dashed levels with their
-    words; `axis` is the x axis, where `names` are not its labels (see `figures.token_axis`), `up` what else
+    words; `axis` is the x axis, where `names` are not its labels (see `marks.token_ticks`), `up` what else
     the y axis has. `many` lines, the first of which matters most, are told apart by colour, dashes and marks,
     and named in a legend. `written` is how a number stands in a hover. NaN is a gap; with `dots` nothing
     joins the numbers. The first `used` places stand on another ground.

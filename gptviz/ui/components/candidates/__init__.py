@@ -24,7 +24,7 @@ def candidate_bars(
     """Draw the rows; `on_append(id)` runs before the rerun that a click on a row's button causes;
     without one there are no buttons.
 
-    `rows` and `rest` are those of `figures.next_token.candidate_rows`, `heads` its column titles, and
+    `rows` and `rest` are those of `figures.candidates.candidate_rows`, `heads` its column titles, and
     `action` the words on the buttons.
     """
     sent = _component(

@@ -22,7 +22,7 @@ def surprise_chips(
     key: str = "surprise",
     saved: Saved | None = None,
 ) -> None:
-    """Draw `figures.surprise.surprise_rows`; `expected` is the position whose token the bars above predict.
+    """Draw `figures.next_token.surprise_rows`; `expected` is the position whose token the bars above predict.
 
     `on_select(position)` runs before the rerun that a click causes, with the position before the chip's.
     `raws` are the tokens' bytes: those that share a character stand under it.
