@@ -52,7 +52,6 @@ UI_FLOORS = [
     {"sheet", "guide_check"},
     {"shell"},
     {"heads"},
-    {"measured"},
     {"works"},
     {"runs", "training"},
     {"lens_cells"},

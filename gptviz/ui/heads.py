@@ -2,11 +2,15 @@
 
 Both come out of the pass itself, block by block: for 1,024 tokens of GPT-2 all attention weights are
 576 MiB, and what is said and drawn of 144 heads is 5.
+
+What heads do in general, and whether a label holds, is worked out in the background. Of the bundled model it
+ships with it, and is there at once.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypedDict
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import pandas as pd
@@ -16,9 +20,10 @@ from gptviz import Edit, Run
 from gptviz.analysis import head_roles
 from gptviz.analysis.attention import mean_writes
 from gptviz.analysis.head_formulas import ROLES, SHARES
+from gptviz.analysis.head_general import General, general, known_general
 from gptviz.analysis.head_roles import HeadRole
 from gptviz.analysis.head_scores import HeadScores
-from gptviz.analysis.head_trial import TESTABLE
+from gptviz.analysis.head_trial import TESTABLE, Claim, Trial, known_trials, trial
 from gptviz.analysis.moved import Rows, compared_rows, total_variation
 from gptviz.digits import fixed
 from gptviz.engine.config import GPTConfig
@@ -26,10 +31,12 @@ from gptviz.engine.reduction import Reduction
 from gptviz.engine.tokens import Token
 from gptviz.figures import head_grid
 from gptviz.figures.theme import Mode
-from gptviz.ui import runs
-from gptviz.ui.measured import known_trials_of
+from gptviz.model import GPTModel
+from gptviz.ui import runs, works
+from gptviz.ui.models.choice import DEFAULT_MODEL
 from gptviz.ui.runs import per_run
 from gptviz.ui.words import counted
+from gptviz.work import Work
 
 # what tables call a role where the screen has a plainer word
 CALLED = ", ".join(f"`{role.name}` is *{role.label}*" for role in ROLES.values() if role.name != role.label)
@@ -153,6 +160,47 @@ def marks_say(run: Run) -> str:
 def changed_in(run: Run, block: int, head: int) -> tuple[Edit, ...]:
     """The run's edits of this head's own numbers: its queries, keys, values, pattern or output."""
     return tuple(edit for edit in run.edits if edit.is_of_head(block, head))
+
+
+# ---- worked out in the background: once for all sessions, and kept on disk ----
+
+
+def general_work(run: Run) -> Work[General]:
+    """Return what all heads of this run's model do in general; its text does not matter, its edits do."""
+    return works.ask(run, general, known=_at_once(run)[0])
+
+
+def trial_work(run: Run, block: int, head: int, label: str) -> Work[Trial]:
+    """Return whether a label of a head holds.
+
+    What all heads do in general is worked out first, if not known.
+    """
+    return works.ask(run, trial, block, head, label, known=_at_once(run)[1].get((block, head, label)))
+
+
+def known_trials_of(run: Run, claims: Iterable[Claim]) -> dict[tuple[int, int], Trial]:
+    """The trials of these labels that were held and are remembered, or ship: by block and head."""
+    ships, found = _at_once(run)[1], {}
+    for claim in claims:
+        work = works.find(run, trial, *claim)
+        held = ships.get(claim) if work is None else work.result
+        if held is not None:
+            found[claim[:2]] = held
+    return found
+
+
+Known = tuple[General | None, Mapping[Claim, Trial]]
+_known: WeakKeyDictionary[GPTModel, Known] = WeakKeyDictionary()
+
+
+def _at_once(run: Run) -> Known:
+    """Return what is known of the bundled model as it is: looked up once, by its weights' hash."""
+    lm = runs.model(run)
+    if lm.name != DEFAULT_MODEL or lm.edits:
+        return None, {}
+    if lm.model not in _known:
+        _known[lm.model] = known_general(lm), known_trials(lm)
+    return _known[lm.model]
 
 
 def withdrawn(run: Run) -> set[tuple[int, int]]:

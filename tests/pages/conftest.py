@@ -13,7 +13,7 @@ from streamlit.testing.v1 import AppTest
 from gptviz import convert
 from gptviz.analysis.head_general import general
 from gptviz.analysis.head_trial import trial
-from gptviz.ui import measured, works
+from gptviz.ui import heads, works
 from gptviz.ui.models import apart
 from gptviz.ui.models import in_use as models
 from gptviz.ui.models.choice import Choice
@@ -118,7 +118,7 @@ def run_page_fixture() -> RunPage:
 def nothing_is_measured(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Pages start work in the background; here it stays as if somebody had stopped it, and what other tests
     have measured, in this process or on the disk, is not known, nor what ships with the bundled model."""
-    monkeypatch.setattr(measured, "_at_once", lambda run: (None, {}))
+    monkeypatch.setattr(heads, "_at_once", lambda run: (None, {}))
     not_started(monkeypatch)
     monkeypatch.setenv("GPTVIZ_CACHE_DIR", str(tmp_path / "cache"))
     works.line.clear()  # type: ignore[attr-defined]

@@ -11,7 +11,7 @@ from gptviz.analysis.head_formulas import ROLES, SHARES
 from gptviz.analysis.head_general import MEASURES, General
 from gptviz.analysis.head_roles import head_table, most_telling, roles
 from gptviz.analysis.head_trial import Trial
-from gptviz.ui import heads, measured, works
+from gptviz.ui import heads, works
 from gptviz.ui.shell.state import DEFAULT_TEXT
 from tests.pages.conftest import not_started
 from tests.pages.test_saved_charts import saved
@@ -72,7 +72,7 @@ def known(monkeypatch):
     table.insert(2, "role", kinds)
     table.insert(3, "share", [np.nan if kind == "mixed" else 0.5 for kind in kinds])
     job = SimpleNamespace(state="done", active=False, result=General(table, 16, 3072, 42, 10361, None))
-    monkeypatch.setattr(measured, "general_work", lambda run: job)
+    monkeypatch.setattr(heads, "general_work", lambda run: job)
     return table
 
 
@@ -109,7 +109,7 @@ def test_measuring_can_be_stopped_and_go_on(run_page, monkeypatch):
     job = SimpleNamespace(state="working", active=True, progress=(3, 12), seconds_left=41.0, task="general")
     for name in ("start", "leave", "look"):
         setattr(job, name, lambda *_, name=name: told.append(name))
-    monkeypatch.setattr(measured, "general_work", lambda run: job)
+    monkeypatch.setattr(heads, "general_work", lambda run: job)
     at = run_page("heads", text=TEXT)
     assert "3 of 12, about 41 s left" in at.get("progress")[0].proto.text and "leave" not in told
     at.button(key="heads_general_stop").click().run()
@@ -158,11 +158,8 @@ def tried(monkeypatch, known):
         made = {"state": "done", "active": False, "result": a_trial(*claim)}
         return SimpleNamespace(**made, start=nothing, task=(run, *claim), look=nothing)
 
-    monkeypatch.setattr(measured, "trial_work", job)
-    for module in (measured, heads):
-        monkeypatch.setattr(
-            module, "known_trials_of", lambda run, claims: {c[:2]: a_trial(*c) for c in claims}
-        )
+    monkeypatch.setattr(heads, "trial_work", job)
+    monkeypatch.setattr(heads, "known_trials_of", lambda run, claims: {c[:2]: a_trial(*c) for c in claims})
 
 
 def trial_rows(at):

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gptviz import Run
-from gptviz.ui import measured, runs, works
+from gptviz.ui import heads, runs, works
 from gptviz.work import Line, Task
 from gptviz.work import line as lines
 from tests.waiting import together
@@ -275,7 +275,7 @@ def test_what_is_of_a_model_that_is_gone_is_stopped_and_let_go(line, hand):
 
 def test_a_models_heads_are_worked_out_once(mini, line, monkeypatch):
     monkeypatch.setattr(runs, "model", lambda _: mini)
-    monkeypatch.setattr(measured, "_at_once", lambda _: (None, {}))  # of mini it ships
+    monkeypatch.setattr(heads, "_at_once", lambda _: (None, {}))  # of mini it ships
     monkeypatch.setattr(works, "line", lambda: line)
-    work = measured.general_work(Run("mini", (1, 2)))
-    assert measured.general_work(Run("mini", (3,))) is work
+    work = heads.general_work(Run("mini", (1, 2)))
+    assert heads.general_work(Run("mini", (3,))) is work

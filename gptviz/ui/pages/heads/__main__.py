@@ -21,7 +21,7 @@ from gptviz.figures.heads import Cell, finder, role_sheet
 from gptviz.figures.marks import UNCHANGED, role_colors
 from gptviz.figures.theme import palette
 from gptviz.model import MultiHeadAttention
-from gptviz.ui import heads, measured, sheet
+from gptviz.ui import heads, sheet
 from gptviz.ui.pages.heads import trial
 from gptviz.ui.pages.heads.waiting import wait_for
 from gptviz.ui.shell import change_menu, state
@@ -53,7 +53,7 @@ with doing:
     change_menu.menu(scene, Part("head", block, head), key="heads")
 general = wait_for(
     "heads_general",
-    partial(measured.general_work, plain),
+    partial(heads.general_work, plain),
     "What every head does in general, texts read",
     "The general scores were stopped: what you see is of this text alone.",
 )

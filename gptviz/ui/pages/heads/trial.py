@@ -12,7 +12,7 @@ from gptviz.analysis.head_formulas import ROLES
 from gptviz.analysis.head_trial import BASELINES, ON_REPEATS, SURE, TESTABLE, Claim, Trial
 from gptviz.digits import plus_minus, significant
 from gptviz.figures.heads import Cost, costs
-from gptviz.ui import measured, tables
+from gptviz.ui import heads, tables
 from gptviz.ui.pages.heads.waiting import EVERY_SECONDS, leave, take_up, wait_for, waited_for
 from gptviz.ui.shell.details import sideways
 from gptviz.ui.shell.params import Param, if_there
@@ -55,7 +55,7 @@ def claims(labels: Labels) -> list[Claim]:
 
 def known(run: Run, labels: Labels) -> dict[tuple[int, int], Trial]:
     """The trials of these labels that were held, by block and head; nothing is worked out."""
-    return measured.known_trials_of(run, claims(labels))
+    return heads.known_trials_of(run, claims(labels))
 
 
 def draw(
@@ -70,7 +70,7 @@ def draw(
     if label is not None:
         claim = (block, head, label)
         _turn_to(scene.run.plain, claim)
-        find = partial(measured.trial_work, scene.run.plain, *claim)
+        find = partial(heads.trial_work, scene.run.plain, *claim)
         stopped = "The trial was stopped: there is no verdict."
         trial = wait_for("heads_trial", find, "On trial, passes", stopped)
     elif own is None:
@@ -131,10 +131,10 @@ def _turn_to(run: Run, claim: Claim) -> None:
     st.session_state[_TRIED] = claim
     if before in (None, claim):
         return
-    left = measured.trial_work(run, *before)
+    left = heads.trial_work(run, *before)
     if left.state == "waiting" and not st.session_state.get(_ALL):
         leave(left)
-    take_up(measured.trial_work(run, *claim))
+    take_up(heads.trial_work(run, *claim))
 
 
 # ---- one trial ----
@@ -220,7 +220,7 @@ def _all(run: Run, labels: Labels, tried: Mapping[tuple[int, int], Trial]) -> No
         return
 
     def every_work() -> list[Work[Trial]]:
-        return [measured.trial_work(run, *claim) for claim in every]
+        return [heads.trial_work(run, *claim) for claim in every]
 
     def begin() -> None:
         st.session_state[_ALL] = True
