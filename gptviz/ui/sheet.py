@@ -30,13 +30,13 @@ from gptviz.ui.components.near import near
 from gptviz.ui.runs import per_run
 from gptviz.ui.shell import claim
 from gptviz.ui.shell.address import end_page
-from gptviz.ui.shell.change_words import cannot_matter, capital, says
+from gptviz.ui.shell.change_words import cannot_matter, says
 from gptviz.ui.shell.details import csv, in_code, sideways
 from gptviz.ui.shell.params import Param, if_there
 from gptviz.ui.shell.scene import Frame, Scene
 from gptviz.ui.shell.state import GUIDE, WHOLE
 from gptviz.ui.tables import joined
-from gptviz.ui.words import prose, show_id
+from gptviz.ui.words import capital, prose, show_id
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -117,6 +117,11 @@ def counted(count: int, thing: str) -> str:
     return f"{count:,} {thing if count == 1 else plural}"
 
 
+def capital(text: str) -> str:
+    """The same at the beginning of a sentence."""
+    return text[:1].upper() + text[1:]
+
+
 def duration(seconds: float) -> str:
     """About how long, in the two largest units."""
     minutes, rest = divmod(round(seconds), 60)

@@ -34,13 +34,13 @@ from gptviz.ui.runs import Keep
 from gptviz.ui.shell import prompt, state
 from gptviz.ui.shell.address import end_page
 from gptviz.ui.shell.block import block_and_head_inputs, opened_head
-from gptviz.ui.shell.change_words import capital, says
+from gptviz.ui.shell.change_words import says
 from gptviz.ui.shell.page import page
 from gptviz.ui.shell.params import Param, at_most_last, if_there
 from gptviz.ui.shell.scene import Scene
 from gptviz.ui.shell.slow import is_asked_for
 from gptviz.ui.shell.state import BLOCK, open_head
-from gptviz.ui.words import Place, as_code, escaped, prose, show_id
+from gptviz.ui.words import Place, as_code, capital, escaped, prose, show_id
 
 TEXT, MODEL, EDITS = "text", "model", "edits"
 DIFFERS = {TEXT: "the text", MODEL: "the model", EDITS: "the changes"}

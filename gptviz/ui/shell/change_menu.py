@@ -15,7 +15,7 @@ from gptviz.engine.sites import SITES
 from gptviz.ui.shell import address, changes, target
 from gptviz.ui.shell.change_words import PARTS, token
 from gptviz.ui.shell.scene import Scene
-from gptviz.ui.words import as_code, show_id
+from gptviz.ui.words import as_code, capital, show_id
 
 EVERY = "*"  # every block, in an edit
 
@@ -176,7 +176,7 @@ def _opened(scene: Scene, parts: tuple[Part, ...], key: str, opened: str) -> Non
             wrap=True,
         )
     else:
-        st.markdown(f"**{chosen[:1].upper()}{chosen[1:]}**")
+        st.markdown(f"**{capital(chosen)}**")
     part = named[chosen]
     offered: list[tuple[object, Action]] = list(enumerate(actions(part)))
     if part.kind == "site" and SITES[part.site].shape == "(T, D)":

@@ -133,8 +133,3 @@ def cannot_matter(why: Unseen, what: str) -> str:
         "other position": "it changes only other tokens, and no attention that follows could carry it over",
     }
     return f"cannot matter for {what}: {reasons[why]}"
-
-
-def capital(text: str) -> str:
-    """The same at the beginning of a sentence."""
-    return text[:1].upper() + text[1:]

@@ -23,7 +23,7 @@ from gptviz.ui.runs import per_run
 from gptviz.ui.shell import change_words as words
 from gptviz.ui.shell import changes, state
 from gptviz.ui.shell.changes import Change
-from gptviz.ui.words import show_id
+from gptviz.ui.words import capital, show_id
 
 # Whether each of several changes did anything takes a pass without it: unasked for no more work than this.
 PASSES_OF = 2e10  # parameters x tokens x passes, about a second
@@ -62,7 +62,7 @@ def draw(run: Run, listed: Sequence[Change], position: int, labels: Sequence[str
         if made == "refused":
             notes.append(["", short, f" is kept, and not made: {note}."])
         elif note:
-            notes.append([f"{words.capital(said)}: this {note}."])
+            notes.append([f"{capital(said)}: this {note}."])
         chips.append({"text": change.text, "says": said, "state": made, "note": note})
     if any(change.edit is None for change in listed):
         notes.append([f"A change is written {GRAMMAR}."])

@@ -26,12 +26,12 @@ from gptviz.ui.components.saved import Saved
 from gptviz.ui.pages.attention.key import KEY, key_input, picker
 from gptviz.ui.shell.block import head_controls, head_needs, head_sites
 from gptviz.ui.shell.change_menu import Part, menu
-from gptviz.ui.shell.change_words import capital, says
+from gptviz.ui.shell.change_words import says
 from gptviz.ui.shell.details import side_by_side
 from gptviz.ui.shell.page import page
 from gptviz.ui.shell.params import Param
 from gptviz.ui.shell.state import HEAD, open_head
-from gptviz.ui.words import Place, counted, does, prose
+from gptviz.ui.words import Place, capital, counted, does, prose
 
 AVERAGE, HIDE, ARCS = (Param(name, bool, False) for name in ("average", "hide_first", "arcs"))
 MASS: Param[int] = Param("mass", int, 90, lambda value, masses: min(masses, key=lambda m: abs(m - value)))

@@ -36,13 +36,12 @@ from gptviz.ui.pages.patching.other import (
 )
 from gptviz.ui.shell import target
 from gptviz.ui.shell.address import end_page
-from gptviz.ui.shell.change_words import capital
 from gptviz.ui.shell.details import sideways
 from gptviz.ui.shell.page import page
 from gptviz.ui.shell.params import Param, if_there
 from gptviz.ui.shell.slow import is_asked_for, worked
 from gptviz.ui.tables import joined
-from gptviz.ui.words import as_code, prose, show_id
+from gptviz.ui.words import as_code, capital, prose, show_id
 
 SITE = Param("patch_site", str, "resid_pre", if_there)
 OF_MANY = Param("patch_many", str, "z", if_there)  # what is patched in a set of texts

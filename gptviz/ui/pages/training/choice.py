@@ -9,11 +9,10 @@ from gptviz.training.live import LIMITS, SWITCHES, TASKS, LiveConfig
 from gptviz.training.live.config import PRESETS, USUAL
 from gptviz.training.live.tasks import SYMBOLS
 from gptviz.ui.shell import prompt, state
-from gptviz.ui.shell.change_words import capital
 from gptviz.ui.shell.params import Param, between, if_there
 from gptviz.ui.training.mine import my_trainings, start_training
 from gptviz.ui.training.queue import Training
-from gptviz.ui.words import counted, prose
+from gptviz.ui.words import capital, counted, prose
 
 RUN: Param[str | None] = Param("training_run", str, None, if_there)
 BESIDE: Param[str | None] = Param("training_beside", str, None, if_there)
