@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 import torch
 
+from gptviz import Run
 from gptviz.digits import fixed
 from gptviz.engine.generate import steps
 from gptviz.engine.sampling import Sampling, distribution, draw
 from gptviz.figures.next_token import probability_text
 from gptviz.tokenizer import show_token
 from gptviz.ui.pages.generate.tree import Branch, Tree
-from gptviz.ui.pages.generate.written import text_of
+from gptviz.ui.pages.generate.written import Written, log_probability, perplexity, text_of
 from gptviz.ui.shell.sampling import name_of
 from tests.specs import given, opened, paragraph, prose
 
@@ -208,3 +209,9 @@ def test_a_change_of_a_later_token_is_left_out_and_said(run_page, mini):
     new, _ = by_hand(mini, mini.encode(STORY)[:6], 4, Sampling(seed=2), ["z.5.0=zero"])
     assert ids_of(at) == new
     assert "z.4.3@12=zero" in prose(at)
+
+
+def test_nothing_has_no_perplexity_and_a_step_that_is_not_there_is_refused():
+    assert (log_probability(()), perplexity(0, 0)) == (0, None)
+    with pytest.raises(ValueError, match="step 3"):
+        Written(Run("mini", (7, 8, 9)), (), 3, Sampling(seed=0), context=5)

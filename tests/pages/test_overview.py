@@ -87,6 +87,17 @@ def test_an_empty_prompt_is_a_sentence_and_offers_texts_and_the_way_on():
     assert prompt_of(at) == at.query_params["text"] == [*EXAMPLES.values()][1]
 
 
+@pytest.mark.parametrize("page", ["feed_forward", "why"])
+def test_a_page_that_takes_apart_offers_what_suits_it(run_page, page):
+    """Those of the Overview's prompts that do."""
+    at = run_page(page, text="a")
+    offered = [int(b.key.removeprefix("example_")) for b in at.button if str(b.key).startswith("example_")]
+    assert 3 <= len(offered) < len(EXAMPLES)
+    for number in (offered[0], offered[-1]):
+        at.button(key=f"example_{number}").click().run()
+        assert at.query_params["text"] == [*EXAMPLES.values()][number]
+
+
 def test_a_long_prompt_is_kept_and_says_so(run_page, mini):
     text = "word " * 300
     at = run_page("overview", text=text)
