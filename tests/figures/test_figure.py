@@ -12,7 +12,7 @@ from plotly.io import to_json
 from gptviz.both import Both
 from gptviz.figures import Figure
 from gptviz.figures.bars import bars
-from gptviz.figures.compare import back_to_back
+from gptviz.figures.next_token import back_to_back
 from gptviz.figures.theme import LISTED, figure, packed, palette
 from tests.figures.conftest import without_empty
 from tests.specs import decoded

@@ -32,7 +32,6 @@ from gptviz.engine.sampling import Sampling
 from gptviz.engine.trace import Trace
 from gptviz.figures.bars import bars
 from gptviz.figures.candidates import candidate_rows, column_heads
-from gptviz.figures.compare import back_to_back
 from gptviz.figures.curves import curves
 from gptviz.figures.head_grid import pool, words_of
 from gptviz.figures.head_grid import thumbnails as small_heads
@@ -40,7 +39,7 @@ from gptviz.figures.heads import Cell, role_sheet
 from gptviz.figures.lens import ends_of, scale_of
 from gptviz.figures.maps import Map, maps
 from gptviz.figures.marks import DIFFERENCE
-from gptviz.figures.next_token import probability_text
+from gptviz.figures.next_token import back_to_back, probability_text
 from gptviz.figures.shares import falling, share_grid
 from gptviz.figures.theme import PALETTES, Mode
 from gptviz.guides import FOLDER, read

@@ -16,10 +16,9 @@ from gptviz.analysis.compare import ROUNDING, side_by_side
 from gptviz.both import Both
 from gptviz.checkpoints.hub import HUB_MODELS
 from gptviz.digits import fixed, significant
-from gptviz.figures.compare import back_to_back
 from gptviz.figures.maps import Map, maps
 from gptviz.figures.marks import window
-from gptviz.figures.next_token import probability_text
+from gptviz.figures.next_token import back_to_back, probability_text
 from gptviz.figures.shares import share_grid
 from gptviz.loading import on_disk
 from gptviz.model import GPTModel
