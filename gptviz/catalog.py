@@ -6,6 +6,7 @@ from pathlib import Path
 
 from gptviz.checkpoints.folder import read_config
 from gptviz.checkpoints.hub import HUB_MODELS, size_on_disk
+from gptviz.digits import gigabytes
 from gptviz.engine.config import GPTConfig
 from gptviz.loading import ASSETS, KNOWN_MODELS, on_disk
 from gptviz.model import GPT_CONFIG_124M
@@ -45,10 +46,3 @@ def catalog() -> tuple[Entry, ...]:
         *(Entry(name, here.get(name, mini), about) for name, about in KNOWN_MODELS.items()),
         *(Entry(name, hub.config, hub.about, hub.download_bytes) for name, hub in HUB_MODELS.items()),
     )
-
-
-def gigabytes(count: int) -> str:
-    """A number of bytes for people, in the units that disks and networks are sold in."""
-    if count < 1e5:
-        return f"{count / 1e3:.1f} kB"
-    return f"{count / 1e9:.2f} GB" if count >= 1e8 else f"{count / 1e6:.1f} MB"

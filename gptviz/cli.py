@@ -42,10 +42,11 @@ from importlib.metadata import files
 from pathlib import Path
 from typing import Any
 
-from gptviz.catalog import catalog, gigabytes
+from gptviz.catalog import catalog
 from gptviz.checkpoints import recognise
 from gptviz.checkpoints.download import Progress
 from gptviz.checkpoints.hub import HUB_MODELS, size_on_disk
+from gptviz.digits import gigabytes
 from gptviz.engine.language_model import LanguageModel
 from gptviz.guides import Guide, find, read
 from gptviz.guides.printed import printed

@@ -70,7 +70,7 @@ def many(value: float) -> str:
     return f"{value:,.0f}"
 
 
-def memory(size: int) -> str:
+def gigabytes(size: int) -> str:
     """Return bytes as disks are sold: 497,759,232 is "498 MB"."""
     value, unit = float(size), 0
     units = ("bytes", "kB", "MB", "GB", "TB", "PB")

@@ -32,7 +32,7 @@ def test_models(capsys):
     assert list(rows) == [*named.split(), *(f"tinystories-{size}m" for size in (1, 8, 33))]
     for name, parameters in (KNOWN | {"gpt2-untrained": 163_009_536}).items():
         assert f"{parameters:,}" in rows[name]
-    assert "no: 0.55 GB to fetch" in rows["gpt2"]
+    assert "no: 548 MB to fetch" in rows["gpt2"]
 
 
 def test_trace_as_data(capsys, mini):

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gptviz.digits import fixed, many, memory, percent, plus_minus, significant
+from gptviz.digits import fixed, gigabytes, many, percent, plus_minus, significant
 
 
 def test_a_minus_is_a_minus_and_zero_has_none():
@@ -26,7 +26,7 @@ WRITTEN = {
         999: "999", 10_000: "10,000", 1_234_567: "1.23 million", 4.5e10: "45.0 billion",
         2e13: "20.0 trillion",
     },
-    memory: {0: "0", 999: "999 bytes", 999_499: "999 kB", 999_500: "1.00 MB", 497_759_232: "498 MB"},
+    gigabytes: {0: "0", 999: "999 bytes", 999_499: "999 kB", 999_500: "1.00 MB", 497_759_232: "498 MB"},
     lambda both: plus_minus(*both): {  # a mean has the decimals of its error
         (2.061, 0.251): "+2.06 ± 0.25", (-0.5, 0.0031): "−0.5000 ± 0.0031",
         (3, float("nan")): "+3.0000", (0, 0): "0.0000 ± 0.0000",

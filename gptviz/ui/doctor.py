@@ -20,7 +20,7 @@ import torch
 from streamlit.testing.v1 import AppTest
 
 from gptviz import disk_cache, load
-from gptviz.catalog import gigabytes
+from gptviz.digits import gigabytes
 from gptviz.ui.memory import resident
 from gptviz.ui.models.in_use import default_device
 from gptviz.ui.runs import DEFAULT_MEGABYTES as TRACES

@@ -83,7 +83,7 @@ def test_bfloat16_is_on_the_screen_and_in_the_code_and_cuts_no_differently(run_p
 def test_a_model_that_is_not_here_is_offered_and_the_page_goes_on(run_page, empty_hub_cache):
     at = run_page("tokens", text=TEXT, model="gpt2")
     assert (
-        "gpt2 is not on this machine and must be downloaded once: 0.55 GB. Until then you see mini."
+        "gpt2 is not on this machine and must be downloaded once: 548 MB. Until then you see mini."
         in said(at)
     )
     assert "you see **mini**" in at.sidebar.caption[0].value
@@ -216,7 +216,7 @@ def test_a_character_model_names_the_character_that_it_does_not_know(run_page, t
 def test_a_model_that_is_too_large_for_the_server_is_refused_before_it_loads(run_page, monkeypatch):
     monkeypatch.setattr(models.model_cache(), "max_bytes", 100_000_000)
     at = run_page("tokens", text=TEXT, model="gpt2-untrained", dtype="bfloat16")
-    assert "gpt2-untrained needs 0.33 GB of memory" in said(at) and "GPTVIZ_MODEL_CACHE_MB" in said(at)
+    assert "gpt2-untrained needs 327 MB of memory" in said(at) and "GPTVIZ_MODEL_CACHE_MB" in said(at)
     assert "you see **mini**" in at.sidebar.caption[0].value
 
 

@@ -30,7 +30,7 @@ def test_a_sound_machine(monkeypatch, capsys):
     assert "about 120 visitors who click every 15 s, with 4 replicas" in said  # 4 x 0.5 x 15 / 0.25
     monkeypatch.setattr(doctor, "memory", lambda: 10**8)
     assert cli.main(["doctor"]) == 1
-    assert "WRONG      0.10 GB of memory are free" in capsys.readouterr().out
+    assert "WRONG      100 MB of memory are free" in capsys.readouterr().out
 
 
 def test_what_is_measured():

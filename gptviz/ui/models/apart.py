@@ -20,10 +20,10 @@ import streamlit as st
 from streamlit import runtime
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from gptviz.catalog import gigabytes
 from gptviz.checkpoints import CheckpointError, HeadsMissing, TokenizerMissing
 from gptviz.checkpoints.folder import CONFIG, VOCABULARY, WEIGHTS
 from gptviz.convert import GROWTH, LONGEST_SENTENCE, SAID, Limits, bytes_of
+from gptviz.digits import gigabytes
 from gptviz.engine.config import WIDEST, divisors
 from gptviz.ui.models.room import room
 from gptviz.ui.settings import cache_bytes, count

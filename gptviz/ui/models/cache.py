@@ -8,7 +8,7 @@ import streamlit as st
 from cachetools import LRUCache
 
 from gptviz import LanguageModel
-from gptviz.catalog import gigabytes
+from gptviz.digits import gigabytes
 from gptviz.loading import Plan
 from gptviz.ui.settings import cache_bytes
 

@@ -14,8 +14,8 @@ from streamlit import runtime
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from gptviz.catalog import gigabytes
 from gptviz.checkpoints import CheckpointError
+from gptviz.digits import gigabytes
 from gptviz.root import UPLOADS, Root
 from gptviz.ui.settings import cache_bytes
 

@@ -10,8 +10,8 @@ from itertools import count
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Protocol
 
-from gptviz.catalog import gigabytes
 from gptviz.checkpoints import CheckpointError
+from gptviz.digits import gigabytes
 from gptviz.ui.models.room import Room
 
 WEIGHTS = (".pth", ".pt", ".bin", ".ckpt", ".safetensors")

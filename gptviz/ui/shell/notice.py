@@ -6,9 +6,10 @@ from typing import Any
 
 import streamlit as st
 
-from gptviz.catalog import catalog, gigabytes
+from gptviz.catalog import catalog
 from gptviz.checkpoints import HeadsMissing, TokenizerMissing
 from gptviz.checkpoints.download import Progress
+from gptviz.digits import gigabytes
 from gptviz.tokenizer import encoding_names
 from gptviz.ui.models import in_use as models
 from gptviz.ui.models.browsers import find_upload, remove_upload

@@ -8,9 +8,10 @@ import pandas as pd
 import streamlit as st
 
 from gptviz import KNOWN_MODELS
-from gptviz.catalog import catalog, gigabytes
+from gptviz.catalog import catalog
 from gptviz.checkpoints import CheckpointError
 from gptviz.checkpoints.hub import HUB_MODELS, is_hub_id
+from gptviz.digits import gigabytes
 from gptviz.loading import DTYPES, devices
 from gptviz.ui.models import in_use as models
 from gptviz.ui.models.browsers import keep_upload, remove_upload, uploads

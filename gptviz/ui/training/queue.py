@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from gptviz.catalog import gigabytes
+from gptviz.digits import gigabytes
 from gptviz.root import TRAININGS, Root
 from gptviz.training.live import LiveConfig, LiveRun, begin, fork
 from gptviz.training.live.run import ENDED, news, receive

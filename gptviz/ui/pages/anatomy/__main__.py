@@ -16,7 +16,7 @@ from gptviz.analysis.anatomy import (
     sum_lines,
     tensor_table,
 )
-from gptviz.digits import memory, significant
+from gptviz.digits import gigabytes, significant
 from gptviz.figures.anatomy import block_map, enlargement, model_map, part_color, percent, share_bars
 from gptviz.figures.theme import palette
 from gptviz.model import FeedForward, GPTModel, LayerNorm, MultiHeadAttention, TransformerBlock
@@ -48,7 +48,7 @@ def everything() -> None:
     # ---- the whole model ----
 
     plain_name = "".join(f"\\{sign}" if sign in r"\`*_{}[]()#+-.!|<>$~:" else sign for sign in name)
-    size = " · ".join(f"{memory(count * each)} in {dtype}" for dtype, each in BYTES.items())
+    size = " · ".join(f"{gigabytes(count * each)} in {dtype}" for dtype, each in BYTES.items())
     more, ratio = count - own.parameters, count / own.parameters
     if config == own_config:
         against = f"{plain_name} as it is"
@@ -126,11 +126,11 @@ def everything() -> None:
         tied = part == HEAD and config.tie_embeddings
         color = part_color(part, palette(scene.mode)) if part in share else None
         label = Cell(f"{part}, tied: counted above" if tied else part, "label", color=color)
-        numbers = [f"{n:,}", percent(n / count), *(memory(n * each) for each in BYTES.values())]
+        numbers = [f"{n:,}", percent(n / count), *(gigabytes(n * each) for each in BYTES.values())]
         rows.append(Row([label, *numbers], "line" if part in share else "total"))
     heads = ["", "#parameters", "#share", *(f"#{dtype}" for dtype in BYTES)]
     st.html(table("anatomy-parts", heads, rows, "gv-sum"))
-    mask = memory(blocks * length**2) + ("" if blocks == 1 else f" in all {blocks} blocks")
+    mask = gigabytes(blocks * length**2) + ("" if blocks == 1 else f" in all {blocks} blocks")
     prose(
         "These are the weights alone. To run the model takes activations, which grow with the text, and a "
         f"causal mask of {length:,} × {length:,} truth values a block ({mask}); it is not learned and so no "

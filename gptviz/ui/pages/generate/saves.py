@@ -9,7 +9,7 @@ import streamlit as st
 
 from gptviz.analysis.decoding_cost import steps, written_again
 from gptviz.both import Both
-from gptviz.digits import many, memory, significant
+from gptviz.digits import gigabytes, many, significant
 from gptviz.engine.past import attend, past_bytes
 from gptviz.engine.sampling import distribution
 from gptviz.engine.sampling import draw as draw_one
@@ -70,7 +70,7 @@ def draw(scene: Scene, written: Written) -> None:
         )
     if lm.is_causal:
         read, context = row["tokens"], config.context_length
-        now, full = (memory(past_bytes(config, n, bytes_a_number=number)) for n in (read, context))
+        now, full = (gigabytes(past_bytes(config, n, bytes_a_number=number)) for n in (read, context))
         st.markdown(
             f"**The price is memory:** a key and a value per token and block. 2 × {config.n_layers} blocks × "
             f"{read:,} tokens × {config.emb_dim:,} numbers × {number} bytes = {now} now, {full} with all "
