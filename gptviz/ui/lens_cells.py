@@ -1,15 +1,58 @@
-"""The logit lens' cells as the browser gets them: of a page's columns, or of a notebook's trace."""
+"""The logit lens' cells as the browser gets them: of a page's columns, or of a notebook's trace.
 
+And their colours: a measure's values as places on its scale, and what stands at the ends.
+"""
+
+import math
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gptviz.analysis.lens import Cells
 from gptviz.both import Both
+from gptviz.digits import fixed
+from gptviz.engine.index import one_of
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.names import is_piece, show_id
-from gptviz.figures.lens import colors_of
+from gptviz.figures.theme import Mode, Scale, palette
 from gptviz.ui.components.lens import encoded
+
+MEASURES = ("probability", "rank", "entropy", "kl")
+
+
+def colors_of(measure: str, values: NDArray[Any], vocabulary: int) -> NDArray[np.float32]:
+    """A measure's values as places on its scale, 0 to 1: probabilities, ranks from 1, or bits.
+
+    Ranks go by their logarithm, from the last of the vocabulary to the first; bits from 0 to those of a blind
+    guess, log2(vocabulary), and what is more has the last colour. ValueError for another measure.
+    """
+    one_of("measure", measure, MEASURES)
+    found = np.asarray(values, dtype=np.float64)
+    if measure == "rank":
+        found = 1 - np.log(found) / math.log(max(vocabulary, 2))
+    elif measure != "probability":
+        found = found / math.log2(max(vocabulary, 2))
+    return np.clip(found, 0, 1).astype(np.float32)
+
+
+def scale_of(measure: str, mode: Mode) -> Scale:
+    """Purple for what the model is for, orange, as for surprise, for what it does not know."""
+    colors = palette(mode)
+    if measure in ("probability", "rank"):
+        return colors.attention
+    return [(0.0, colors.paper), (1.0, colors.signed[3][1])]
+
+
+def ends_of(measure: str, vocabulary: int) -> tuple[str, str]:
+    """Return what stands at the two ends of the scale."""
+    blind = f"{fixed(math.log2(max(vocabulary, 2)), 1)} bits"
+    return {
+        "probability": ("0", "1"),
+        "rank": (f"{vocabulary:,}", "1"),
+        "entropy": ("0 bits: certain", f"{blind}: a blind guess"),
+        "kl": ("0 bits: the same", f"{blind} or more"),
+    }[measure]
 
 
 def lens_cells(

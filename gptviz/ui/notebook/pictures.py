@@ -36,7 +36,6 @@ from gptviz.figures.curves import curves
 from gptviz.figures.head_grid import pool, words_of
 from gptviz.figures.head_grid import thumbnails as small_heads
 from gptviz.figures.heads import Cell, role_sheet
-from gptviz.figures.lens import ends_of, scale_of
 from gptviz.figures.maps import Map, maps
 from gptviz.figures.marks import DIFFERENCE
 from gptviz.figures.next_token import back_to_back, probability_text
@@ -57,7 +56,7 @@ from gptviz.ui.components.merges import merges, merges_data
 from gptviz.ui.components.token_cards import token_cards
 from gptviz.ui.components.windows import draw_windows
 from gptviz.ui.components.writing import writing
-from gptviz.ui.lens_cells import lens_cells
+from gptviz.ui.lens_cells import ends_of, lens_cells, scale_of
 from gptviz.ui.notebook.frame import Picture
 from gptviz.ui.notebook.sheet import SHOWN, Sheet, ignored
 from gptviz.ui.notebook.whole import of_page

@@ -13,12 +13,12 @@ from gptviz.analysis import lens
 from gptviz.analysis.reads import of_text
 from gptviz.both import Both
 from gptviz.digits import fixed, percent, significant
-from gptviz.figures.lens import ends_of, scale_of
 from gptviz.figures.next_token import probability_text
 from gptviz.figures.theme import palette
 from gptviz.model import LayerNorm
 from gptviz.ui import runs, sheet
 from gptviz.ui.components.lens import Legend, lens_grid
+from gptviz.ui.lens_cells import ends_of, scale_of
 from gptviz.ui.pages.logit_lens.columns import columns, drawn, parts_of, unasked
 from gptviz.ui.shell.details import side_by_side
 from gptviz.ui.shell.page import page

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from gptviz.figures.lens import MEASURES, colors_of, ends_of, scale_of
 from gptviz.figures.theme import palette
+from gptviz.ui.lens_cells import MEASURES, colors_of, ends_of, scale_of
 
 
 def test_there_is_one_rank_of_one_token_and_no_such_measure():
