@@ -19,7 +19,7 @@ from gptviz.model import GPTModel
 from gptviz.tokenizer import named_bytes, show_token, well_formed
 from gptviz.tokenizer.steps import show_work
 from gptviz.tokenizer.vocabulary import fitted, of_characters
-from gptviz.ui.components.groups import shared_characters
+from gptviz.ui.components.kernel import shared_characters
 from gptviz.ui.components.merges import merges_data
 from gptviz.ui.shell.state import DEFAULT_TEXT
 from tests.browser.axe import shut_out

@@ -117,7 +117,7 @@ const gv = (() => {
   }
 
   // The tokens of a text one after the other, `drawOne(position)` each; those that share a character stand
-  // together under it. `groups` are [start, stop, the character] (ui/components/groups.py).
+  // together under it. `groups` are [start, stop, the character] (ui/components/kernel.py).
   function grouped(count, groups, drawOne) {
     const starts = new Map(groups.map((group) => [group[0], group])), out = [];
     for (let i = 0; i < count; i++) {

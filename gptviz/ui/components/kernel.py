@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 
 from gptviz.figures.theme import Mode
-from gptviz.tokenizer import well_formed
+from gptviz.tokenizer import show_token, well_formed
+from gptviz.tokenizer.characters import character_groups
 from gptviz.ui.components.code import javascript, stylesheet
 from gptviz.ui.components.saved import Saved, stem
 
@@ -150,6 +151,15 @@ def checked(check: Check, value: Any) -> Any:
 def packed(values: np.ndarray, kind: str = "<f4") -> str:
     """Numbers as the browser reads them fastest: their bytes, in base64."""
     return base64.b64encode(np.ascontiguousarray(values, dtype=kind).tobytes()).decode()
+
+
+def shared_characters(raws: Sequence[bytes]) -> list[tuple[int, int, str]]:
+    """(first token, the one after the last, the character as shown) of tokens that share a character."""
+    return [
+        (group.start, group.stop, show_token(group.text.encode()))
+        for group in character_groups(raws)
+        if group.text is not None and len(group.positions) > 1
+    ]
 
 
 def component(name: str) -> Component:

@@ -14,8 +14,7 @@ from typing import Any, Literal
 
 from gptviz.engine.tokens import Token
 from gptviz.tokenizer import show_token
-from gptviz.ui.components.groups import shared_characters
-from gptviz.ui.components.kernel import On, among, component
+from gptviz.ui.components.kernel import On, among, component, shared_characters
 
 _component = component("chips")
 

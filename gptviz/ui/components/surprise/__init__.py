@@ -5,8 +5,7 @@ Pointing at a chip writes its sentence; a click selects the token before it, whe
 
 from collections.abc import Sequence
 
-from gptviz.ui.components.groups import shared_characters
-from gptviz.ui.components.kernel import On, Rows, among, component
+from gptviz.ui.components.kernel import On, Rows, among, component, shared_characters
 from gptviz.ui.components.saved import Saved
 
 _component = component("surprise")

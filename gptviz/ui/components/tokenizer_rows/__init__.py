@@ -8,8 +8,7 @@ from typing import Any
 
 from gptviz.figures.theme import palette
 from gptviz.tokenizer.simple import UNK, Cut
-from gptviz.ui.components.groups import shared_characters
-from gptviz.ui.components.kernel import component
+from gptviz.ui.components.kernel import component, shared_characters
 from gptviz.ui.components.saved import Saved
 
 # More would only make the page heavy: the count beside them is of all.

@@ -7,8 +7,7 @@ by itself, a while after the last one is on the screen.
 
 from collections.abc import Mapping, Sequence
 
-from gptviz.ui.components.groups import shared_characters
-from gptviz.ui.components.kernel import On, Rows, among, component
+from gptviz.ui.components.kernel import On, Rows, among, component, shared_characters
 
 _component = component("writing")
 
