@@ -42,3 +42,9 @@ def test_the_rows_that_are_compared_fit_and_reach_to_the_end(n_tokens, heads):
         assert rows[-1] == n_tokens - 1 and rows[0] >= 1
     if 4 * heads * n_tokens**2 <= moved.ROW_BYTES:
         assert rows == tuple(range(1, n_tokens))
+
+
+@pytest.mark.parametrize(("rows", "expected"), [(9, range(1, 10)), (8, [2, 3, 4, 5, 6, 7, 8, 9]), (1, [9])])
+def test_as_many_rows_are_compared_as_fit(monkeypatch, rows, expected):
+    monkeypatch.setattr(moved, "ROW_BYTES", 4 * 3 * 10 * rows)
+    assert moved.compared_rows(10, 3) == tuple(expected)
