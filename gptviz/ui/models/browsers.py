@@ -106,7 +106,7 @@ def keep_upload(files: Sequence[Sent], label: str | None = None) -> Upload:
     return _stay().keep(files, label)
 
 
-def visitor() -> str:
+def browser() -> str:
     """This browser's name; what belongs to it stays while one of its sessions is connected."""
     _stay()
     return _this_browser()

@@ -13,7 +13,7 @@ from gptviz.checkpoints.hub import HUB_MODELS
 from gptviz.loading import Plan, devices, on_disk, plan
 from gptviz.tokenizer import encoding_names
 from gptviz.ui.models.apart import NotRead, check_here, converted, line
-from gptviz.ui.models.browsers import find_upload, visitor
+from gptviz.ui.models.browsers import browser, find_upload
 from gptviz.ui.models.cache import model_cache
 from gptviz.ui.models.choice import PATH, UPLOAD, Choice
 from gptviz.ui.models.downloads import Downloads
@@ -74,7 +74,7 @@ def load(choice: Choice) -> tuple[str, LanguageModel]:
         with st.spinner("Loading the model …", show_time=True):
             if is_known(choice):
                 return key, model_cache().get(key, partial(plan_of, choice))
-            with line().turn(visitor(), check_here):
+            with line().turn(browser(), check_here):
                 return key, model_cache().find(key) or _read_apart(key, choice)
     except (NotOnDisk, NotRead):
         raise  # seen at once, and over when somebody downloads it; a matter of a minute

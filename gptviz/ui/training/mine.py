@@ -6,7 +6,7 @@ import os
 import streamlit as st
 
 from gptviz.training.live import LiveConfig, model_files
-from gptviz.ui.models.browsers import browsers, find_upload, keep_upload, visitor
+from gptviz.ui.models.browsers import browser, browsers, find_upload, keep_upload
 from gptviz.ui.models.choice import UPLOAD
 from gptviz.ui.settings import cache_bytes, count
 from gptviz.ui.training.queue import WAITING, Heads, Queue, Training
@@ -37,17 +37,17 @@ def queue() -> Queue:
 
 def my_trainings() -> tuple[Training, ...]:
     """This browser's runs, the oldest first."""
-    return queue().of(visitor())
+    return queue().of(browser())
 
 
 def find_training(number: str) -> Training | None:
     """A run of this browser; None for everybody else's."""
-    return queue().find(visitor(), number)
+    return queue().find(browser(), number)
 
 
 def start_training(config: LiveConfig, text: str | None = None) -> Training:
     """A new run, which trains when it is its turn. Raises ValueError, a sentence."""
-    return queue().start(visitor(), config, text)
+    return queue().start(browser(), config, text)
 
 
 def fork_training(training: Training, step: int, mute: Heads = (), steps: int | None = None) -> Training:

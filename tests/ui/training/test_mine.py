@@ -28,7 +28,7 @@ def visit():
     """A script of the app: it starts a run, and later opens its last snapshot."""
     import streamlit as st
 
-    from gptviz.ui.models.browsers import uploads, visitor
+    from gptviz.ui.models.browsers import browser, uploads
     from gptviz.ui.models.choice import Choice
     from gptviz.ui.models.in_use import in_use
     from gptviz.ui.training.mine import find_training, my_trainings, open_elsewhere, start_training
@@ -45,7 +45,7 @@ def visit():
         assert used.trouble is None
         st.session_state["logits"] = used.lm.trace("cat sat on a mat").logits(-1)
         st.session_state["labels"] = [upload.label for upload in uploads()]
-    st.session_state["browser"] = visitor()
+    st.session_state["browser"] = browser()
 
 
 def test_a_trained_model_opens_as_an_upload_does_and_all_goes_with_the_browser(queue):
