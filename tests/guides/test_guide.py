@@ -12,8 +12,11 @@ from hypothesis import strategies as st
 from gptviz import guides
 from gptviz.guides import GuideError, guide, keys, read
 from gptviz.guides.printed import printed
+from gptviz.handout.guide import led
+from gptviz.tokenizer import show_token
 
 TOUR = guides.files()["tour"].read_text("utf-8")
+TEXT = "The cat sat on the mat"
 SMALL = """---
 title: A guide
 minutes: 3
@@ -54,6 +57,29 @@ def test_on_paper_pupils_have_lines_to_write_on_and_the_teacher_what_is_read_aft
     pupils, teacher = (printed(read(SMALL), notes) for notes in (False, True))
     assert [pupils.count(mark) for mark in marks] == [1, 2, 0, 0]
     assert [teacher.count(mark) for mark in marks] == [1, 0, 1, 3]  # two hints, and the text's own list
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "left_out"),
+    [
+        ("page", "page", 0),
+        ("until: {edits: other}", "until: {head: other}", 1),
+        ("page: attention", "page: why", 1),
+        ("token: 2", "token: 2, shown: changed", 1),
+        ("z.4.3=zero", "z.4.3=sample", 1),
+        ("kind: token, question", "kind: find, question", 1),
+    ],
+)
+def test_a_hand_out_has_the_steps_whose_places_it_can_draw(mini, old, new, left_out):
+    last = '## Two\n\nAll tokens.\n\n```step\npage: tokens\nplace: {edits: ""}\n```\n'
+    found = led(read(SMALL.replace(old, new) + last), mini, TEXT)
+    assert found["missing"] == left_out and len(found["steps"]) == 2 - left_out
+    assert found["steps"][-1]["place"]["text"] == TEXT and found["steps"][-1]["ask"] is None
+    if not left_out:
+        ask, place = found["steps"][0]["ask"], found["steps"][0]["place"]
+        assert place["edits"] == "z.4.3=zero" and len(ask["hints"]) == 2
+        looked_at = mini.edited("z.4.3=zero").trace(TEXT)["attn", 4][3, 2].argmax().item()
+        assert show_token(mini.tokens(mini.encode(TEXT))[looked_at].raw) in ask["truth"]
 
 
 WRONG = [
