@@ -113,7 +113,7 @@ def block_again(
     """
     module: Any = model.trf_blocks[block]
     work = multiply_adds(model, stream.shape[:2].numel()) // len(model.trf_blocks)
-    with running(model), _hooked(model, hooks), threads(_threads_that_pay(work)), kernels.knowing(known):
+    with running(model, known=known), _hooked(model, hooks), threads(_threads_that_pay(work)):
         module.att(module.norm1(stream)) if attention else module(stream)
 
 
@@ -155,17 +155,18 @@ def checked(rows: torch.Tensor) -> torch.Tensor:
 
 
 @contextmanager
-def running(model: GPTModel, graph: bool = False) -> Iterator[None]:
+def running(model: GPTModel, graph: bool = False, known: Known | None = None) -> Iterator[None]:
     """Alone, the fast kernels, the model in eval mode, and no gradients: what every pass is wrapped in.
 
-    With `graph` there are gradients, and the book's own lines. It may be entered again from within.
+    With `graph` there are gradients, and the book's own lines. It may be entered again from within. `known`
+    is for `kernels.fast`.
     """
     with alone(), torch.set_grad_enabled(graph):
         training = [module for module in kernels.modules_of(model) if module.training]
         try:
             for module in training:
                 module.training = False
-            with kernels.fast(model):
+            with kernels.fast(model, known):
                 yield
         finally:
             for module in training:

@@ -1,6 +1,7 @@
 """From one row of logits to probabilities and a drawn token: temperature, top-k, top-p.
 
-Pure functions on torch tensors; nothing here knows a model. V is the size of the vocabulary.
+Pure functions on torch tensors, and a table of the tokens that could come; nothing here knows a model. V is
+the size of the vocabulary.
 
 References:
   Fan et al., Hierarchical Neural Story Generation, 2018 (top-k)

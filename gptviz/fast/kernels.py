@@ -39,7 +39,7 @@ SMALL_WEIGHT = 2**19
 class _Thread(threading.local):
     depth = 0  # how often `fast` is entered
     by_the_book = False  # inside `by_the_book`
-    known: Known | None = None  # inside `knowing`
+    known: Known | None = None  # of the pass that runs now
 
 
 _this_thread = _Thread()
@@ -56,23 +56,24 @@ def enabled() -> bool:
 
 
 @contextmanager
-def fast(model: nn.Module) -> Iterator[None]:
+def fast(model: nn.Module, known: Known | None = None) -> Iterator[None]:
     """While it is entered, a pass of this thread through `model` goes through the kernels.
 
     To be entered under the lock of the pass. Another thread that runs the same model meanwhile gets the
     book's own forward; nothing is left on the model afterwards, however it ends. It may be entered
-    again from within.
+    again from within. Keys and values that are `known` are an attention's own, of a pass through one block.
     """
-    if _this_thread.by_the_book or not enabled():
-        yield
-        return
+    before, _this_thread.known = _this_thread.known, known  # a pass within this one has its own, or none
+    used = enabled() and not _this_thread.by_the_book
     bound: list[nn.Module] = []
-    _this_thread.depth += 1
+    _this_thread.depth += used
     try:
-        _bind(model, bound)
+        if used:
+            _bind(model, bound)
         yield
     finally:
-        _this_thread.depth -= 1
+        _this_thread.known = before
+        _this_thread.depth -= used
         for module in bound:
             module.__dict__.pop("forward", None)
 
@@ -85,19 +86,6 @@ def by_the_book() -> Iterator[None]:
         yield
     finally:
         _this_thread.by_the_book = before
-
-
-@contextmanager
-def knowing(known: Known | None) -> Iterator[None]:
-    """While it is entered, an attention in this thread takes its keys and values as they are known.
-
-    For one block alone, run once more.
-    """
-    _this_thread.known = known
-    try:
-        yield
-    finally:
-        _this_thread.known = None
 
 
 def modules_of(model: nn.Module) -> list[nn.Module]:

@@ -72,6 +72,19 @@ def test_a_block_is_opened_once_and_no_other_one_is_run():
     assert trace["z", 1] is trace["z", 1]
 
 
+def test_a_pass_that_begins_while_a_block_is_opened_works_its_own_keys_out():
+    lm, inside = random_lm(n_layers=2), []
+    trace, other = lm.trace(IDS), lm.trace(IDS[::-1]).logits(-1)
+    norm = lm.model.trf_blocks[1].norm1
+
+    def look(*_):
+        handle.remove()
+        inside.append(lm.trace(IDS[::-1]).logits(-1))
+
+    truth, handle = lm.trace(IDS, ["attn"])["attn", 1], norm.register_forward_hook(look)
+    assert torch.equal(trace["attn", 1], truth) and torch.equal(inside[0], other)
+
+
 def test_what_is_opened_is_bounded_for_all_traces_together(monkeypatch):
     lm = random_lm(n_layers=3)
     one, two = lm.trace(IDS), lm.trace(IDS[::-1])
@@ -141,5 +154,7 @@ def test_what_cannot_be_worked_out_twice_is_held(lm):
 def test_it_is_opened_under_the_lock_of_a_pass(lm, monkeypatch):
     trace, entered = lm.trace(IDS), []
     real = forward.running
-    monkeypatch.setattr(forward, "running", lambda *given: entered.append(1) or real(*given))
+    monkeypatch.setattr(
+        forward, "running", lambda *given, **named: entered.append(1) or real(*given, **named)
+    )
     assert len(trace["attn", 0]) and len(trace["attn", 0]) and len(entered) == 1
