@@ -118,7 +118,7 @@ def counted(count: int, thing: str) -> str:
 
 
 def capital(text: str) -> str:
-    """The same at the beginning of a sentence."""
+    """A text as it stands at the beginning of a sentence."""
     return text[:1].upper() + text[1:]
 
 
