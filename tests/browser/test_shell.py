@@ -101,7 +101,11 @@ def test_a_projector_has_large_type_a_fitted_picture_and_the_way_on(open_page):
 
 @pytest.mark.parametrize(
     ("name", "picture"),
-    [("attention", ".plot .cells"), ("residual_stream", ".st-key-stream_ladder .js-plotly-plot")],
+    [
+        ("attention", ".plot .cells"),
+        ("residual_stream", ".st-key-stream_ladder .js-plotly-plot"),
+        ("knock_out", ".st-key-knock_out_map .js-plotly-plot"),  # below it: what can be set
+    ],
 )
 def test_on_a_projector_the_picture_stands_in_the_first_screen(open_page, name, picture):
     page = open_page(name, viewport=(1280, 800), present="on")

@@ -64,7 +64,7 @@ scene = page("Circuit", params=PARAMS)
 lm = scene.lm
 explained = target.target_input(scene, "Token to keep", "nothing: the probability")
 SEARCH.within((*WAYS, "both"))
-with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
+with st.container(horizontal=True, vertical_alignment="bottom", gap="medium", key="set_circuit"):
     others = OTHERS.choose("Every other head gives", dict(reversed(GIVES.items())))
     forwards = FORWARDS.widget(st.toggle, "The feed-forwards stay")
 if others == "sample":

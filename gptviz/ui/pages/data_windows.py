@@ -125,7 +125,8 @@ def slide() -> None:
     """The window under the slider, its batch and its examples."""
     window = WINDOW.value
     if count > 1:
-        window = WINDOW.widget(st.slider, "Slide the window", min_value=0, max_value=count - 1, step=1)
+        with st.container(key="set_window"):
+            window = WINDOW.widget(st.slider, "Slide the window", min_value=0, max_value=count - 1, step=1)
     batch = window // batch_size
     members = windows.members(batch)
     starts = [(i, windows.dataset.starts[i]) for i in members]

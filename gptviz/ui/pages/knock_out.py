@@ -42,7 +42,7 @@ scene = page("Knock-out", params=(*target.PARAMS, NULL, MEASURE, PART, MAP, BESI
 lm, n_heads = scene.lm, scene.lm.config.n_heads
 explained = target.target_input(scene, "Token to watch")
 PART.within(KINDS)
-with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
+with st.container(horizontal=True, vertical_alignment="bottom", gap="medium", key="set_knock_out"):
     null = NULL.choose("A muted part gives", GIVES)
     measure = MEASURE.choose("What is lost is measured by the", MEASURES)
 asked = scene.position, explained.token, explained.against

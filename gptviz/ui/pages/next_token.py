@@ -87,7 +87,7 @@ def stage() -> None:  # it may outlive the visit: it holds the scene, and looks 
     lm = scene.lm
     top = st.container(key="next_headline", horizontal=True, horizontal_alignment="distribute")
     # not columns: on a phone they would fill the screen before the picture
-    row = st.container(key="next_settings", horizontal=True, vertical_alignment="bottom", gap="small")
+    row = st.container(key="set_next", horizontal=True, vertical_alignment="bottom", gap="small")
     sampling = sampling_controls(row, lm.config.vocab_size)
     COUNT.within(ROWS)
     count = COUNT.widget(row.selectbox, "Rows", options=ROWS, width=100, help="How many bars to show.")

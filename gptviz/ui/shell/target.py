@@ -140,7 +140,7 @@ def _boxes(scene: Scene, params: tuple[Param[int | None], ...]) -> Iterator[None
     _follow_model(scene)
     for param in PARAMS:
         param.within(scene.lm.config.vocab_size)
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="target_boxes"):
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="set_target"):
         yield
     store(params)
     refused: tuple[str, str] | None = st.session_state.get(_REFUSED)

@@ -122,7 +122,7 @@ def _draw(values: dict[str, Any], base: GPTConfig, model: str) -> None:
             write(parts_of(PRESETS[name]), base)
 
     st.session_state[_PRESET] = next((n for n, c in PRESETS.items() if parts_of(c) == values), None)
-    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="anatomy_presets"):
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="set_anatomy_presets"):
         st.markdown("**Change the config**", width="content")
         st.pills(
             "Take the config of",
@@ -142,7 +142,7 @@ def _draw(values: dict[str, Any], base: GPTConfig, model: str) -> None:
             on_click=write,
             args=(parts_of(base), base),
         )
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="anatomy_form"):
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="set_anatomy"):
         for name, value in values.items():
             key = f"anatomy_{name}"
             st.session_state[key] = value

@@ -93,7 +93,7 @@ prose(f"{text}.", "block", "embedding", "attention", "feed-forward")
 
 # ---- the grid ----
 
-with st.container(horizontal=True, vertical_alignment="bottom", gap="medium", key="lens_controls"):
+with st.container(horizontal=True, vertical_alignment="bottom", gap="medium", key="set_lens"):
     measure = COLOUR.choose(
         "Colour",
         NAMES,

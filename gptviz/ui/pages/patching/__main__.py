@@ -125,7 +125,7 @@ unpatched = replace(scene.run, edits=tuple(edit for edit in scene.run.edits if e
 pair = Pair(unpatched, replace(unpatched, ids=other.ids))
 pairs = Both(pair, Pair(pair.own.plain, pair.other.plain) if pair.own.edits else None)
 sentence = st.container()
-with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
+with st.container(horizontal=True, vertical_alignment="bottom", gap="medium", key="set_patching"):
     told = "The two texts change places: the clean one stays the clean one."
     turns: dict[str, Any] = {"help": told, "on_change": turn, "args": (scene, other)}
     way = WAY.choose("Direction", WAYS, label_visibility="collapsed", **turns)

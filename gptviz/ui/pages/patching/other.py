@@ -101,7 +101,7 @@ def choose(scene: Scene) -> Other | None:
             note = f"Made from your prompt: {own} (position {made.position}) became {new}, which of all "
             note += "changes of one token that were tried moves the prediction most."
     st.session_state[_BOX] = (text or "").replace("\n", "⏎")
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="gv_other"):
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="set_other"):
         st.text_input(
             "Other text",
             key=_BOX,
