@@ -96,7 +96,7 @@ def bars(
         "bargap": 0.15,
     }
     if lying and text is not None and "range" not in layout["xaxis"]:
-        layout["xaxis"]["range"] = _with_text(values, max(map(len, text.now)), base)
+        layout["xaxis"] |= _with_text(values, max(map(len, text.now)), base)
     if at is not None and n > THIN and not lying:
         layout["shapes"].append(marks.upright(at, marks.line(theme.accent, 1, "dot")))
     if signed:
@@ -111,10 +111,12 @@ def bars(
     return figure(traces, layout | (marks.GHOSTED if len(traces) > 1 else {}), mode, height)
 
 
-def _with_text(values: Both[Floats], longest: int, base: Floats | None) -> list[float]:
-    """The ends of an axis, with room for texts of so many signs at the bars' ends."""
+def _with_text(values: Both[Floats], longest: int, base: Floats | None) -> dict[str, list[float]]:
+    """An axis that ends with its bars, and leaves room for texts of so many signs at their ends."""
     start = np.zeros(1) if base is None else base
     ends = np.concatenate([[0.0], start, *(start + v for v in values.all)])
-    low, high = float(ends.min()), float(ends.max())
-    room = (0.3 if longest < 8 else 0.5) * ((high - low) or 1.0)
-    return [low - (room if low < 0 else 0), high + room]
+    low, high = float(ends.min()), float(ends.max()) if ends.any() else 1.0
+    room = 0.3 if longest < 8 else 0.5
+    # to the left stand the names
+    left = low - room * (high - low) if low < 0 else low
+    return {"range": [left, high], "domain": [0.0, 1 / (1 + room)]}
