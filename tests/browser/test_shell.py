@@ -115,6 +115,14 @@ def test_on_a_projector_the_picture_stands_in_the_first_screen(open_page, name, 
     assert box["height"] > 300 and box["y"] + box["height"] <= 800
 
 
+def test_on_a_phone_what_can_be_set_stands_below_the_picture(open_page):
+    page = open_page("logit_lens", viewport=(390, 844), text=FIVE)
+    for width, below in ((390, True), (1280, False)):
+        page.set_viewport_size({"width": width, "height": 844})
+        places = [page.locator(f".st-key-{key}").bounding_box()["y"] for key in ("lens", "set_lens")]
+        assert (places[1] > places[0]) == below
+
+
 def test_what_is_typed_and_not_run_is_kept_and_a_turned_page_runs_it(open_page):
     page = open_page(text=FIVE)
     box, draft = page.get_by_role("textbox", name="Prompt"), page.get_by_test_id("prompt-hint")
