@@ -256,10 +256,9 @@ def agreement(table: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for _, of_site in table.groupby("site", sort=False):
         off = (of_site["estimate"] - of_site["change"]).abs()
-        varies = min(of_site["estimate"].std(), of_site["change"].std()) > 0
         found = {
             "largest": of_site["change"].abs().max(),
-            "correlation": of_site["estimate"].corr(of_site["change"]) if varies else np.nan,
+            "correlation": of_site["estimate"].corr(of_site["change"]),
             "worst": off.max(),
             "row": off.idxmax(),
         }

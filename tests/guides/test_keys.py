@@ -230,6 +230,8 @@ def test_what_is_needed(mini):
     assert asked(mini, "needed_more", more.truth, "5.3", "4.3")[0].right
     most, _ = asked(mini, "needed_most")
     assert most.truth == min(np.ndindex(6, 8), key=lambda head: left(mini, f"z.{head[0]}.{head[1]}=zero"))
+    lost = left(mini) - left(mini, "z.{}.{}=zero".format(*most.truth))
+    assert most.facts["lost"] == f"{100 * lost:.0f} points of 100"
     assert asked(mini, "needed_most", most.truth)[0].right and not asked(mini, "needed_most", (3, 3))[0].right
     both, _ = asked(mini, "without", None, "z.5.0=zero,z.5.3=zero")
     assert both.truth == pytest.approx(100 * left(mini, "z.5.0=zero", "z.5.3=zero"), rel=1e-3)
