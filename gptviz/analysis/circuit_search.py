@@ -3,7 +3,7 @@
 M is the model with all its parts, C a choice of heads, and C(text) the pass in which every other head gives
 its mean: over the positions of this text ("mean"), over a sample of text ("sample"), or nothing ("zero").
 Embeddings, LayerNorms and the biases of the attentions always stay; the feed-forwards stay, or are replaced
-by their mean as well. F(C) is what the pass is measured by: the probability of the token, or of a pair of
+as well. F(C) is what the pass is measured by: the probability of the token, or of a pair of
 tokens the first one's logit less the second one's.
 
 After Wang et al., Interpretability in the Wild, 2022, section 4 (their F is the logit difference, averaged
@@ -23,6 +23,7 @@ Their third criterion, minimality, asks that each head matters: see `brings`.
 import itertools
 import re
 from collections.abc import Callable, Collection, Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -194,10 +195,12 @@ def score(
     `SOME_SUBSETS` in which each head is with probability one half: there may be a worse one.
     """
     sets, own, everyone = subsets(sorted(set(heads)), seed)[0], set(heads), set(all_heads(passes.lm))
-    values = passes.of([c for k in sets for c in (own - set(k), everyone - set(k))], progress)
+    whole = copy(passes)
+    whole.feed_forwards = True  # the model has its own, whatever the circuit has
+    circuits = passes.of([own - set(k) for k in sets], lambda done, of: progress(done, 2 * of))
+    models = whole.of([everyone - set(k) for k in sets], lambda done, of: progress(of + done, 2 * of))
     table = pd.DataFrame({"K": [written(k) for k in sets], "size": [len(k) for k in sets]})
-    gap = np.abs(values[::2] - values[1::2])
-    return table.assign(circuit=values[::2], model=values[1::2], gap=gap)
+    return table.assign(circuit=circuits, model=models, gap=np.abs(circuits - models))
 
 
 def subsets(heads: Sequence[Head], seed: int = 0) -> tuple[list[tuple[Head, ...]], bool]:

@@ -143,6 +143,23 @@ def test_the_whole_model_is_faithful_and_complete():
     assert len(worth) == 16 and worth["gap"].max() == pytest.approx(0, abs=1e-6)
 
 
+@pytest.mark.parametrize("baseline", BASELINES)
+def test_the_model_without_k_keeps_its_feed_forwards(baseline):
+    """Of circuits without them, too: with K empty the gap is the faithfulness."""
+    passes = Passes(TINY, IDS, (12, 7), baseline, feed_forwards=False)
+    for heads in (HEADS, HEADS[1:]):
+        told = Told()
+        worth = circuit_search.score(passes, heads, progress=told)
+        wanted = []
+        for k in everyone(heads):
+            own, whole = ([head for head in some if head not in k] for some in (heads, HEADS))
+            circuit = by_edits(TINY, IDS, (12, 7), own, baseline, feed_forwards=False)
+            wanted.append((circuit, by_edits(TINY, IDS, (12, 7), whole, baseline)))
+        assert np.allclose(worth[["circuit", "model"]], wanted, atol=2e-5)
+        assert worth["model"][0] == pytest.approx(passes.whole, abs=1e-5)
+        assert told.came_to(2 * len(worth))
+
+
 def test_the_sets_of_a_large_circuit():
     heads = all_heads(random_lm(6))
     sets, everything = circuit_search.subsets(heads)

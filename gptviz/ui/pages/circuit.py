@@ -320,7 +320,7 @@ prose(
 )
 st.caption(
     "What always stays: the embeddings, the LayerNorms, the biases of the attentions. The feed-forwards stay "
-    "as well, unless the switch takes them away: then each gives its mean."
+    f"as well, unless the switch takes them away: then each gives {GIVES[others]}."
 )
 with st.expander("How faithful and complete are meant", icon=":material/balance:"):
     st.markdown(f"""
