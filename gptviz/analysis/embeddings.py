@@ -6,7 +6,6 @@ float32 NumPy arrays or DataFrames; nothing is rounded here.
 The book's sections 2.7 (token embeddings) and 2.8 (encoding word positions).
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
@@ -163,8 +162,14 @@ def similarity_apart(similarity: Rows, distance: int) -> float:
 
 
 def best_by_chance(rows: int, dimensions: int) -> float:
-    """About the cosine that the nearest of so many random rows would have: where one of them is expected."""
-    return math.sqrt(1 - max(rows, 1) ** (-2 / dimensions))
+    """Return the cosine with the nearest of so many random rows that half of all rows stay below.
+
+    The angle to a random direction in d dimensions has a density in proportion to sin^(d - 2).
+    """
+    angles = np.linspace(0, np.pi / 2, 10_001)
+    density = np.sin(angles) ** max(dimensions - 2, 0)
+    nearer = np.cumsum(density) / (2 * density.sum())  # the share of random rows at this angle or less
+    return float(np.cos(np.interp(1 - 0.5 ** (1 / max(rows, 1)), nearer, angles)))
 
 
 def same_token_elsewhere(tokens: Sequence[Token], position: int) -> list[int]:

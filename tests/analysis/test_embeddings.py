@@ -94,3 +94,16 @@ def test_a_scale_clips_only_what_stands_far_out():
     lone = np.append(np.linspace(-1, 1, 1001), 40.0)
     assert embeddings.shared_scale(lone).limit <= 1 and embeddings.shared_scale(lone).largest == 40
     assert embeddings.shared_scale(np.zeros(5)).limit == 1
+
+
+def test_the_nearest_of_random_rows():
+    """In three dimensions all cosines are equally likely, in two all angles; in 64 by drawing rows."""
+    nearer = 1 - 0.5 ** (1 / 50)  # of 50 rows, the share that is nearer than the nearest, in one half of tries
+    assert embeddings.best_by_chance(50, 3) == pytest.approx(1 - 2 * nearer, abs=1e-3)
+    assert embeddings.best_by_chance(50, 2) == pytest.approx(math.cos(math.pi * nearer), abs=1e-3)
+    rows = np.random.default_rng(0).standard_normal((2000, 64))
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    cosines = rows @ rows.T
+    np.fill_diagonal(cosines, -1)
+    drawn = float(np.median(cosines.max(axis=1)))
+    assert embeddings.best_by_chance(1999, 64) == pytest.approx(drawn, rel=0.01)

@@ -114,7 +114,7 @@ def neighbors() -> None:
     near = embeddings.nearest_tokens(table, tokens[at].id, k=10, measure=cast(embeddings.Measure, measure))
     ids = near["id"].tolist()
     names, best = [show_id(lm, i) for i in ids], near.iloc[0]
-    chance = embeddings.best_by_chance(*table.shape)
+    chance = embeddings.best_by_chance(len(table) - 1, table.shape[1])
     prose(
         f"Of the {len(table):,} rows of `tok_emb`, the nearest to that of {label} by {MEASURES[measure]} is "
         f"{as_code(names[0])}'s, with a cosine of {fixed(best['cosine'], 3)} and a dot product of "
@@ -122,7 +122,7 @@ def neighbors() -> None:
         + (
             "No one tells a model which tokens are alike: training moves those together that stand in like "
             "places."
-            if best["cosine"] > 1.25 * chance
+            if best["cosine"] > 1.4 * chance
             else f"Among so many random rows the nearest would have a cosine of about "
             f"{fixed(chance, 2)}: this likeness may well be chance, and nothing that was learned."
         ),
