@@ -24,7 +24,7 @@ from gptviz.analysis.circuit_search import allowed, parse
 from gptviz.analysis.embeddings import nearest_tokens
 from gptviz.analysis.head_formulas import ROLES
 from gptviz.analysis.head_roles import HeadRole, roles
-from gptviz.analysis.lens import KEEP, logit_lens, settled_from
+from gptviz.analysis.lens import KEEP, followed, logit_lens, settled_from
 from gptviz.analysis.loss import loss_steps, uniform_loss
 from gptviz.analysis.moved import ROUNDING, Prediction, prediction
 from gptviz.analysis.norms import find_norm, inside, norm_steps
@@ -604,11 +604,13 @@ def lens_word(q: Asked, blocks: int) -> Answer:
 
 @_key("choice", *KEEP)
 def lens_rises(q: Asked, block: int) -> Answer:
-    """Ask whether the lens gives the final prediction a larger logit after this block than before it."""
-    rows = logit_lens(q.t, q.lm.model, q.position).double()  # (2L + 1, V)
+    """Ask whether the lens gives the final prediction a larger probability after this block than before."""
+    rows = logit_lens(q.t, q.lm.model, q.position)  # (2L + 1, V)
     end = int(rows[-1].argmax())
-    before, middle, after = rows[2 * block : 2 * block + 3, end].tolist()
-    facts = {"before": fixed(before, 2), "middle": fixed(middle, 2), "after": fixed(after, 2)}
+    found = followed(rows[[2 * block, 2 * block + 2]], [end])
+    before, after = found.probabilities[:, 0].tolist()
+    facts = {"before": significant(before), "after": significant(after)}
+    facts |= dict(zip(("rank_before", "rank_after"), map("{:,}".format, found.ranks[:, 0]), strict=True))
     return q.choice(("Larger", "Smaller"), int(after < before), token=q.called(end), **facts)
 
 

@@ -305,7 +305,9 @@ def test_of_the_lens(model):
     assert asked(model, "lens_word", model.decode([word.truth]), 0)[0].right
     end = int(blocks[-1].argmax())
     rises, _ = asked(model, "lens_rises", None, 1)
-    assert rises.truth == ("Larger" if blocks[1][end] >= blocks[0][end] else "Smaller")
+    before, after = (row.softmax(-1) for row in blocks[:2])
+    assert rises.truth == ("Larger" if after[end] >= before[end] else "Smaller")
+    assert rises.facts["rank_after"] == f"{int((after > after[end]).sum()) + 1:,}"
 
 
 WORDS = ("Your", "journey", "starts", "with", "one", "step")
