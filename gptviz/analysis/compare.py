@@ -184,8 +184,10 @@ def _find(raw: bytes, tokenizer: tiktoken.Encoding, size: int) -> int | None:
 
 
 def _numbers(p: torch.Tensor, i: int | None) -> tuple[int | None, float, int | None]:
-    """A token's id, probability and rank."""
-    return (None, math.nan, None) if i is None else (i, float(p[i]), 1 + int((p > p[i]).sum()))
+    """A token's id, probability and rank; of equal ones the lower id comes first."""
+    if i is None:
+        return None, math.nan, None
+    return i, float(p[i]), 1 + int((p > p[i]).sum() + (p[:i] == p[i]).sum())
 
 
 def expected(left: Trace, right: Trace, at: int, right_at: int, k: int = 6) -> pd.DataFrame:

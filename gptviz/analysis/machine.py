@@ -25,6 +25,7 @@ from gptviz.analysis.stream import cosine
 from gptviz.digits import percent
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.reduction import Reduction
+from gptviz.engine.sampling import distribution
 from gptviz.engine.trace import Trace
 from gptviz.tokenizer import named_bytes, show_token
 
@@ -257,7 +258,7 @@ def _head(lm: LanguageModel, t: Trace, place: Place, position: int, shown: Any) 
         "outside": float(1 - row[seen].sum()) if len(rows) < len(t) else 0.0,
         "says": _says(
             "The query of {} is multiplied with every key: a score each. Divided, masked and through "
-            f"softmax, they put {{}} of its attention on {{}} (position {key}).",
+            f"softmax they become weights: {{}} of its attention is on {{}} (position {key}).",
             *(_code(t, position), float(row[key]), _code(t, key)),
         ),
     }
@@ -299,7 +300,7 @@ def _embedding(lm: LanguageModel, t: Trace, place: Place, position: int, shown: 
 def _norm(lm: LanguageModel, t: Trace, place: Place, position: int, shown: Any) -> Level:
     final = place.kind == "final_norm"
     s = norms.inside(lm, t, "final" if final else f"block {place.block} · {place.kind}", position)
-    after = float(s.after.var())
+    normalised, after = float(s.normalised.var()), float(s.after.var())
     shift = [_row("+", "plus the norm's shift", s.shift, float(s.shift.mean()), "mean")] * s.has_shift
     return {
         "lines": [
@@ -311,9 +312,9 @@ def _norm(lm: LanguageModel, t: Trace, place: Place, position: int, shown: Any) 
             _row("=", "what comes out", s.after, after, "variance"),
         ],
         "says": _says(
-            "LayerNorm brings the row of {} into range: its variance of {} becomes 1, and with the norm's "
-            "own scale and shift {}.",
-            *(_code(t, position), s.variance, after),
+            "LayerNorm brings the row of {} into range: its variance of {} becomes {}, and with the norm's "
+            f"own scale{' and shift' * s.has_shift} {{}}.",
+            *(_code(t, position), s.variance, normalised, after),
         ),
     }
 
@@ -333,15 +334,16 @@ def _cell(lm: LanguageModel, t: Trace, place: Place, position: int, shown: Any) 
         lines.append(_line("", "the mask hides a later token", weight, "weight"))
         says = _says("{} stands after {}, so the mask hides it.", _code(t, key), _code(t, query))
     else:
+        by_softmax = abs(weight - c.weight) < 1e-3  # else a change put it there
         lines += [
             _line("", "e to the power of it minus the row's largest", float(c.row.exp[key]), "of this key"),
             _line("÷", "the sum of these over all keys", c.row.total, "sum"),
-            _line("=", "attention weight", weight, "weight"),
+            _line("=" * by_softmax, "attention weight", weight, "weight"),
             _row("×", f"value of position {key}", steps.v[key], paint="value"),
             _row("=", "what it gives to the head's output", weight * steps.v[key], paint="output"),
         ]
         says = _says(
-            "{} asks and {} answers with a score of {}; softmax gives it {} of the attention.",
+            "{} asks and {} answers with a score of {}; it gets {} of the attention.",
             *(_code(t, query), _code(t, key), c.score, weight),
         )
     return {"lines": lines, "says": says}
@@ -359,7 +361,7 @@ def _feed_forward(lm: LanguageModel, t: Trace, place: Place, position: int, show
         "lines": [
             _row("", "the normalised row", found.given),
             _row("×", first, before, fire, "fire", **whole, values=before, whole=True),
-            _row("", "GELU lets through what is above 0", after, **whole, values=after),
+            _row("", "GELU leaves little of what is below 0", after, **whole, values=after),
             _row("×", "the second matrix: what is added", found.written, paint="output"),
         ],
         "bars": [
@@ -418,7 +420,7 @@ def _logit(lm: LanguageModel, t: Trace, place: Place, position: int, shown: Any)
     row = t["final"][position].double().numpy()
     column = double(lm.model.out_head.weight[place.id]).numpy()
     logits, (one,) = t.logits(position), _next(lm, t, position, [place.id])
-    rank = int((logits > logits[place.id]).sum()) + 1
+    rank = int(distribution(logits).rank[place.id]) + 1  # of equal logits the lower id comes first
     return {
         "lines": [
             _row("", "the last row, normalised", row),

@@ -8,7 +8,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gptviz.analysis import machine
+from gptviz.analysis import compare, machine
 from gptviz.analysis.places import resolve
 from gptviz.analysis.reads import sites_of
 from gptviz.ui.shell.state import DEFAULT_TEXT
@@ -179,3 +179,35 @@ def test_what_is_drawn_of_the_unchanged_model_is_what_was_chosen_in_the_changed_
     of_lengths = edited.trace(DEFAULT_TEXT, keep=machine.reading(edited), reduce=machine.LENGTHS)
     now, kept = (machine.level(edited, one, "", position) for one in (of_lengths, t))
     near(now["stream"], kept["stream"])
+
+
+def test_of_equal_logits_the_lower_id_has_the_better_rank():
+    lm = random_lm(5)
+    with torch.no_grad():
+        lm.model.out_head.weight[9] = lm.model.out_head.weight[4]
+    t = lm.trace([3, 1, 2])
+    ranks = [machine.level(lm, t, f"logit.{i}", 2)["lines"][-1]["number"] for i in (4, 9)]
+    order = t.next_tokens(k=lm.config.vocab_size, position=2)["id"].tolist()
+    assert ranks == [order.index(4) + 1, order.index(9) + 1] == [ranks[0], ranks[0] + 1]
+    table = compare.expected(t, t, 2, 2, k=ranks[1]).set_index("left_id")
+    assert table.loc[[4, 9], "left_rank"].tolist() == ranks
+
+
+def test_a_norm_of_nearly_equal_numbers_does_not_say_that_their_variance_becomes_1():
+    """eps under the root is then as large as the variance."""
+    lm = random_lm(5)
+    with torch.no_grad():
+        for table in (lm.model.tok_emb, lm.model.pos_emb):
+            table.weight.mul_(1e-3)
+    t = lm.trace([3, 1, 2])
+    variance = float(t["resid_pre", 0][2].double().var(unbiased=False))
+    numbers = [p for p in machine.level(lm, t, "block.0.norm1", 2)["says"] if isinstance(p, float)]
+    assert numbers[:2] == pytest.approx([variance, variance / (variance + 1e-5)]) and numbers[1] < 0.9
+
+
+def test_a_weight_that_a_change_put_there_is_not_what_softmax_gives():
+    lm = random_lm(5)
+    for edited, sign in ((lm, "="), (lm.edited("attn.1.0=uniform"), "")):
+        t = edited.trace([3, 1, 2])
+        lines = machine.level(edited, t, "block.1.head.0.cell.2.1", 2)["lines"]
+        assert [line["op"] for line in lines if line["label"] == "attention weight"] == [sign]
