@@ -1,4 +1,4 @@
-"""The smallest language model: which character follows which, counted, and the same table learnt.
+"""Nearly the smallest language model: which character follows which, counted, and the same table learnt.
 
 A bigram knows one thing about the text before it, its last character. Counting gives the best table that
 there can be for the counted text, and a neural network of one matrix, trained on the same text by gradient

@@ -1,4 +1,4 @@
-"""Models of other units on the same text: bits a byte of books that none of them was trained on.
+"""Models of other units on the same text: bits a byte of books that the baselines never saw.
 
 A loss a character and a loss a token cannot be compared: a token is several characters. What all of
 them pay for is the text, so each predictor's nats for all of it are divided by its bytes. The text is
