@@ -199,11 +199,11 @@ def test_greedy_text_repeats_and_the_head_that_looks_is_named(mini):
         given = float(rows[place, keys].sum()) if keys else np.nan
         assert looks[place - len(ids) + 1] == pytest.approx(given, abs=1e-5, nan_ok=True)
     said = words(at)
-    assert "goes round and round" in said and "induction head" in said and "Who makes it go round" in said
+    assert "goes round and round" in said and "induction head" in said
     link = at.get("link_button")[0].proto
     assert link.label == "Block 5, head 0 on the Attention page" and "block=5&head=0" in link.url
     other = words(asking("loops", text="The cat sat on the mat.", loop_tokens=30))
-    assert "Who makes it go round" not in other and "does not end in a loop" in other
+    assert "does not end in a loop" in other
 
 
 def given_to(lm, ids, count):

@@ -52,9 +52,9 @@ def draw(scene: Scene, written: Written) -> None:
     ]
     start = "A single beam is greedy: the best token each time, which"
     if beams > 1:
-        start = f"Beam search keeps the {beams} most probable texts after each token; greedy keeps one, and"
+        start = f"Beam search keeps the {beams} most probable texts after each token, greedy one; both"
     drawn = "" if len(said) < 3 else f", the one that the seed draws {said[2]}"
-    last = "" if even else " Texts of different lengths are compared by perplexity: it is per token."
+    last = "" if even else " ln p sums over tokens, which favours a short text; perplexity is per token."
     best = f"Its best text has ln p {said[0]}, the greedy one {said[1]}{drawn}.{last}"
     prose(f"{start} may miss the best text. {best}", "perplexity")
     if tokens > FIT_A_PHONE:

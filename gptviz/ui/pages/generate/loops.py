@@ -116,7 +116,7 @@ def draw(scene: Scene, written: Written) -> None:
         st.info("No token stood in the text before: there is nothing that followed it.")
     else:
         block, head = found[0].block, found[0].head
-        say_heads(scene, run, found, goes_round=loop is not None)
+        say_heads(scene, run, found)
 
         def given(table: pd.DataFrame) -> Floats:
             """Return what the head gave to what had followed before, from where each token was written."""
@@ -140,7 +140,7 @@ def draw(scene: Scene, written: Written) -> None:
     sheet.code_of(scene, used, greedy_repeats, as_text(lm, base.ids), count, n, key="in_code_loops")
 
 
-def say_heads(scene: Scene, run: Run, found: Sequence[HeadRole], goes_round: bool) -> None:
+def say_heads(scene: Scene, run: Run, found: Sequence[HeadRole]) -> None:
     """Say which head looks most at what followed before, in the greedy text as the model reads its end."""
     best, clear = found[0], sum(role.kind == "induction" for role in found)
     who, share = f"block {best.block}, head {best.head}", weight(best.shares["induction"] or 0.0)
@@ -148,10 +148,8 @@ def say_heads(scene: Scene, run: Run, found: Sequence[HeadRole], goes_round: boo
     said = f"No head looks clearly at what followed last time. Most does {who}: {does}."
     if clear:
         others = f" ({clear} heads do so clearly)" if clear > 1 else ""
-        asked = "makes it go round" if goes_round else "looks at what was said"
-        said = (
-            f"**Who {asked}?** An induction head, {who}: at a token that stood there before, {does}{others}."
-        )
+        said = "**Who looks at what was said?** An induction head, "
+        said += f"{who}: at a token that stood there before, {does}{others}."
     if run.edits and (plain := induction(scene.lm.plain, heads.measured(run.plain).roles)):
         share = weight(plain[0].shares["induction"] or 0.0)
         said += f" **Unchanged**, block {plain[0].block}, head {plain[0].head} looks there most: {share}."
