@@ -250,7 +250,7 @@ if "kl_bits_left_right" in nexts:
     # from what holds: the left side, but beside a changed model the unchanged one, as in the strip
     back = kind == EDITS and not right.run.edits
     bits, ends = nexts[f"kl_bits_{'right_left' if back else 'left_right'}"][0], names[:: -1 if back else 1]
-    said += f" The KL divergence from {escaped(ends[0])} to {escaped(ends[1])} is {fixed(bits, 2)} bits."
+    said += f" The KL divergence, KL({escaped(ends[0])} ‖ {escaped(ends[1])}), is {fixed(bits, 2)} bits."
 else:
     said += " Their vocabularies are two, so there is no KL divergence between them."
 

@@ -19,7 +19,7 @@ function effect({ data: { effect: e, off } }) {
   if (e.nothing) return gv.h('span', { class: 'effect', data: facts }, after, token(e.token), ` ${e.before_text}, `, gv.h('b', null, 'nothing changed'));
   return gv.h('span', { class: 'effect', data: facts }, after, token(e.token), ' ', gv.h('span', { class: 'was' }, e.before_text), ' → ', gv.h('b', null, e.now_text),
     e.top !== e.token && [gv.h('span', { class: 'quiet' }, ', now '), token(e.top), ' ', gv.h('b', null, e.top_text)],
-    gv.h('span', { class: 'kl', title: 'KL divergence from the unchanged prediction to the changed one: 0 where nothing changed.' }, `KL ${e.kl_text} bits`));
+    gv.h('span', { class: 'kl', title: 'KL divergence: what it costs, in bits, to expect the changed prediction where the unchanged one holds. 0 where nothing changed.' }, `KL ${e.kl_text} bits`));
 }
 
 function act({ send }, name, label, title) {

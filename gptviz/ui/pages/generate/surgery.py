@@ -75,7 +75,7 @@ def draw(scene: Scene, written: Written) -> None:
     said = f"{as_code(tokens[first])} has {p(before, first)} before and {p(after, first)} after"
     said += "" if first == last else f"; {as_code(tokens[last])} is first now, with {p(after, last)}"
     bits = found.map(lambda one: "0 bits" if one.kl_bits < 1e-6 else f"{significant(one.kl_bits, 2)} bits")
-    prose(f"**What comes next:** {said}. KL divergence from before to after: {bits}.", "KL divergence")
+    prose(f"**What comes next:** {said}. KL divergence, KL(before ‖ after): {bits}.", "KL divergence")
     drawn = Both(after.now[ids], before.now[ids])
     texts = drawn.map(lambda row: [probability_text(x) for x in row.tolist()])
     sheet.bars(
