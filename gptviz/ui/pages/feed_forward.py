@@ -66,12 +66,12 @@ with above:
     text = (
         f"In block {block} the feed-forward turns {label} into {count:,} numbers, one per unit. "
         f"**{fired.map(lambda n: f'{n:,}')} of them fire{'s' if fired.now == 1 else ''}**: their number is "
-        "above 0, and GELU lets it through. "
+        "above 0, and GELU lets more than half of it through. "
     )
     if both.was is not None and fired.moved:
         text += f"{int((found.fires != both.was.fires).sum()):,} fire in only one of the two. "
     if half.now:
-        text += f"{half.map(lambda n: f'{n:,}')} make up half of all that is written. "
+        text += f"{half.map(lambda n: f'{n:,}')} make up half of all that is written, their sizes added up. "
     size = f"a row of size {both.map(lambda u: u.size):3}"
     if found.is_replaced:
         comes = f"A change replaces what they write together: {size} comes out."
