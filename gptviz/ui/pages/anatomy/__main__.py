@@ -88,7 +88,7 @@ def everything() -> None:
             else f"`out_head` is {percent(share[HEAD])} once more: tied, it would use the numbers of "
             "`tok_emb` and add nothing. "
         )
-        + "Double emb_dim: the tables double, and the blocks become four times as large. In GPT-2 XL "
+        + "Double emb_dim: the tables double, and the blocks become about four times as large. In GPT-2 XL "
         f"`tok_emb` is only {percent(xl.vocab_size * xl.emb_dim / xl.parameters)}.",
         "logit",
     )
@@ -134,8 +134,9 @@ def everything() -> None:
     prose(
         "These are the weights alone. To run the model takes activations, which grow with the text, and a "
         f"causal mask of {length:,} × {length:,} truth values a block ({mask}); it is not learned and so no "
-        "parameter. Training with AdamW takes three times the weights more: the gradients and two averages "
-        "of them. This page allocated nothing: on torch's meta device tensors have shapes and no numbers.",
+        "parameter. Training with AdamW takes three times the weights more: the gradients, an average of "
+        "them and one of their squares. This page allocated nothing: on torch's meta device tensors have "
+        "shapes and no numbers.",
         "causal mask",
     )
 
