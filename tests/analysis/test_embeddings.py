@@ -98,7 +98,9 @@ def test_a_scale_clips_only_what_stands_far_out():
 
 def test_the_nearest_of_random_rows():
     """In three dimensions all cosines are equally likely, in two all angles; in 64 by drawing rows."""
-    nearer = 1 - 0.5 ** (1 / 50)  # of 50 rows, the share that is nearer than the nearest, in one half of tries
+    nearer = 1 - 0.5 ** (
+        1 / 50
+    )  # of 50 rows, the share that is nearer than the nearest, in one half of tries
     assert embeddings.best_by_chance(50, 3) == pytest.approx(1 - 2 * nearer, abs=1e-3)
     assert embeddings.best_by_chance(50, 2) == pytest.approx(math.cos(math.pi * nearer), abs=1e-3)
     rows = np.random.default_rng(0).standard_normal((2000, 64))

@@ -72,7 +72,7 @@ sentences = {
     f"dimensions. {same}",
     "none": "**No positions at all.** In the first block a token has the same query and key wherever it "
     "stands. What is left is the causal mask: it hides what comes later, so *before* is known, but not *how "
-    "far*.",
+    "far*. Later blocks can learn to tell that from it, if trained so (Haviv et al., 2022).",
 }
 with above:
     prose(sentences[scheme], "position", "dot product", "causal mask", "head", "query", "key")

@@ -241,7 +241,8 @@ with reading:
         st.markdown(
             f"**Why {'is it so often ' * first.draws_all}the first token?** {places[0]} gets "
             f"{percent(first.own)} of the attention of this head and {percent(first.mean)} of that of all "
-            f"{first.of} heads; from heads that look at all tokens alike it would be "
+            f"{first.of} heads, on average over rows {spans(range(1, first.tokens))}; from heads that look "
+            "at all tokens alike it would be "
             f"{percent(first.even)}.{more * (first.heads > 0)} A row must sum to 1, also where a head finds "
             "nothing that it is made for. Every row can see the first token, so it is a place to rest, an "
             "*attention sink*: attention there mostly means that the head is "

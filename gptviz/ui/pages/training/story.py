@@ -70,7 +70,8 @@ def characters(seen: Seen, task: Task) -> str:
     )
     passed = next((m for m in seen.measures if m.validation < task.bigram), None)
     if passed is not None:
-        text += f" Since step {passed.step:,} it knows more than the last character."
+        text += f" At step {passed.step:,} it first cost less than with the bigram: then the model knew more "
+        text += "than the last character."
     if last.validation > best.validation + 0.05:
         text += f" At step {best.step:,} it cost {significant(best.validation, 3)}, less than now."
         if best.train is not None and last.train is not None:
