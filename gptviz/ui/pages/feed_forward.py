@@ -275,9 +275,11 @@ scene.chart(
     alt=f"{len(found.given)} numbers of {scene.label} become {count} units of block {block}, and back",
     which=(f"block{block}",),
 )
+bias = lm.config.linear_bias
+biased = "with the bias's " * bias
 prose(
-    "All units' activations times their columns, and the bias, add up to what the feed-forward writes: the "
-    f"largest difference of any number is {significant(found.difference, 2)}; "
+    f"All units' activations times their columns{', and the bias,' * bias} add up to what the feed-forward "
+    f"writes: the largest difference of any number is {significant(found.difference, 2)}; "
     + ("a change put something else there." if found.is_replaced else f"that is rounding to {lm.dtype}."),
     "bias",
 )
@@ -290,7 +292,7 @@ sheet.numbers_of(
     lambda: both.map(lambda u: feed_forward.unit_table(u).set_index("unit").loc[ids].reset_index()),
     "A row per unit, the one that writes most first: its number before and after GELU, whether it fires, the "
     "size of its column and of what it writes, and its share of what the feed-forward writes, measured along "
-    "that; with the bias's the shares add up to 1.",
+    f"that; {biased}the shares add up to 1.",
     what=f"the units of block {block} at {label}",
 )
 sheet.code_of(scene, [FeedForward.forward, GELU.forward, GELU.formula], feed_forward.units, block, at)

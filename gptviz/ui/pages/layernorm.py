@@ -80,6 +80,7 @@ sheet.table("stages", steps.map(stage_table))
 st.subheader("Every norm, every token", anchor=False)
 sheet.end_unless_near("norms")
 said = st.container()
+learned_by = "scale and shift" if steps.now.has_shift else "its scale"
 with st.container(horizontal=True):
     quantity = QUANTITY.choose("Of each token's values", QUANTITIES)
     grids = sheet.of(scene, norm_grids, quantity)
@@ -92,7 +93,7 @@ with said:
     text = f"Over all norms and tokens, the {quantity} runs from {runs[0]} before the norms, and from "
     text += f"{runs[1]} after them."
     if quantity == "mean":
-        text += " Each norm subtracts the mean; what there is of one after it comes from scale and shift."
+        text += f" Each norm subtracts the mean; what there is of one after it comes from {learned_by}."
     prose(text, "mean", "residual stream")
     if before.moved:
         assert before.was is not None
@@ -163,7 +164,12 @@ if now.has_shift:
         f"**{significant(parts.after, 4)}**. "
     )
 prose(
-    why + "Scale and shift are learned: they say how large a dimension is for what reads it next.",
+    why
+    + (
+        "Scale and shift are learned: they say how large a dimension is for what reads it next."
+        if now.has_shift
+        else "The scale is learned: it says how large a dimension is for what reads it next."
+    ),
     "variance",
     "dimension",
 )
@@ -184,8 +190,10 @@ for key, what, weights, rest in learned[: 1 + now.has_shift]:
         rests=[(rest, "")],
         axis={"title": {"text": "dimension"}, "range": [-1, size], "showgrid": False},
     )
+nothing = "lines are where they" if now.has_shift else "line is where it"
 st.caption(
-    "The same for every token. The lines are where they would change nothing: a scale of 1, a shift of 0."
+    f"The same for every token. The {nothing} would change nothing: a scale of 1"
+    f"{', a shift of 0' * now.has_shift}."
 )
 st.markdown(f"**Dimension {dimension}, step by step** (worked out with all digits, written with four)")
 sheet.table("step by step", Both(arithmetic(now, dimension)))

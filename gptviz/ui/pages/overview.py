@@ -98,10 +98,11 @@ guide.offers()
 example_row()
 prose(
     "**What you see** is one pass of a real GPT over your text; nothing is made up. Each token is a row of "
-    f"{config.emb_dim} numbers that runs from left to right, the thicker the larger they are. In each of "
-    f"{counted(config.n_layers, 'block')} attention (purple) reads earlier rows through "
-    f"{counted(config.n_heads, 'head')}, the feed-forward (orange) works on the row alone, and what each "
-    "makes is added: that is the residual stream. The lines show what the selected token reads most. Click "
+    f"{config.emb_dim} numbers that runs from left to right, the thicker the larger they are. In "
+    f"{'the one block' if config.n_layers == 1 else f'each of {config.n_layers} blocks'} "
+    f"attention (purple) reads earlier rows through {counted(config.n_heads, 'head')}, the feed-forward "
+    "(orange) works on the row alone, and what each makes is added: that is the residual stream. The lines "
+    "show what the selected token reads most. Click "
     "anything to fall into it (or Ctrl and the wheel, or two fingers); Escape leads back out."
     + ("" if scene.other is None else " Dashed and outlined is the unchanged model."),
     *("token", "block", "attention", "head", "feed-forward", "residual stream"),

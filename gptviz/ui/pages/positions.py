@@ -12,7 +12,7 @@ from gptviz.analysis.embeddings import shared_scale
 from gptviz.analysis.moved import pattern_moved
 from gptviz.analysis.next_token import losses
 from gptviz.both import Both, alike
-from gptviz.digits import fixed, significant
+from gptviz.digits import fixed, percent, significant
 from gptviz.figures import positions as figures
 from gptviz.figures.next_token import loss_text, probability_text
 from gptviz.lessons import positions as lesson
@@ -231,17 +231,16 @@ said = {
 }[what]
 patterns = [one.get((site,))[site][head] for one in (scene, changed)]  # (T, T) each
 if len(scene.tokens) > 1:
-    had, has = (100 * float(one.diagonal(-1).mean()) for one in patterns)  # from position 1 on, as `moved`
-    moved_share = 100 * pattern_moved(*patterns)
+    had, has = (percent(float(one.diagonal(-1).mean())) for one in patterns)  # from position 1 on, as `moved`
+    moved_share = percent(pattern_moved(*patterns))
     said += (
-        f"In block {block}, **{fixed(moved_share, 0)} %** of the attention of head {head} goes elsewhere, on "
-        f"average over all tokens but the first: the token just before gets {fixed(has, 0)} % of it, and had "
-        f"{fixed(had, 0)} %."
+        f"In block {block}, **{moved_share}** of the attention of head {head} goes elsewhere, on "
+        f"average over all tokens but the first: the token just before gets {has} of it, and had {had}."
     )
 else:
     said += "The only token can look at nothing but itself, whatever its position."
-said += f" After {label} the model said {as_code(show_id(scene.lm, best))} with {fixed(100 * own[best], 1)} "
-said += f"%; it now has {fixed(100 * now[best], 1)} %, and "
+said += f" After {label} the model said {as_code(show_id(scene.lm, best))} with {percent(float(own[best]))}; "
+said += f"it now has {percent(float(now[best]))}, and "
 said += "is still the first." if best_now == best else f"{as_code(show_id(scene.lm, best_now))} is the first."
 if 1 < len(scene.tokens) <= LOSS_TOKENS:
     was_loss, new_loss = (loss_text(sheet.of(one, losses).now["nats"].mean())[0] for one in (scene, changed))
