@@ -21,6 +21,7 @@ from gptviz.analysis.attention import edited_weights, rows_of_attention, write_l
 from gptviz.analysis.embeddings import embedding_rows, shared_scale
 from gptviz.analysis.places import Place, parse, possible
 from gptviz.analysis.reads import Sites, reads
+from gptviz.analysis.repetition import silent
 from gptviz.analysis.stream import cosine
 from gptviz.digits import percent
 from gptviz.engine.language_model import LanguageModel
@@ -132,6 +133,8 @@ def _machine(lm: LanguageModel, t: Trace, place: Place, position: int, shown: An
         values = t["v", b][:, : position + 1]  # (H, position + 1, d)
         brought.append((row * write_lengths(values, block.att.out_proj.weight)).numpy())
         weights.append(row.numpy())
+    for b, h in silent(lm):  # it looks, and brings nothing
+        brought[b][h] = 0
     if shown is None:
         every = [(b, *one) for b, sizes in enumerate(brought) for one in _strongest(sizes[:, :position])]
         picked = tuple(sorted(every, key=lambda one: -brought[one[0]][one[1:]]))

@@ -93,11 +93,12 @@ def are_the_reads(reads, blocks, position, off):
     for b, block in enumerate(blocks):
         own = [read for read in reads if read["block"] == b]
         near([r["weight"] for r in own], [block["weights"][r["head"], position, r["key"]] for r in own])
-        if off is None:
-            lengths = block["brings"][:, :position].norm(dim=-1)  # (H, n)
-            brought = block["weights"][:, position, :position] * lengths
-            most = brought.flatten().sort(descending=True).values[: machine.READS]
-            near([read["brought"] for read in own], most)
+        lengths = block["brings"][:, :position].norm(dim=-1)  # (H, n)
+        if off is not None and off[0] == b:
+            lengths[off[1]] = 0
+        brought = block["weights"][:, position, :position] * lengths
+        most = brought.flatten().sort(descending=True).values[: machine.READS]
+        near([read["brought"] for read in own], most)
 
 
 def drawn_at(place, found, position, window):
