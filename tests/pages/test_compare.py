@@ -100,7 +100,7 @@ def test_a_changed_model_is_nowhere_called_by_its_own_name_alone(run_page, mini)
     assert chosen == [2, 1, 3, 0]
     said = plain(at)
     assert "**mini (changed)** expects" in said and "**mini** " not in said
-    assert "from mini (changed) to mini-untrained" in said
+    assert "KL(mini (changed) ‖ mini-untrained)" in said
     assert "· mini (changed)" in said  # over its matrix
     assert "mini (changed)" in str(charts(at)[0]["layout"]["annotations"])
     at = run_page("compare", vs="model")

@@ -267,7 +267,7 @@ def test_texts_that_end_early_are_counted_as_long_as_they_are(mini, monkeypatch)
     drawn = ids.index(end) + 1 if end in ids else len(ids)
     said = words(at)
     assert "(2 tokens), the one that the seed draws" in said
-    assert f"({drawn} tokens). Texts of different lengths" in said
+    assert f"({drawn} tokens). ln p sums over tokens" in said
     assert "Of 2 tokens written" in words(asking("loops", text=text))
 
 
