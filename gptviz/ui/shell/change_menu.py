@@ -68,7 +68,7 @@ VALUES = {
     "sample": (
         "Average of a sample",
         "{x}ᵢ = mean of {x} in a sample",
-        "is its mean over other text, the better null: nothing of this text is in it",
+        "is its mean over other text: nothing of this text is in it",
     ),
 }
 # the same of attention weights, given by hand
