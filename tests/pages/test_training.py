@@ -1,6 +1,7 @@
 """The training page through AppTest: what it shows is what the run wrote. The runs train in this process."""
 
 import html
+import re
 import threading
 from dataclasses import replace
 
@@ -11,6 +12,7 @@ from gptviz.training.live import LiveConfig, task_for, train
 from gptviz.training.live.config import PRESETS, named
 from gptviz.training.live.snapshots import Snapshots
 from gptviz.training.live.work import train_one
+from gptviz.ui.pages.training import snapshot
 from gptviz.ui.training import mine
 from gptviz.ui.training.queue import Queue
 from tests.pages.conftest import run_page
@@ -182,6 +184,40 @@ def test_a_fork_goes_on_with_a_head_off_beside_its_origin(queued):
     assert [m.step for m in fork.run.measures] == [0, 20, 40]
     assert fork.run.measures[0] == first.measures[0]
     assert fork.run.measures[2].validation != first.measures[2].validation
+
+
+def test_after_as_many_steps_as_there_may_be_nothing_is_left_to_fork(queued, monkeypatch):
+    monkeypatch.setattr(snapshot, "MOST_STEPS", 40)
+    queued()
+    at = started()
+    assert not at.exception and not keys(at, "training_fork_go") and keys(at, "training_open")
+    at.select_slider(key="training_slider").set_value(20).run()
+    assert placed(at.number_input, "training_fork_steps").value == 40
+
+
+def test_what_is_started_beside_a_run_is_in_sight(queued):
+    queued()
+    at = started()
+    at.session_state["training_new"] = True
+    at.number_input(key="tr_seed").set_value(6).run()
+    assert at.session_state["training_new"]
+    at.button(key="training_start").click().run()
+    assert not at.session_state["training_new"]
+
+
+def test_better_than_a_bigram_is_said_only_of_a_run_that_is(queued):
+    """Since the last step at which it was not: an overtrained model is worse again."""
+    queue = queued()
+    at = started(tr_task="chapter")
+    run = the_run(queue)
+
+    def since(*losses):
+        pairs = zip(run.measures, losses, strict=True)
+        run.write_measures([replace(m, validation=run.task.bigram + loss) for m, loss in pairs])
+        at.run()
+        return [int(step) for step in re.findall(r"Since step (\d+)", prose(at))]
+
+    assert (since(1, -1, 1), since(1, -1, -1), since(-1, 1, -1)) == ([], [20], [40])
 
 
 def test_the_head_that_the_story_names_can_be_tested_and_the_test_is_told(queued):

@@ -47,7 +47,7 @@ def chosen(mine: tuple[Training, ...]) -> tuple[Training, Training | None]:
     BESIDE.within([number for number in names if number != RUN.value])
     shown = {"width": 210, "label_visibility": "collapsed"}
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="training_runs"):
-        with st.popover("New run", icon=":material/add:", width="content"):
+        with st.popover("New run", icon=":material/add:", width="content", key=choice.NEW, on_change="rerun"):
             choice.presets(primary=False)
             choice.form()
         number = RUN.choose("Run", names, st.selectbox, **shown)

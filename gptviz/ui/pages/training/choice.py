@@ -49,6 +49,7 @@ PARAMS: tuple[Param[Any], ...] = (
     RUN, BESIDE, STEP, PROBE, HEAD, QUERY, TASK, *NUMBERS.values(), *SWITCH.values(),
 )  # fmt: skip
 
+NEW = "training_new"  # the window with all this, beside a run
 _SAID = "training_said"  # in the session: why nothing was started
 ALIVE = ("waiting", "starting", "training", "paused", "done")
 
@@ -119,6 +120,7 @@ def start(configs: tuple[LiveConfig, ...], text: str | None = None) -> None:
             say(str(error))
             break
     if found:
+        st.session_state[NEW] = False  # so that what was started is in sight
         look_at(*(training.number for training in found[:2]))
 
 

@@ -129,6 +129,9 @@ def sample(run: LiveRun, seen: Seen, step: int) -> None:
 
 def fork(training: Training, seen: Seen, step: int) -> None:
     st.subheader("Fork", anchor=False)
+    if step >= MOST_STEPS:
+        st.markdown(f"A run has at most {MOST_STEPS:,} steps, all of them before this snapshot.")
+        return
     st.markdown(f"Go back to step {step:,}, switch a head off, and go on with the very same batches.")
     induction = {(b, h): x for b, row in enumerate(seen.at(step).induction) for h, x in enumerate(row)}
     heads = [head for head in induction if head not in seen.config.muted]

@@ -1,5 +1,7 @@
 """What a run has come to, in sentences."""
 
+from itertools import takewhile
+
 from gptviz.analysis.birth import Birth
 from gptviz.digits import fixed, significant
 from gptviz.training.live import Status, Task
@@ -34,7 +36,7 @@ def repeats(seen: Seen, task: Task, over: bool) -> str:
     last, born, blind = seen.measures[-1], seen.birth, significant(task.ln_v, 3)
     if born is None:
         best, block, head = last.best_induction
-        start = f"No induction head came in {last.step:,} steps." if over else "No head has found it yet."
+        start = f"No induction head by step {last.step:,}." if over else "No head has found it yet."
         alone = " With one block no head can read what another head wrote."
         return (
             f"**{start}** The validation loss is {significant(last.validation, 3)} nats per token; a blind "
@@ -68,10 +70,9 @@ def characters(seen: Seen, task: Task) -> str:
         f"**{significant(last.validation, 3)} nats**; a blind guess costs {significant(task.ln_v, 3)}, the "
         f"bigram {significant(task.bigram, 3)}."
     )
-    passed = next((m for m in seen.measures if m.validation < task.bigram), None)
-    if passed is not None:
-        text += f" At step {passed.step:,} it first cost less than with the bigram: then the model knew more "
-        text += "than the last character."
+    passed = list(takewhile(lambda m: m.validation < task.bigram, reversed(seen.measures)))
+    if passed:
+        text += f" Since step {passed[-1].step:,} it knows more than the last character."
     if last.validation > best.validation + 0.05:
         text += f" At step {best.step:,} it cost {significant(best.validation, 3)}, less than now."
         if best.train is not None and last.train is not None:
