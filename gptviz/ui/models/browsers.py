@@ -38,6 +38,7 @@ class Browsers:
         self._uploads: dict[str, Uploads] = {}
         self._sessions: dict[str, set[str]] = {}
         self._listeners: list[Callable[[str], None]] = []
+        self._leaving: dict[str, threading.Timer] = {}
         self._lock = threading.Lock()
 
     def __len__(self) -> int:
@@ -57,12 +58,23 @@ class Browsers:
                 self._sessions.setdefault(browser, set()).add(session)
             return self._uploads.setdefault(browser, self._new())
 
+    def leave(self, browser: str) -> None:
+        """One of its sessions ended. Only the last to end is followed by a look at whether it is gone: an
+        earlier one's would meet a page that is just being loaded again."""
+        with self._lock:
+            if browser in self._leaving:
+                self._leaving[browser].cancel()
+            timer = self._leaving[browser] = threading.Timer(LEFT_SECONDS, self.clear_if_gone, (browser,))
+        timer.daemon = True
+        timer.start()
+
     def clear_if_gone(self, browser: str) -> None:
         """Remove what a browser brought, unless one of its sessions is connected."""
         with self._lock:
             if any(self._here(session) for session in self._sessions.get(browser, ())):
                 return
             self._sessions.pop(browser, None)
+            self._leaving.pop(browser, None)
             gone = self._uploads.pop(browser, None)
         if gone is not None:
             gone.clear()
@@ -137,9 +149,7 @@ def _stay() -> Uploads:
 
 def _left(browser: str) -> None:
     """The page was closed or loaded again, or the network broke."""
-    timer = threading.Timer(LEFT_SECONDS, browsers().clear_if_gone, (browser,))
-    timer.daemon = True
-    timer.start()
+    browsers().leave(browser)
 
 
 @st.cache_resource(scope="session", on_release=_left, show_spinner=False)

@@ -78,3 +78,27 @@ def test_it_is_looked_at_a_while_after_a_session_ended(browsers, monkeypatch):
     monkeypatch.setattr(browsers, "clear_if_gone", lambda browser: browser == "mine" and cleared.set())
     module._left("mine")
     assert cleared.wait(10)
+
+
+def test_what_looks_for_an_earlier_session_does_not_meet_a_reload(browsers, connected, monkeypatch):
+    """The first session ended long ago, the second just now, and the third is not connected yet."""
+    looks = []
+
+    class Look:
+        def __init__(self, seconds, function, args):
+            looks.append(self)
+            self.fire, self.cancel = lambda: function(*args), lambda: setattr(self, "fire", lambda: None)
+
+        def start(self):
+            pass
+
+    monkeypatch.setattr(module.threading, "Timer", Look)
+    upload = browsers.visit("mine", "first").keep([sent("model.pth")])
+    browsers.leave("mine")
+    browsers.visit("mine", "second")
+    browsers.leave("mine")
+    first, second = looks
+    first.fire()
+    assert upload.folder.exists()
+    second.fire()
+    assert not upload.folder.exists() and len(browsers) == 0
