@@ -206,6 +206,12 @@ def test_greedy_text_repeats_and_the_head_that_looks_is_named(mini):
     assert "does not end in a loop" in other
 
 
+def test_what_is_drawn_through_filters_is_called_by_them():
+    greedy, drawn = charts(asking("loops", top_k="1", top_p="0.5", loop_tokens=30))[0]["data"]
+    assert greedy["name"] == "temperature 0" and drawn["name"] == "temperature 1, top-k 1, top-p 0.5"
+    assert np.array_equal(greedy["y"], drawn["y"])  # of one token the most probable is drawn
+
+
 def given_to(lm, ids, count):
     """The mean probability of the last so many tokens, from a pass that is written out."""
     logits = torch.stack([lm.trace(ids, keep=["final"]).logits(i) for i in range(len(ids) - 1)])

@@ -40,6 +40,13 @@ TRIED = 5  # heads that are muted at most
 Floats = NDArray[np.floating]
 
 
+def named(how: Sampling) -> str:
+    """Return "temperature 0.8, top-k 5": all that makes a text what it is, but the seed."""
+    filters = {"top-k": how.top_k, "top-p": how.top_p}
+    said = [f"{name} {value:g}" for name, value in filters.items() if value is not None]
+    return ", ".join([f"temperature {how.temperature:g}", *said])
+
+
 def draw(scene: Scene, written: Written) -> None:
     """Two texts after the same prompt, and why one of them goes round."""
     lm, base, start = scene.lm, written.base, len(written.base)
@@ -60,13 +67,13 @@ def draw(scene: Scene, written: Written) -> None:
         for found in growing(base, sampling, (), count, ""):
             ids = base.ids + tuple(step.id for step in found.steps)
             if slow:
-                bar.progress((len(ids) - start) / count, f"temperature {sampling.temperature:g}")
+                bar.progress((len(ids) - start) / count, named(sampling))
         bar.empty()
         return numbers.repeats(lm, ids, start, n)
 
     runs = Both(base, base.plain if base.edits else None)
     texts = {
-        f"temperature {how.temperature:g}": runs.map(lambda run, how=how: write(how, run))  # type: ignore[misc]
+        named(how): runs.map(lambda run, how=how: write(how, run))  # type: ignore[misc]
         for how in (GREEDY, warm)
     }
     greedy, drawn = texts.values()
@@ -85,7 +92,7 @@ def draw(scene: Scene, written: Written) -> None:
             said += f"{as_code(show_token(piece))}."
         prose(
             f"Of {lengths[0]} tokens written at temperature 0, {shares[0]} end a piece of {n} that stood in "
-            f"the text before;{other} at temperature {warm.temperature:g} (seed {warm.seed}) {shares[1]} do. "
+            f"the text before;{other} at {named(warm)} (seed {warm.seed}) {shares[1]} do. "
             f"The greedy text: {said}",
             *("temperature", "token"),
         )
