@@ -27,6 +27,13 @@ LONG_PASS = 3 * 2**29  # multiply-adds: the bundled model's whole context, 19 to
 _pass_threads: int | None = None  # torch's threads while a pass runs; None: as many as at any other time
 
 
+LARGEST = 1e30  # of a row's numbers: what is made of larger ones may leave the range of float32
+
+
+class NoNumbers(ValueError):
+    """A pass did not end in numbers: nothing of it can be shown."""
+
+
 @dataclass(frozen=True)
 class Hook:
     """Where to look: at a module (a path inside GPTModel), at its first input or at its output.
@@ -145,11 +152,13 @@ def logits_of(model: GPTModel, final: torch.Tensor, graph: bool = False) -> torc
 
 
 def checked(rows: torch.Tensor) -> torch.Tensor:
-    """The same (..., N), where a pass made numbers. Raises ValueError for NaN and infinity."""
-    if rows.numel() and not torch.stack(torch.aminmax(rows.detach())).isfinite().all():  # NaN is both ends
-        raise ValueError(
-            "this pass ends in NaN or infinity, not in numbers: weights of the model are broken or far too "
-            "large, or what an edit puts in is; weight.isfinite().all() says which weights are whole"
+    """The same (..., N), where a pass made numbers. Raises NoNumbers for NaN, and infinity or nearly so."""
+    # NaN is both ends, and smaller than nothing
+    if rows.numel() and not torch.stack(torch.aminmax(rows.detach())).abs().max() < LARGEST:
+        raise NoNumbers(
+            "this pass ends in NaN or infinity, or near it, not in numbers: weights of the model are broken "
+            "or far too large, or what an edit puts in is; weight.isfinite().all() says which weights are "
+            "whole"
         )
     return rows
 

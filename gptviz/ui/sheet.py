@@ -262,11 +262,13 @@ def table(name: str, numbers: Both[pd.DataFrame], digits: int = 4, chosen: int |
 
 
 def _cells(row: Sequence[Any], digits: int) -> list[str]:
-    """Texts and counts as they are, numbers with so many digits; what is left of rounding is 0."""
+    """Texts and counts as they are, numbers with so many digits; what is left of rounding is 0, NaN "–"."""
 
     def cell(value: Any) -> str:
         if isinstance(value, str | int | np.integer):
             return str(value)
+        if pd.isna(value):
+            return "–"
         return significant(0.0 if abs(value) < 1e-12 else float(value), digits)
 
     return [cell(value) for value in row]

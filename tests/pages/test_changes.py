@@ -177,3 +177,16 @@ def test_what_another_model_has_is_the_last_or_as_if_not_given(run_page, page, q
     at = run_page(page, **SAM, **query)
     found = {widget.key: widget.value for widget in (*at.number_input, *at.selectbox)}
     assert found.items() >= shown.items()
+
+
+@pytest.mark.parametrize("site", ["resid_post.2", "resid_post.5", "final"])
+@pytest.mark.parametrize("times", [4, 8, 12])
+def test_changes_after_which_no_numbers_are_left_can_be_taken_back(run_page, site, times):
+    """On any page they would follow to the next; 9,999 ^ 8 of a stream is beyond what float32 can square."""
+    for page in ("loss", "residual_stream", "layernorm"):
+        at = run_page(page, edits=",".join([f"{site}=x9999"] * times))
+        assert not at.exception
+        if at.error:
+            at.button(key="changes_undo_all").click().run()
+            assert not at.error and not at.exception and not at.session_state["edits"]
+            assert given(at, "changes") is None

@@ -26,6 +26,10 @@ def test_below_a_row_that_is_another_stands_the_unchanged_one(monkeypatch):
         assert [text for text in Reader(made.pop()).texts if text in {*rows}] == expected
 
 
+def test_where_there_is_no_number_stands_a_dash():
+    assert sheet._cells(("z", 2, 0.5, float("nan"), None), 2) == ["z", "2", "0.50", "–", "–"]
+
+
 def test_joined_has_both_columns_row_by_row():
     found = sheet.joined(Both(NOW, WAS))
     assert list(found) == ["token", "unchanged bits", "bits", "rank"] and "unchanged bits" not in NOW

@@ -12,6 +12,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from gptviz import CaptureError, LanguageModel, Run, Trace
+from gptviz.engine.forward import NoNumbers
 from gptviz.engine.reduction import Reduction
 from gptviz.engine.tokens import Token
 from gptviz.figures import Figure
@@ -23,7 +24,7 @@ from gptviz.ui.components.chart import chart
 from gptviz.ui.components.chips import chips
 from gptviz.ui.components.saved import Saved, shortened, stem
 from gptviz.ui.runs import Keep, per_run
-from gptviz.ui.shell import prompt, state
+from gptviz.ui.shell import changes, prompt, state
 from gptviz.ui.shell.address import end_page
 from gptviz.ui.shell.params import PRESENTED, Param
 from gptviz.ui.words import show_id
@@ -125,8 +126,10 @@ class Scene(Frame):
         """
         try:
             return runs.get(self.run, keep, reduce)
-        except CaptureError as error:
+        except (CaptureError, NoNumbers) as error:
             self.place.error(f"Nothing is shown, since the model did not do what it should: {error}")
+            if changes.written():  # which follow to every page, and the strip that undoes them is not drawn
+                self.place.button("Undo all changes", key="changes_undo_all", on_click=changes.clear)
         except runs.Busy as error:
             self.place.warning(f"Nothing is shown yet: {error}.")
         end_page()
