@@ -128,7 +128,8 @@ def next_word(q: Asked) -> Answer:
     if q.given is None or not q.given.strip():
         return found
     spaced, plain = (q.lm.encode(text)[0] for text in (f" {q.given.lstrip()}", q.given))
-    first = best if best == plain else spaced
+    # of what no token begins with a space for, the space alone would come first: nobody said that
+    first = plain if best == plain or not q.lm.decode([spaced]).strip() else spaced
     facts = {"given_probability": percent(float(p[first]))}
     facts["given_rank"] = f"{int((p > p[first]).sum()) + 1:,}"
     return replace(found, facts=found.facts | facts, right=first == best, said=q.called(first))

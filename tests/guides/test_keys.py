@@ -89,6 +89,10 @@ def test_the_next_word(model):
     assert asked(model, "next_word", word)[0].right == (found.truth in firsts)
     other, _ = asked(model, "next_word", "umbrella")
     assert other.right is False and other.facts["given_rank"].replace(",", "").isdigit()
+    emoji, _ = asked(model, "next_word", "🎉")  # a space is a token of its own before it, and nobody's guess
+    first = model.encode("🎉")[0]
+    rank = int((p > p[first]).sum()) + 1
+    assert emoji.facts["given_rank"] == f"{rank:,}" and emoji.right == (found.truth == first)
 
 
 def test_what_a_head_looks_at(model):
