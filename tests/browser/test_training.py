@@ -39,6 +39,10 @@ def test_it_trains_scrubs_stays_and_opens_in_another_page(open_page):
     page.get_by_role("heading", name="Block 0, head 1").wait_for()
     assert values(page, "training_curves", 1, "y").tolist() == loss.tolist()
 
+    with page.expect_download() as saving:
+        page.get_by_role("button", name="All three files").click()
+    folder = saving.value.suggested_filename.removesuffix(".zip")  # as it is called where it is unpacked
+
     page.get_by_role("button", name="Open it in the other pages").click()
     page.get_by_text("All pages now show this model").wait_for()
     settled(page)
@@ -46,3 +50,5 @@ def test_it_trains_scrubs_stays_and_opens_in_another_page(open_page):
     page.get_by_test_id("chips").wait_for()
     settled(page)
     assert "model=upload" in page.url and page.get_by_test_id("chip").count() == 16
+    press(page.get_by_text("In code", exact=True))
+    page.get_by_text(f"gptviz.load('{folder}')").first.wait_for()

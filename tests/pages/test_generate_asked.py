@@ -158,6 +158,14 @@ def test_what_comes_after_an_operation(mini, query, operation):
     assert "Check." in words(at)
 
 
+@pytest.mark.parametrize("kind", ["Swap values", "Swap whole"])
+def test_the_only_token_in_the_cache_can_be_swapped_with_itself_alone(kind):
+    at = asking("surgery", text="The cat", surgery=kind)
+    assert words(at).count("(position 0)") == 1
+    now, before = charts(at)[0]["data"]
+    assert np.allclose(now["x"], before["x"], atol=1e-6)
+
+
 def test_of_a_changed_model_both_are_said(mini):
     edit, operation, ids = "z.4.3=zero", Operation("delete", 0), mini.encode(STORY)
     at = asking("surgery", written=1, edits=edit, surgery_at=0)

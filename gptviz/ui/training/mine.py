@@ -62,6 +62,11 @@ def remove_training(number: str) -> None:
         queue().remove(found)
 
 
+def name_of(training: Training, step: int) -> str:
+    """Return what a snapshot's model is called, on the screen and as the folder that one takes home."""
+    return f"{training.label}, {training.config.task}, step {step}"
+
+
 def open_elsewhere(training: Training, step: int) -> str:
     """Put a snapshot's model among this browser's own files: its name for `Choice.named`, on every page.
 
@@ -70,8 +75,7 @@ def open_elsewhere(training: Training, step: int) -> str:
     number = training.opened.get(step)
     if number is None or find_upload(number) is None:
         files = [_Made(name, content) for name, content in model_files(training.run, step).items()]
-        label = f"{training.label}, {training.config.task}, step {step}"
-        number = training.opened[step] = keep_upload(files, label).number
+        number = training.opened[step] = keep_upload(files, name_of(training, step)).number
     return f"{UPLOAD}{number}"
 
 

@@ -153,6 +153,8 @@ def sentence(scene: Scene, run: Run, operation: Operation, received: np.ndarray)
             f"{weight(own)} on average over all heads, goes to the others.{sink}"
         )
     other = places[operation.other]
+    if at == other and operation.token is None:
+        return f"**Swapped with itself:** {at} stands on both sides, so nothing changes."
     if operation.kind == "swap values":
         return f"**Values swapped:** {at} and {other} keep their keys and hand over each other's values."
     if operation.token is None:

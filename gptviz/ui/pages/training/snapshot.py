@@ -18,7 +18,7 @@ from gptviz.ui.shell import state
 from gptviz.ui.shell.navigation import link
 from gptviz.ui.shell.placed import placed, touched
 from gptviz.ui.shell.scene import Frame
-from gptviz.ui.training.mine import find_training, fork_training, open_elsewhere
+from gptviz.ui.training.mine import find_training, fork_training, name_of, open_elsewhere
 from gptviz.ui.training.queue import Heads, Training
 
 MOST_STEPS = int(LIMITS["steps"][1])
@@ -194,7 +194,7 @@ def take(training: Training, step: int) -> None:
             st.download_button(
                 label,
                 data=partial(_content, training.run, step, name),
-                file_name=f"{training.config.task}-step-{step}.zip" if name == "zip" else name,
+                file_name=f"{name_of(training, step)}.zip" if name == "zip" else name,
                 mime="application/zip" if name == "zip" else "application/octet-stream",
                 icon=":material/download:",
                 on_click="ignore",
