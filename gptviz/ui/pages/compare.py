@@ -211,7 +211,7 @@ if [token.raw for token in scene.tokens] != [token.raw for token in right.tokens
 if scene.run == right.run:
     st.info(
         "Both sides are the same pass: there is nothing to compare. Change something on the left (switch a "
-        "head off, say), or write a change for the right side into the box."
+        "head off, say), or choose another right side above."
     )
 
 # ---- what each expects next, and which heads look elsewhere ----
