@@ -73,6 +73,14 @@ def test_the_row_and_the_map_are_the_steps_own_attention(mini):
         assert np.allclose(drawn[:, place], by_hand, atol=1e-5)
 
 
+def test_with_a_full_context_the_two_ways_to_count_are_said():
+    """The box counts from the text's beginning, 4 tokens before what the model reads."""
+    at = asking("looked", text="the" + " the" * 255, written=5)
+    box = at.number_input(key="looked")
+    assert (box.min, box.max) == (4, 259) and any(", 4 more" in part.value for part in at.caption)
+    assert not any("more." in part.value for part in asking("looked", written=5).caption)
+
+
 def test_where_an_edit_depends_on_the_whole_text_each_step_is_its_own_pass(mini):
     edit = "mlp_out.3=mean"
     at, lm = asking("looked", written=3, edits=edit, looked=2), mini.edited(edit)
