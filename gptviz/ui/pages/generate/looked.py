@@ -71,12 +71,10 @@ def draw(scene: Scene, written: Written) -> None:
         prose(said, "token", "block", "head", "attention")
     marked, pick = {key: "key", query: "query"}, lambda position: KEY.set(slid + position)
     chips(tokens, query, pick, key="generate_looked", weights=row.tolist(), highlight=marked)
-    counted = f" Positions are the model's; the box counts from the text's beginning, {slid:,} more." * bool(
-        slid
-    )
-    st.caption(
-        f"The stronger the colour, the more attention. Click a token: which heads looked at it?{counted}"
-    )
+    said = "The stronger the colour, the more attention. Click a token: which heads looked at it?"
+    if slid:
+        said += f" Positions are the model's; the box counts from the text's beginning, {slid:,} more."
+    st.caption(said)
     table = draw_map(scene, written, slid + key, places[key], (block, head))
     given = {"token": [place.token for place in places], "weight": row.astype(np.float64)}
     told = "The chosen head's attention from the last token that the model read; it sums to 1."

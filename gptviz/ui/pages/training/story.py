@@ -72,7 +72,10 @@ def characters(seen: Seen, task: Task) -> str:
     )
     passed = list(takewhile(lambda m: m.validation < task.bigram, reversed(seen.measures)))
     if passed:
-        text += f" Since step {passed[-1].step:,} it knows more than the last character."
+        text += (
+            f" Since step {passed[-1].step:,} it costs less than with the bigram: the model knows more than "
+        )
+        text += "the last character."
     if last.validation > best.validation + 0.05:
         text += f" At step {best.step:,} it cost {significant(best.validation, 3)}, less than now."
         if best.train is not None and last.train is not None:
