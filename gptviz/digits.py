@@ -15,7 +15,8 @@ def fixed(value: float, decimals: int) -> str:
 
 
 def significant(value: float, digits: int = 3) -> str:
-    """With so many digits that mean something: 34.2, 0.0117, 1230; below 0.0001 as 3.1 × 10⁻⁶.
+    """With so many digits that mean something: 34.2, 0.0117, 1230; below 0.0001 as 3.1 × 10⁻⁶, from 10⁹ on
+    as 6.0 × 10¹⁶.
 
     Trailing zeros are kept: a 1.00 was measured to two decimals.
     """
@@ -25,7 +26,7 @@ def significant(value: float, digits: int = 3) -> str:
         return fixed(value, 0)
     mantissa, power = f"{value:.{digits - 1}e}".split("e")  # rounding may carry: 9.996 is 1.00e1
     exponent = int(power)
-    if exponent < -4:
+    if not -5 < exponent < 9:
         return f"{mantissa.replace('-', '−')} × 10{str(exponent).translate(_RAISED)}"
     return fixed(float(f"{mantissa}e{power}"), max(0, digits - 1 - exponent))
 

@@ -175,9 +175,10 @@ def _in_turn(first: np.ndarray, second: np.ndarray) -> np.ndarray:
 
 
 def _strongest(sizes: np.ndarray) -> list[tuple[int, int]]:
-    """The heads and earlier positions that bring most."""
+    """The heads and earlier positions that bring most, if anything."""
     order = np.argsort(-sizes, axis=None, kind="stable")[:READS]
-    return [(int(h), int(j)) for h, j in zip(*np.unravel_index(order, sizes.shape), strict=True)]
+    places = zip(*np.unravel_index(order, sizes.shape), strict=True)
+    return [(int(h), int(j)) for h, j in places if sizes[h, j] > 0]
 
 
 def _next(lm: LanguageModel, t: Trace, position: int, ids: Sequence[int]) -> list[Level]:

@@ -101,6 +101,11 @@ def are_the_reads(reads, blocks, position, off):
         near([read["brought"] for read in own], most)
 
 
+def test_without_heads_nothing_is_read(mini):
+    lm = mini.edited(*(f"z.{b}=zero" for b in range(mini.config.n_layers)))
+    assert not machine.level(lm, lm.trace("a b c"), "", 2)["reads"]
+
+
 def drawn_at(place, found, position, window):
     """The arrays of a place that is no list of lines, by their names in the level."""
     seen, blocks = slice(window.start, window.stop), found["blocks"]

@@ -198,12 +198,13 @@ const gv = (() => {
     return minus(Number(text) ? text : text.replace('-', ''));
   }
 
-  // So many digits that mean something: 34.2, 0.0117, 1230; below 0.0001 as 3.1 × 10⁻⁶.
+  // So many digits that mean something: 34.2, 0.0117, 1230; below 0.0001 as 3.1 × 10⁻⁶,
+  // from 10⁹ on as 6.0 × 10¹⁶.
   function significant(value, digits = 3) {
     if (value === 0 || !Number.isFinite(value)) return fixed(value, 0);
     const [mantissa, power] = halfEven(value.toExponential(digits - 1), value.toExponential(100)).split('e');
     const exponent = Number(power);
-    if (exponent < -4) return `${minus(mantissa)} × 10${[...String(exponent)].map((c) => RAISED[c]).join('')}`;
+    if (exponent < -4 || exponent > 8) return `${minus(mantissa)} × 10${[...String(exponent)].map((c) => RAISED[c]).join('')}`;
     return fixed(Number(`${mantissa}e${power}`), Math.max(0, digits - 1 - exponent));
   }
 
