@@ -21,7 +21,6 @@ from gptviz.analysis.attention import edited_weights, rows_of_attention, write_l
 from gptviz.analysis.embeddings import embedding_rows, shared_scale
 from gptviz.analysis.places import Place, parse, possible
 from gptviz.analysis.reads import Sites, reads
-from gptviz.analysis.repetition import silent
 from gptviz.analysis.stream import cosine
 from gptviz.digits import percent
 from gptviz.engine.language_model import LanguageModel
@@ -62,7 +61,7 @@ _SITES: dict[str, tuple[str, ...]] = {  # of the place's block
 
 def reading(lm: LanguageModel) -> Sites:
     """Return what `machine` reads beside the lengths."""
-    return ("q", "k", "v", *edited_weights(lm))
+    return ("q", "k", "v", *edited_weights(lm), *["z"] * any(edit.site == "z" for edit in lm.edits))
 
 
 def _sites(lm: LanguageModel, address: str, *_: object) -> Sites:
@@ -131,10 +130,9 @@ def _machine(lm: LanguageModel, t: Trace, place: Place, position: int, shown: An
     for b, block in enumerate(lm.model.trf_blocks):
         row = rows_of_attention(t, b, torch.tensor([position]))[:, 0]  # (H, position + 1)
         values = t["v", b][:, : position + 1]  # (H, position + 1, d)
-        brought.append((row * write_lengths(values, block.att.out_proj.weight)).numpy())
+        lengths = write_lengths(values, block.att.out_proj.weight)  # (H, position + 1)
+        brought.append((row * lengths * _passed_on(t, b, position, row, values)).numpy())
         weights.append(row.numpy())
-    for b, h in silent(lm):  # it looks, and brings nothing
-        brought[b][h] = 0
     if shown is None:
         every = [(b, *one) for b, sizes in enumerate(brought) for one in _strongest(sizes[:, :position])]
         picked = tuple(sorted(every, key=lambda one: -brought[one[0]][one[1:]]))
@@ -172,6 +170,17 @@ def _machine(lm: LanguageModel, t: Trace, place: Place, position: int, shown: An
 def _in_turn(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     """A row of the one and a row of the other in turn."""
     return np.stack([first, second], axis=1).reshape(-1, first.shape[1])  # (L, 2, W) -> (2L, W)
+
+
+def _passed_on(t: Trace, b: int, position: int, row: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
+    """How many times what a head has read it hands on, (H, 1): 0 where a change hands on something else."""
+    if not any(edit.site == "z" and b in edit.blocks(b + 1) for edit in t.edits):
+        return torch.ones(len(row), 1)
+    read = torch.einsum("hn,hnd->hd", row.double(), values.double())  # (H, d)
+    handed = t["z", b][:, position].double()  # (H, d)
+    times = ((handed * read).sum(-1, keepdim=True) / read.square().sum(-1, keepdim=True)).nan_to_num()
+    other = (handed - times * read).norm(dim=-1, keepdim=True) > 0.05 * read.norm(dim=-1, keepdim=True)
+    return times.abs().masked_fill(other, 0)
 
 
 def _strongest(sizes: np.ndarray) -> list[tuple[int, int]]:

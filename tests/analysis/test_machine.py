@@ -106,6 +106,20 @@ def test_without_heads_nothing_is_read(mini):
     assert not machine.level(lm, lm.trace("a b c"), "", 2)["reads"]
 
 
+@pytest.mark.parametrize(("value", "times"), [("mean", 0), ("x0.5", 0.5), ("x-2", 2)])
+def test_a_head_brings_as_much_of_what_it_read_as_it_hands_on(mini, value, times):
+    ids, edited = mini.encode(DEFAULT_TEXT), mini.edited(f"z.5.0={value}")
+    at, unchanged = len(ids) - 1, machine.level(mini, mini.trace(ids), "", len(ids) - 1)
+    level = machine.level(edited, edited.trace(ids), "", at, unchanged["shown"])
+    was, now = (
+        {(one["block"], one["head"], one["key"]): one["brought"] for one in some["reads"]}
+        for some in (unchanged, level)
+    )
+    assert any(place[:2] == (5, 0) for place in was)
+    for place, brought in was.items():
+        assert now[place] == pytest.approx(brought * (times if place[:2] == (5, 0) else 1), rel=1e-3)
+
+
 def drawn_at(place, found, position, window):
     """The arrays of a place that is no list of lines, by their names in the level."""
     seen, blocks = slice(window.start, window.stop), found["blocks"]
