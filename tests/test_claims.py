@@ -89,6 +89,11 @@ def test_a_wrong_number_is_contradicted_though_its_hashes_are_right(lm, honest, 
     assert [(one.name, one.claimed) for one in wrong] == [(row[0], row[2])]
 
 
+def test_a_link_that_names_no_token_is_about_the_last(lm, honest):
+    found = verify(linked({name: said for name, said in honest.items() if name != "token"}), lm)
+    assert found and all(one.holds for one in found)
+
+
 def test_another_model_and_what_nobody_may_ask_are_refused(lm, mini):
     link = claim(lm, TEXT, "next_word")
     with pytest.raises(ClaimError, match="about another model than mini"):
