@@ -91,6 +91,8 @@ def test_the_catalogue_says_what_is_known():
     assert entries["gpt2-xl"].config.parameters == 1_557_611_200
     assert entries["mini"].config == gptviz.load("mini").config
     assert all(entry.where() and entry.about for entry in entries.values())
+    wheres = [entries[name].where() for name in ("mini", "gpt2-untrained")]
+    assert wheres == ["in the package", "made on the spot"]
 
 
 def test_bfloat16_is_as_far_off_as_is_said(mini, half):
