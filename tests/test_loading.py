@@ -6,7 +6,8 @@ import torch
 import gptviz
 from gptviz import loading
 from gptviz.catalog import catalog
-from gptviz.checkpoints import HeadsMissing, TokenizerMissing
+from gptviz.checkpoints import CheckpointError, HeadsMissing, TokenizerMissing
+from gptviz.tokenizer import get_encoding
 from gptviz.training.loop import TrainingRun
 from gptviz.training.recipe import Recipe
 from tests.checkpoints import makers
@@ -59,6 +60,8 @@ def test_what_is_missing_says_what_would_do(tmp_path):
     assert missing.value.choices == (1, 2, 3, 4, 6, 12) and missing.value.emb_dim == 12
     with pytest.raises(TokenizerMissing, match="61"):
         gptviz.load(tmp_path / "model.pth", n_heads=2)
+    with pytest.raises(CheckpointError, match="tokenizer has 8,192 tokens, the model 61"):
+        gptviz.load(tmp_path / "model.pth", n_heads=2, tokenizer=get_encoding("mini"))
 
 
 def test_what_there_is_not_is_refused():
