@@ -60,6 +60,12 @@ def test_without_a_target_there_is_no_loss():
     assert math.isnan(loss_steps(torch.zeros(0, 4), torch.zeros(0, dtype=torch.long)).cross_entropy)
 
 
+def test_what_is_no_target_is_refused():
+    for wrong in (-1, 4):
+        with pytest.raises(ValueError, match=f"^{wrong} is no id of a vocabulary of 4.*ids are 0 to 3$"):
+            loss_steps(torch.zeros(2, 4), torch.tensor([0, wrong]))
+
+
 @pytest.mark.parametrize("size", [1, 2, 65, 8192, 50257])
 def test_a_uniform_guess_costs_ln_v_whatever_comes(size):
     found = loss_steps(torch.full((1, size), 3.0), torch.tensor([size // 2]))
