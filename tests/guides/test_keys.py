@@ -366,6 +366,7 @@ def test_counts_and_one_step(model):
         ("is no head", "strongest", (NUMBERS, "x"), ["previous"]),
         *(("name", "strongest", (NUMBERS, wrong), ["previous"]) for wrong in ("0.0+0.1", "")),
         (r"no head 99\.0", "looked_at", None, [99, 0]),
+        ("position 16 was your answer, and this text ends at 15", "looked_at", 16, [0, 0]),
         ("role is 'chief'", "head_with", None, ["chief"]),
         ("cannot be made", "without", None, ["z.99=zero"]),
         ("cannot be made", "without", None, ["nonsense"]),
