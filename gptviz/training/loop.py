@@ -98,7 +98,6 @@ class TrainingRun:
         The recipe of a resumed run may have other `steps` and `decay_share` (that is how a run is
         made longer, or brought to its end early); anything else raises ValueError.
         """
-        folder.mkdir(parents=True, exist_ok=True)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(recipe.seed)
             model = make(config)
