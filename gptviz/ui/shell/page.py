@@ -40,7 +40,9 @@ HERE = Path(__file__).parent
 # A file of ours: emoji and Material icons would be fetched from the internet as a favicon.
 ICON = HERE.parents[1] / "assets" / "icon.svg"
 
-STYLE, PRESENT_STYLE = ((HERE / f"{name}.css").read_text("utf-8") for name in ("shell", "present"))
+STYLE, PRESENT_STYLE, BELOW = (
+    (HERE / f"{name}.css").read_text("utf-8") for name in ("shell", "present", "below")
+)
 
 GIVEN = "gptviz_given"  # in a notebook's session: the trace that the page is of
 
@@ -113,7 +115,8 @@ def _style(mode: Mode) -> None:
     style = STYLE
     for name, color in (("ON_ACCENT", colors.paper), ("ACCENT", colors.accent), ("QUIET", colors.quiet)):
         style = style.replace(name, color)
-    st.html(f"<style>{style}{PRESENT_STYLE if state.PRESENT.value else ''}</style>{words.STYLE}")
+    style += PRESENT_STYLE + BELOW if state.PRESENT.value else f"@media (max-width: 640px) {{ {BELOW} }}"
+    st.html(f"<style>{style}</style>{words.STYLE}")
 
 
 def _head(name: str, prompted: bool) -> None:
