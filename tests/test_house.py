@@ -183,6 +183,18 @@ def test_nobody_but_the_engine_runs_a_model():
     assert broken == []
 
 
+def test_a_position_that_is_not_named_is_the_last():
+    broken = []
+    for path in SOURCES:
+        for node in (node for node in nodes(path) if isinstance(node, ast.arguments)):
+            plain = node.posonlyargs + node.args
+            defaults = [None] * (len(plain) - len(node.defaults)) + node.defaults + node.kw_defaults
+            for name, default in zip(plain + node.kwonlyargs, defaults, strict=True):
+                if name.arg == "position" and default and ast.unparse(default) not in ("-1", "None"):
+                    broken.append(f"{path}:{name.lineno}")
+    assert broken == []
+
+
 def test_no_function_hides_a_module():
     """`import gptviz.a.b as m` gives the module b, whatever the package a hands on by name."""
     names = [m.name for m in pkgutil.walk_packages(gptviz.__path__, "gptviz.")]
