@@ -151,7 +151,7 @@ def parser() -> argparse.ArgumentParser:
     parser.add_argument("--named", action="store_true", help="write no tokenizer")
     parser.add_argument("--dtype", choices=DTYPES, default="float32")
     parser.add_argument("--limits", type=int, nargs=4, help="cpu_seconds memory_bytes seconds file_bytes")
-    parser.add_argument("--nice", type=int, default=0, help="how far to stand back for other programs")
+    parser.add_argument("--nice", type=int, help="how far to stand back for other programs")
     parser.add_argument("--leash", action="store_true", help="end, and remove `out`, with standard input")
     return parser
 

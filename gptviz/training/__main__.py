@@ -189,7 +189,7 @@ def _add_live(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -
     live.add_argument("--stop-at", type=int, help="pause (and save) at this step; the same command goes on")
     live.add_argument("--no-snapshots", action="store_true", help="write the curve only")
     live.add_argument("--ray", metavar="ADDRESS", help="train on a Ray cluster: auto, or its host:port")
-    live.add_argument("--nice", type=int, default=0, help="how far to stand back for other programs, 0 to 19")
+    live.add_argument("--nice", type=int, help="how far to stand back for other programs, 0 to 19")
     live.add_argument("--leash", action="store_true", help="end, and remove --work, when standard input ends")
     live.set_defaults(run=run_live)
 
