@@ -11,6 +11,7 @@ from gptviz.engine import index
 def test_a_place_is_counted_from_0_and_from_the_end(given):
     assert index.index_of("block", given, 3) == 2
     assert index.whole("k", 2, 2) == index.below("row", 2, 3) == index.index_of("step", 2, None) == 2
+    assert index.below("row", 0, 3) == 0
 
 
 @pytest.mark.parametrize(
