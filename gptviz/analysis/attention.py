@@ -161,6 +161,24 @@ def rows_of_attention(
     return torch.softmax(scores.masked_fill(later, -torch.inf), dim=-1)
 
 
+def handed_on(
+    trace: Trace, block: int, position: int, row: torch.Tensor, values: torch.Tensor
+) -> torch.Tensor:
+    """Return how many times what a position's heads read they hand on, (H, 1), float64.
+
+    1 in a pass without changes of `z`; NaN where a head hands on something else than what it read with `row`
+    (H, n) of `values` (H, n, d). Needs the block's `z` where a change is of it.
+    """
+    if not any(edit.site == "z" and block in edit.blocks(trace.config.n_layers) for edit in trace.edits):
+        return torch.ones(len(row), 1, dtype=torch.float64)
+    z = trace["z", block][:, position]  # (H, d)
+    near = 1e-4 if z.dtype == torch.float32 else 0.05
+    read, handed = torch.einsum("hn,hnd->hd", row.double(), values.double()), z.double()
+    times = ((handed * read).sum(-1, keepdim=True) / read.square().sum(-1, keepdim=True)).nan_to_num()
+    off = (handed - times * read).norm(dim=-1, keepdim=True) > near * handed.norm(dim=-1, keepdim=True)
+    return times.masked_fill(off, torch.nan)
+
+
 def without_first(weights: torch.Tensor) -> torch.Tensor:
     """Attention with the first token left out and every row renormalised to 1: (..., T, T) -> (..., T, T).
 

@@ -3,8 +3,8 @@
 M is the model with all its parts, C a choice of heads, and C(text) the pass in which every other head gives
 its mean: over the positions of this text ("mean"), over a sample of text ("sample"), or nothing ("zero").
 Embeddings, LayerNorms and the biases of the attentions always stay; the feed-forwards stay, or are replaced
-as well. F(C) is what the pass is measured by: the probability of the token, or of a pair of
-tokens the first one's logit less the second one's.
+as well. F(C) is what the pass is measured by: the probability of the token, or of a pair of tokens the first
+one's logit minus the second one's.
 
 After Wang et al., Interpretability in the Wild, 2022, section 4 (their F is the logit difference, averaged
 over many prompts of one form; their mean is taken over those prompts, position by position. Here there is

@@ -22,6 +22,7 @@ import torch.nn.functional as F
 from gptviz.analysis.moved import kl_bits, total_variation
 from gptviz.analysis.reads import reads
 from gptviz.engine.language_model import LanguageModel
+from gptviz.engine.sampling import Distribution, distribution
 from gptviz.engine.tokens import Token
 from gptviz.engine.trace import Trace
 from gptviz.tokenizer import named_bytes
@@ -158,13 +159,13 @@ def next_tokens(
     have the token. With one vocabulary there are kl_bits_left_right and kl_bits_right_left, too (`kl_bits`).
     """
     one_vocabulary = left_tokenizer.name == right_tokenizer.name and left.shape == right.shape
-    p, q = (logits.double().softmax(dim=0) for logits in (left, right))  # (V,) each
-    best, others = (side.topk(min(k, len(side))).indices.tolist() for side in (p, q))
+    p, q = distribution(left), distribution(right)
+    best, others = (side.order[:k].tolist() for side in (p, q))
     if one_vocabulary:
         ids: list[tuple[int | None, int | None]] = [(i, i) for i in best + others]
     else:
-        ids = [(i, _find(named_bytes(left_tokenizer, i), right_tokenizer, len(q))) for i in best]
-        ids += [(_find(named_bytes(right_tokenizer, j), left_tokenizer, len(p)), j) for j in others]
+        ids = [(i, _find(named_bytes(left_tokenizer, i), right_tokenizer, len(right))) for i in best]
+        ids += [(_find(named_bytes(right_tokenizer, j), left_tokenizer, len(left)), j) for j in others]
     table = pd.DataFrame(
         [(*_numbers(p, i), *_numbers(q, j)) for i, j in dict.fromkeys(ids)],
         columns=["left_id", "left", "left_rank", "right_id", "right", "right_rank"],
@@ -183,11 +184,9 @@ def _find(raw: bytes, tokenizer: tiktoken.Encoding, size: int) -> int | None:
     return i if i < size else None  # a character model's tokenizer has ids for what it never saw
 
 
-def _numbers(p: torch.Tensor, i: int | None) -> tuple[int | None, float, int | None]:
-    """A token's id, probability and rank; of equal ones the lower id comes first."""
-    if i is None:
-        return None, math.nan, None
-    return i, float(p[i]), 1 + int((p > p[i]).sum() + (p[:i] == p[i]).sum())
+def _numbers(side: Distribution, i: int | None) -> tuple[int | None, float, int | None]:
+    """A token's id, probability and rank."""
+    return (None, math.nan, None) if i is None else (i, float(side.probabilities[i]), 1 + int(side.rank[i]))
 
 
 def expected(left: Trace, right: Trace, at: int, right_at: int, k: int = 6) -> pd.DataFrame:

@@ -32,7 +32,7 @@ import torch
 from numpy.typing import NDArray
 
 from gptviz.analysis.against import MEAN, Against, both_ids, difference, direction, double
-from gptviz.analysis.attention import edited_weights, rows_of_attention
+from gptviz.analysis.attention import edited_weights, handed_on, rows_of_attention
 from gptviz.analysis.prompts import Texts, averaged, is_many, over
 from gptviz.analysis.reads import of_model, reads
 from gptviz.engine.config import GPTConfig
@@ -180,8 +180,8 @@ def source_tokens(
     in its values, v_j holds it too: a row of attention sums to 1, so the head writes that bias wherever it
     looks, and token j is given a_ij of it.
 
-    In an edited run, a head whose `z` was replaced by zero gives 0 everywhere, one whose `z` was replaced by
-    anything else wrote what comes from no token: NaN.
+    In an edited run a head gives as many times that as its `z` was multiplied by, so 0 where zero replaced
+    it; one whose `z` was replaced by anything else wrote what comes from no token: NaN.
 
     Needs `v` and the last `resid_post`, and `attn` or else `q` and `k`; of an edited run `attn` and `z`.
     """
@@ -198,22 +198,7 @@ def _given(trace: Trace, model: GPTModel, block: int, direction: torch.Tensor, a
     weights = rows_of_attention(trace, block, torch.tensor([at]))[:, 0].double()  # (H, n)
     values = trace["v", block][:, : at + 1].double()  # (H, n, d)
     given = weights * torch.einsum("hnd,hd->hn", values, _through_out_proj(model, block, direction))
-    ours = [edit for edit in trace.edits if edit.site == "z" and block in edit.blocks(trace.config.n_layers)]
-    if ours:
-        for edit in ours:  # a head's output times a number is that of each token times it
-            if edit.named is not None and edit.named.name == "x":
-                n = len(trace)
-                here = edit.positions is None or at in {position % n for position in edit.positions}
-                heads = range(len(values)) if edit.heads is None else edit.heads
-                weights[list(heads)] *= edit.named.factor if here else 1.0
-                given[list(heads)] *= edit.named.factor if here else 1.0
-        z = trace["z", block][:, at].double()  # (H, d)
-        own = torch.einsum("hn,hnd->hd", weights, values)
-        near = 1e-4 if model.out_head.weight.dtype == torch.float32 else 0.05
-        off = (z - own).abs().amax(dim=-1) > near * (1 + own.abs().amax(dim=-1))
-        given[off] = torch.nan
-        given[off & (z == 0).all(dim=-1)] = 0.0
-    return given
+    return given * handed_on(trace, block, at, weights, values)
 
 
 # ---- what the page "Why this token?" reads ----

@@ -17,7 +17,7 @@ import torch
 
 from gptviz.analysis import attention, feed_forward, norms
 from gptviz.analysis.against import double
-from gptviz.analysis.attention import edited_weights, rows_of_attention, write_lengths
+from gptviz.analysis.attention import edited_weights, handed_on, rows_of_attention, write_lengths
 from gptviz.analysis.embeddings import embedding_rows, shared_scale
 from gptviz.analysis.places import Place, parse, possible
 from gptviz.analysis.reads import Sites, reads
@@ -131,7 +131,8 @@ def _machine(lm: LanguageModel, t: Trace, place: Place, position: int, shown: An
         row = rows_of_attention(t, b, torch.tensor([position]))[:, 0]  # (H, position + 1)
         values = t["v", b][:, : position + 1]  # (H, position + 1, d)
         lengths = write_lengths(values, block.att.out_proj.weight)  # (H, position + 1)
-        brought.append((row * lengths * _passed_on(t, b, position, row, values)).numpy())
+        times = handed_on(t, b, position, row, values).abs().nan_to_num()  # 0 where it is something else
+        brought.append((row * lengths * times).numpy())
         weights.append(row.numpy())
     if shown is None:
         every = [(b, *one) for b, sizes in enumerate(brought) for one in _strongest(sizes[:, :position])]
@@ -170,17 +171,6 @@ def _machine(lm: LanguageModel, t: Trace, place: Place, position: int, shown: An
 def _in_turn(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     """A row of the one and a row of the other in turn."""
     return np.stack([first, second], axis=1).reshape(-1, first.shape[1])  # (L, 2, W) -> (2L, W)
-
-
-def _passed_on(t: Trace, b: int, position: int, row: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
-    """How many times what a head has read it hands on, (H, 1): 0 where a change hands on something else."""
-    if not any(edit.site == "z" and b in edit.blocks(b + 1) for edit in t.edits):
-        return torch.ones(len(row), 1)
-    read = torch.einsum("hn,hnd->hd", row.double(), values.double())  # (H, d)
-    handed = t["z", b][:, position].double()  # (H, d)
-    times = ((handed * read).sum(-1, keepdim=True) / read.square().sum(-1, keepdim=True)).nan_to_num()
-    other = (handed - times * read).norm(dim=-1, keepdim=True) > 0.05 * read.norm(dim=-1, keepdim=True)
-    return times.abs().masked_fill(other, 0)
 
 
 def _strongest(sizes: np.ndarray) -> list[tuple[int, int]]:
