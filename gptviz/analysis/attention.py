@@ -162,7 +162,7 @@ def rows_of_attention(
 
 
 def handed_on(
-    trace: Trace, block: int, position: int, row: torch.Tensor, values: torch.Tensor
+    trace: Trace, model: GPTModel, block: int, position: int, row: torch.Tensor, values: torch.Tensor
 ) -> torch.Tensor:
     """Return how many times what a position's heads read they hand on, (H, 1), float64.
 
@@ -171,9 +171,9 @@ def handed_on(
     """
     if not any(edit.site == "z" and block in edit.blocks(trace.config.n_layers) for edit in trace.edits):
         return torch.ones(len(row), 1, dtype=torch.float64)
-    z = trace["z", block][:, position]  # (H, d)
-    near = 1e-4 if z.dtype == torch.float32 else 0.05
-    read, handed = torch.einsum("hn,hnd->hd", row.double(), values.double()), z.double()
+    near = 1e-4 if model.out_head.weight.dtype == torch.float32 else 0.05
+    read = torch.einsum("hn,hnd->hd", row.double(), values.double())
+    handed = trace["z", block][:, position].double()  # (H, d)
     times = ((handed * read).sum(-1, keepdim=True) / read.square().sum(-1, keepdim=True)).nan_to_num()
     off = (handed - times * read).norm(dim=-1, keepdim=True) > near * handed.norm(dim=-1, keepdim=True)
     return times.masked_fill(off, torch.nan)

@@ -198,7 +198,7 @@ def _given(trace: Trace, model: GPTModel, block: int, direction: torch.Tensor, a
     weights = rows_of_attention(trace, block, torch.tensor([at]))[:, 0].double()  # (H, n)
     values = trace["v", block][:, : at + 1].double()  # (H, n, d)
     given = weights * torch.einsum("hnd,hd->hn", values, _through_out_proj(model, block, direction))
-    return given * handed_on(trace, block, at, weights, values)
+    return given * handed_on(trace, model, block, at, weights, values)
 
 
 # ---- what the page "Why this token?" reads ----

@@ -131,7 +131,9 @@ def _machine(lm: LanguageModel, t: Trace, place: Place, position: int, shown: An
         row = rows_of_attention(t, b, torch.tensor([position]))[:, 0]  # (H, position + 1)
         values = t["v", b][:, : position + 1]  # (H, position + 1, d)
         lengths = write_lengths(values, block.att.out_proj.weight)  # (H, position + 1)
-        times = handed_on(t, b, position, row, values).abs().nan_to_num()  # 0 where it is something else
+        times = (
+            handed_on(t, lm.model, b, position, row, values).abs().nan_to_num()
+        )  # 0 where it is something else
         brought.append((row * lengths * times).numpy())
         weights.append(row.numpy())
     if shown is None:

@@ -175,6 +175,9 @@ def test_a_head_that_was_replaced_has_no_sources():
     assert torch.allclose(given[2], -1.5 * smaller * own[1, 2], atol=1e-4)
     elsewhere = lm.trace(IDS, edits=[Edit("z", 1, "mean", heads=[2], positions=[0])])
     assert torch.allclose(source_tokens(elsewhere, lm.model, 7), own, atol=1e-4)
+    lm.model.bfloat16()  # what a head reads and what it hands on are rounded apart
+    rounded = source_tokens(lm.trace(IDS, edits=["z.1.2=x0.5"]), lm.model, 7)
+    assert rounded.isfinite().all() and torch.allclose(rounded[1, 2], own[1, 2] / 2, atol=0.05)
 
 
 def test_below_the_parts_stand_their_sum_and_the_models_own():
