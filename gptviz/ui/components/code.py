@@ -1,8 +1,8 @@
-"""The components' JavaScript: in the app each file goes to a browser once, elsewhere all are one script.
+"""The components' JavaScript and CSS: in the app each goes to a browser once, elsewhere all are one script.
 
-Streamlit sends a component's JavaScript with each message about it, 30 kB a chip strip that has moved by one
-token. What it is given here is a line that imports the real module from our own server (`ui/serving.py`),
-under a name that changes with its text, so that a browser keeps it for ever.
+Streamlit sends a component's JavaScript and CSS with each message about it, 35 kB a chip strip that has moved
+by one token. What it is given here is a line that imports the real module from our own server
+(`ui/serving.py`), under a name that changes with its text, so that a browser keeps it for ever.
 
 A page that no server stands behind, a file or a notebook's frame, has the same files as one script, each in a
 scope of its own instead of a module, since a page that is opened from a disk can import none. No Streamlit is
@@ -34,7 +34,8 @@ _served: dict[str, str] = {}  # file name -> its text
 
 def javascript(name: str) -> str:
     """The short module that Streamlit is given for the component of components/`name`."""
-    return _IMPORT % (PATH, _serve(name, f"import {{ gv }} from './{_kernel()}';\n{own(name, '.js')}"))
+    text = f"import {{ gv }} from './{_kernel()}';\nexport default {_drawn(name)};"
+    return _IMPORT % (PATH, _serve(name, text))
 
 
 def served(file: str) -> str | None:
@@ -43,16 +44,18 @@ def served(file: str) -> str | None:
 
 
 def kernel() -> str:
-    """Return what all components stand on, as a module: palettes, kernel.js and saving.js in one scope."""
+    """Return what all components stand on, as a module: see `scope`."""
     preact, rest = scope()
     return f"import * as preact from './{_serve('preact', preact)}';\n{rest}\nexport {{ gv }};"
 
 
 def scope() -> tuple[str, str]:
-    """Preact's module, and what uses it: palettes, kernel.js and saving.js."""
-    preact, *texts = ((_HERE / file).read_text("utf-8") for file in ("preact.js", "kernel.js", "saving.js"))
+    """Preact's module, and what uses it: palettes, kernel.css, kernel.js and saving.js in one scope."""
+    files = ("preact.js", "kernel.css", "kernel.js", "saving.js")
+    preact, css, *texts = ((_HERE / file).read_text("utf-8") for file in files)
     palettes = {mode: asdict(colors) for mode, colors in PALETTES.items()}
-    return preact, "\n".join([f"const gvPalettes = {json.dumps(palettes)};", *texts])
+    given = f"const gvPalettes = {json.dumps(palettes)}, gvStyles = {json.dumps(css)};"
+    return preact, "\n".join([given, *texts])
 
 
 def own(name: str, ending: str) -> str:
@@ -61,9 +64,9 @@ def own(name: str, ending: str) -> str:
     return "\n".join(file.read_text("utf-8") for file in files)
 
 
-def stylesheet(name: str) -> str:
-    """The kernel's CSS and the component's own: it belongs into the component's shadow, and is short."""
-    return "\n".join([(_HERE / "kernel.css").read_text("utf-8"), own(name, ".css")])
+def _drawn(name: str) -> str:
+    """A component as an expression: its files in a scope of their own, with its stylesheet."""
+    return f"gv.styled({_scoped(own(name, '.js'))}, {json.dumps(own(name, '.css'))})"
 
 
 @cache
@@ -86,10 +89,8 @@ def bundle(*names: str) -> str:
     `gvDraw(element, "chips", data, send)` draws one: see draw.js.
     """
     preact, rest = scope()
-    parts = [f"const preact = {_scoped(preact)};", rest, "const gvComponents = {};"]
-    for name in names:
-        component = f"[{_scoped(own(name, '.js'))}, {json.dumps(stylesheet(name))}]"
-        parts.append(f"gvComponents[{json.dumps(name)}] = {component};")
+    components = ",\n".join(f"{json.dumps(name)}: {_drawn(name)}" for name in names)
+    parts = [f"const preact = {_scoped(preact)};", rest, f"const gvComponents = {{ {components} }};"]
     return "\n".join([*parts, (_HERE / "draw.js").read_text("utf-8")])
 
 

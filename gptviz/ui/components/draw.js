@@ -1,5 +1,5 @@
 // Draws components without Streamlit: see code.py, which puts this file after the kernel and `gvComponents`,
-// name -> [the component, its stylesheet].
+// name -> the component.
 
 // What Streamlit's theme gives a component, in the words of the palette that the kernel sets on `.gv`.
 const gvTheme = `.gv {
@@ -11,8 +11,8 @@ const gvTheme = `.gv {
 // In an element of its own, again and again; gives back what ends it. `data` is what the component's Python
 // sends, with the `mode`; `send(event, value)` hears what is clicked.
 function gvDraw(element, name, data, send = () => {}) {
-  const [run, css] = gvComponents[name], inside = element.shadowRoot ?? element.attachShadow({ mode: 'open' });
-  if (!inside.firstChild) inside.appendChild(document.createElement('style')).textContent = css + gvTheme;
+  const inside = element.shadowRoot ?? element.attachShadow({ mode: 'open' });
+  if (!inside.firstChild) inside.appendChild(document.createElement('style')).textContent = gvTheme;
   const saved = { stem: `gptviz-${name}`, title: '', lines: [] };
-  return run({ data: { saved, ...data }, parentElement: inside, setTriggerValue: send });
+  return gvComponents[name]({ data: { saved, ...data }, parentElement: inside, setTriggerValue: send });
 }

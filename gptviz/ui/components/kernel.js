@@ -64,6 +64,22 @@ const gv = (() => {
     };
   }
 
+  // A component with its stylesheet, in its shadow: the browser reads one once, for all drawings.
+  const styled = (run, css) => (given) => {
+    given.parentElement.getRootNode().adoptedStyleSheets = [gvStyles, css].map(sheet);
+    return run(given);
+  };
+
+  const sheets = new Map();   // a stylesheet's text -> the browser's own
+
+  function sheet(css) {
+    if (!sheets.has(css)) {
+      sheets.set(css, new CSSStyleSheet());
+      sheets.get(css).replaceSync(css);
+    }
+    return sheets.get(css);
+  }
+
   // How a button is called whose text is a sign; one with a word goes by that.
   const spoken = (text, name) => (/\w/.test(text) ? undefined : name);
 
@@ -215,7 +231,7 @@ const gv = (() => {
   const number = (value) => fixed(value, Math.abs(value) >= 1000 ? 0 : 2);
 
   return {
-    h, render, mount, component, spoken, reveal, grouped, reserving, gradient, prose,
+    h, render, mount, component, styled, spoken, reveal, grouped, reserving, gradient, prose,
     palette, channels, colorAt, colorTable, textOn,
     fixed, significant, weight, number,
   };

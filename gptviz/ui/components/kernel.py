@@ -19,7 +19,7 @@ import numpy as np
 from gptviz.figures.theme import Mode
 from gptviz.tokenizer import show_token, well_formed
 from gptviz.tokenizer.characters import character_groups
-from gptviz.ui.components.code import javascript, stylesheet
+from gptviz.ui.components.code import javascript
 from gptviz.ui.components.saved import Saved, stem
 
 Check = Callable[[Any], Any]  # what came -> the value, or Refused
@@ -171,4 +171,4 @@ def component(name: str) -> Component:
 def _renderer(name: str) -> Callable[..., Any]:
     import streamlit as st
 
-    return st.components.v2.component(f"gptviz.{name}", css=stylesheet(name), js=javascript(name))
+    return st.components.v2.component(f"gptviz.{name}", js=javascript(name))

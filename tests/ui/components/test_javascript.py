@@ -90,7 +90,7 @@ def test_no_module_uses_what_is_not_there(tmp_path):
 def test_all_components_are_one_script_that_no_word_of_theirs_ends(tmp_path):
     """As a page without a server has them; where each is drawn, a browser says (tests/browser)."""
     (tmp_path / "all.js").write_text(
-        bundle(*NAMES) + "\nfor (const name in gvComponents) console.log(name, typeof gvComponents[name][0]);"
+        bundle(*NAMES) + "\nfor (const name in gvComponents) console.log(name, typeof gvComponents[name]);"
     )
     done = run_node(tmp_path, "all.js")
     assert done.stdout.split("\n")[:-1] == [f"{name} function" for name in NAMES], done.stderr
