@@ -71,8 +71,9 @@ def bars(
         "marker": {"color": fills, "line": edge},
     }
     main |= marks.says(map(marks.safe, said.now)) | marks.KEPT | lies
+    outside = {"textposition": "outside", "cliponaxis": False}
     if text is not None:
-        main |= {"text": [*map(marks.safe, text.now)], "textposition": "outside", "cliponaxis": False}
+        main |= outside | {"text": [*map(marks.safe, text.now)]}
     if errors is not None:
         whiskers = {"type": "data", "array": np.nan_to_num(errors), "color": theme.ink}
         main[f"error_{y}"] = whiskers | {"thickness": 1.2, "width": 4}
@@ -81,7 +82,12 @@ def bars(
         assert said.was is not None
         old, was = np.asarray(values.was), [f"{one} ({called[1]})" for one in said.was]
         across_to, up_to = (old, places) if lying else (places, old)
-        traces.append(marks.ghost_bars(across_to, up_to, mode, was, **lies, name=called[1]))
+        ghost = marks.ghost_bars(across_to, up_to, mode, was, **lies, name=called[1])
+        if text is not None:  # at the end of the longer of the two
+            over = (old * values.now > 0) & (abs(old) > np.abs(values.now))
+            ghost |= outside | {"text": np.where(over, main["text"], "")}
+            main["text"] = np.where(over, "", main["text"])
+        traces.append(ghost)
     if part is not None:
         inside, inner, color = part
         drawn = {"type": "bar", "name": inside, x: places, y: inner, "marker": {"color": color}, "width": 0.4}
