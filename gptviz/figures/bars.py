@@ -125,4 +125,5 @@ def _with_text(values: Both[Floats], longest: int, base: Floats | None) -> dict[
     room = 0.3 if longest < 8 else 0.5
     # to the left stand the names
     left = low - room * (high - low) if low < 0 else low
-    return {"range": [left, high], "domain": [0.0, 1 / (1 + room)]}
+    right = high + (high - low) / 1000  # a bar that ends past it by rounding would have no text
+    return {"range": [left, right], "domain": [0.0, 1 / (1 + room)]}
