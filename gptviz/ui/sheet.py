@@ -13,7 +13,7 @@ import pandas as pd
 import streamlit as st
 
 from gptviz import LanguageModel, Run, Trace
-from gptviz.analysis.reach import unseen
+from gptviz.analysis.reach import Unseen, unseen
 from gptviz.analysis.reads import sites_of
 from gptviz.analysis.shapes import run_first_block
 from gptviz.both import Both
@@ -45,7 +45,7 @@ Table: TypeAlias = pd.DataFrame | Both[pd.DataFrame]
 
 SHOWN = Param("shown", str, DIFFERENCE, if_there, once="pattern")  # as it was called on Attention
 SEEN = "gptviz_seen"  # in the session: where its reader has been
-LISTED = 3  # changes whose reason is given; of more it is said how many there are
+LISTED = 3  # changes of one reason that are named; of more it is said how many there are
 
 
 class Code(str):
@@ -122,15 +122,20 @@ def why_same(
     could have mattered there did not, and of the others it is said why they cannot.
     """
     places, layers, count = tuple(places), scene.lm.config.n_layers, len(scene.tokens)
-    said, edits = [], scene.run.edits
-    for edit in edits:
+    found: dict[Unseen, list[str]] = {}
+    for edit in scene.run.edits:
         reasons = [unseen(edit, site, block, layers, count, head, position) for site, block in places]
         if reasons and reasons[0] is not None and None not in reasons:
             change = says(edit, scene.labels, partial(show_id, scene.lm))
-            said.append(f"{capital(change)} {cannot_matter(reasons[0], what)}.")
-    did_not = f"**Your change{'s' * (len(edits) > 1)} changed nothing in {what}**: all is as it was."
-    more = [f"So it is with {len(said) - LISTED} more."] if len(said) > LISTED else []
-    return " ".join([did_not] * (len(said) < len(edits)) + said[:LISTED] + more)
+            found.setdefault(reasons[0], []).append(change)
+    said, given = [], len(scene.run.edits)
+    if sum(map(len, found.values())) < given:
+        said = [f"**Your change{'s' * (given > 1)} changed nothing in {what}**: all is as it was."]
+    for why, changes in found.items():
+        *some, last = changes if len(changes) <= LISTED else [*changes[:2], f"{len(changes) - 2} more"]
+        who = " and ".join([", ".join(some)] * bool(some) + [last])
+        said.append(f"{capital(who)} {cannot_matter(why, what, len(changes) > 1)}.")
+    return " ".join(said)
 
 
 # ---- drawn ----

@@ -57,7 +57,11 @@ def test_changes_that_could_matter_did_not_and_of_the_others_it_is_said_why():
     assert cannot.startswith("Block 4 head 3 off cannot matter for the embeddings: it changes what")
     assert "Embeddings at “·cat” (position 1) off cannot" in cannot and "changed nothing" not in cannot
     many = why(*[HEAD] * 5)
-    assert many.count("cannot matter") == 3 and many.endswith("So it is with 2 more.")
+    assert many.startswith(
+        "Block 4 head 3 off, block 4 head 3 off and 3 more cannot matter for the embeddings: they"
+    )
+    both = why(HEAD, "z.4.2=zero", EMBED)  # a sentence for each reason
+    assert both.count("cannot matter") == 2 and "Block 4 head 3 off and block 4 head 2 off cannot" in both
     could = why(EMBED, HEAD, position=1)
     assert could.startswith("**Your changes changed nothing in the embeddings**: all is as it was. Block 4")
     assert why(EMBED, position=1) == "**Your change changed nothing in the embeddings**: all is as it was."

@@ -124,12 +124,12 @@ def token(position: int, labels: Sequence[str]) -> str:
     return f"“{labels[position]}” (position {position % len(labels)})" if known else f"position {position}"
 
 
-def cannot_matter(why: Unseen, what: str) -> str:
-    """Why an edit cannot be seen at `what`, as a clause: "cannot matter for ...: it changes ..."."""
+def cannot_matter(why: Unseen, what: str, many: bool = False) -> str:
+    """Why an edit, or `many`, cannot be seen at `what`: "cannot matter for ...: it changes ..."."""
     reasons = {
-        "later": "it changes what the model works out only after that",
-        "beside": "it changes what is worked out beside that, and is not read for it",
-        "later position": "it changes only later tokens, and no token reads a later one",
-        "other position": "it changes only other tokens, and no attention that follows could carry it over",
+        "later": "what the model works out only after that",
+        "beside": "what is worked out beside that, and is not read for it",
+        "later position": "only later tokens, and no token reads a later one",
+        "other position": "only other tokens, and no attention that follows could carry that over",
     }
-    return f"cannot matter for {what}: {reasons[why]}"
+    return f"cannot matter for {what}: {'they change' if many else 'it changes'} {reasons[why]}"
