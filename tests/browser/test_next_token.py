@@ -36,6 +36,9 @@ def test_bars_are_as_long_as_their_numbers_and_stand_in_the_outline_of_the_uncha
     first = page.get_by_test_id("candidate").first
     for part, carried in ((".before", "ghost"), (".p", "probability")):
         assert float(first.locator(part).inner_text()) == pytest.approx(float(rows[0][carried]), abs=5e-4)
+    projected = open_page("next_token", viewport=(1280, 800), edits=edits, present="on")
+    row, last = (projected.get_by_test_id(name).first.bounding_box() for name in ("candidate", "append"))
+    assert last["x"] + last["width"] <= row["x"] + row["width"]
 
 
 def test_a_token_is_appended_at_the_selected_place_and_the_choices_go_along(open_page, mini):
