@@ -2,7 +2,7 @@
 
 import re
 
-from tests.browser.conftest import settled
+from tests.browser.conftest import press, settled, went
 
 
 def test_a_class_answers_together(open_page):
@@ -56,3 +56,24 @@ def test_a_class_answers_together(open_page):
     desk.get_by_role("button", name="End it now").click()
     for pupil in pupils:
         pupil.get_by_text("The class has ended").wait_for()
+
+
+def test_neither_another_tab_nor_a_dead_link_takes_a_place_in_a_class(open_page):
+    tab = open_page("class")
+    press(tab.get_by_role("button", name="Begin a class"))
+    other = tab.context.new_page()
+    other.goto(tab.url)
+    settled(other).get_by_test_id("code").wait_for()
+    press(tab.get_by_role("button", name="End the class"))
+    press(tab.get_by_role("button", name="End it now"))
+    other.get_by_text("The class has ended").wait_for()
+    press(tab.get_by_role("button", name="Begin a class"))
+    code = tab.get_by_test_id("code").inner_text()
+    press(other.get_by_role("link", name="Tokens", exact=True).first)
+    went(other, "back").get_by_role("button", name="Begin a class").wait_for()
+    assert went(tab, "again").get_by_test_id("code").inner_text() == code
+    link = f"{tab.url.partition('?')[0]}#teach=abc"
+    tab.goto("about:blank")
+    tab.goto(link)
+    tab.get_by_text("of this link has ended").wait_for()
+    assert went(tab, "again").get_by_test_id("code").inner_text() == code

@@ -15,7 +15,6 @@ from streamlit.net_util import get_internal_ip
 
 from gptviz.classroom import LOBBY, Member, Room, Vote, written_code
 from gptviz.guides import Guide, GuideError, files, find, read
-from gptviz.ui.components.seat import seat
 from gptviz.ui.models.choice import UPLOAD
 from gptviz.ui.shell import classroom, state
 from gptviz.ui.shell import guide as guide_bar
@@ -192,7 +191,7 @@ made = frame("Class", (CODE,))
 member = classroom.member()
 classroom.say_wrong()
 if member is None:
-    seat(classroom.kept(), on_taught=classroom.become)
+    classroom.keep()
     nobody()
 elif member.teaches:
     teacher(member)

@@ -14,6 +14,7 @@ from gptviz.classroom import LOBBY, ClassError, Member, Room
 from gptviz.guides import Question
 from gptviz.ui.components.seat import COOKIE, seat
 from gptviz.ui.shell import address, state
+from gptviz.ui.words import escaped
 
 if TYPE_CHECKING:
     from gptviz.classroom.classes import Classes
@@ -23,7 +24,7 @@ EVERY = 2.0  # seconds between two looks at what the teacher has done
 _SECRET = "class_secret"  # in the session; "" for nobody
 _MEMBER = "class_member"  # as the database said last
 _STEP = "class_step"  # the step that this browser and the class were at last
-_LEFT = "class_left"  # this browser was in a class
+_LEFT = "class_left"  # the secret that this browser gave up last
 _WRONG = "class_wrong"  # why the last thing could not be done
 ACTS = {
     "together": ("Everybody follows me", ":material/groups:"),
@@ -63,17 +64,24 @@ def secret() -> str:
     return str(st.session_state[_SECRET])
 
 
-def kept() -> str | None:
-    """Return what the browser's cookie is to be: the secret; "" after one that was given up;
-    None for no matter.
-    """
-    return secret() or ("" if _LEFT in st.session_state else None)
+def keep() -> None:
+    """Have the browser keep its secret, or drop the one that it gave up, and take that of its address."""
+    seat(secret(), st.session_state.get(_LEFT, ""), on_taught=_taught)
+
+
+def _taught(secret: str) -> None:
+    """Callback: a teacher's own link was opened. One that steers nothing takes nobody's place."""
+    steers = attempt(lambda: classes().member(secret) is not None)
+    if steers:
+        become(secret)
+    elif steers is False:
+        say("The class of this link has ended, or it never was one.")
 
 
 def become(secret: str) -> None:
     """Have this browser be somebody else in a class, or with "" nobody."""
     if not secret:
-        st.session_state[_LEFT] = True
+        st.session_state[_LEFT] = st.session_state.get(_SECRET, "")
     st.session_state[_SECRET] = secret
     for key in (_STEP, _MEMBER):
         st.session_state.pop(key, None)
@@ -98,7 +106,7 @@ def say(wrong: str) -> None:
 def say_wrong() -> None:
     """Why the last thing could not be done, once."""
     if (wrong := st.session_state.pop(_WRONG, None)) is not None:
-        st.warning(wrong)
+        st.warning(escaped(wrong))
 
 
 def member() -> Member | None:
@@ -118,7 +126,7 @@ def look() -> Member | None:
         return member()
     if found is None:
         if member() is not None:
-            say("The class has ended. What you see is yours to explore.")
+            say("The class has ended, or was left in another tab. What you see is yours to explore.")
         become("")
     else:
         st.session_state[_MEMBER] = found
@@ -149,7 +157,7 @@ def watch() -> bool:
     say_wrong()
     if found is None:
         return False
-    seat(secret(), on_taught=become)
+    keep()
     st.fragment(run_every=EVERY)(_watch)(found.room)
     if found.teaches or not found.room.frozen:
         return False

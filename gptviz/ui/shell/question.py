@@ -22,6 +22,7 @@ from gptviz.ui.runs import per_run
 from gptviz.ui.shell import address, changes, classroom, state, wall
 from gptviz.ui.shell import prompt as prompt_box
 from gptviz.ui.shell.classroom import Standing
+from gptviz.ui.words import escaped
 
 ANSWERS = "guide_answers"  # (guide, step) -> what was given; None where it was skipped
 HINTS = "guide_hints"  # (guide, step) -> how many are shown
@@ -114,7 +115,7 @@ def _ballot(ask: Question, at: At, truth: Answer, run: Run, position: int) -> No
     classroom.say_wrong()
     tokens = runs.model(run).tokens(run.ids)
     if found.answered:
-        said = "nothing" if found.given is None else wall.shown(ask.kind, found.given, tokens)
+        said = "nothing" if found.given is None else escaped(wall.shown(ask.kind, found.given, tokens))
         st.markdown(f":material/check: You said {said}." + " You may still change your mind." * found.open)
     if not found.open:
         st.markdown(":material/lock: The votes are locked.")

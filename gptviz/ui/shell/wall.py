@@ -15,7 +15,7 @@ from gptviz.guides import Question
 from gptviz.guides.answers import Answer
 from gptviz.tokenizer import show_token
 from gptviz.ui.shell import address, classroom, state
-from gptviz.ui.words import counted
+from gptviz.ui.words import counted, escaped
 
 MOST = 12  # different answers that are shown; the others are one line
 EVERY = 1.0  # seconds between two looks
@@ -95,7 +95,8 @@ def _ways_there(ask: Question, rows: Sequence[tuple[str, Any, int]]) -> None:
     if there:
         with st.container(horizontal=True, gap="small", key="wall_ways"):
             for label, one in there:
-                st.button(label, type="tertiary", key=f"wall_{label}", on_click=_open, args=(ask.kind, one))
+                key, args = f"wall_{label}", (ask.kind, one)
+                st.button(escaped(label), type="tertiary", key=key, on_click=_open, args=args)
 
 
 def _open(kind: str, one: Any) -> None:

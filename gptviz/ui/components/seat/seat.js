@@ -4,7 +4,7 @@ const DAY = 86400;
 export default gv.component(
   () => gv.h('div', { class: 'seat' }),
   ({ data, send }) => {
-    if (data.secret !== null) {
+    if (data.secret || document.cookie.split('; ').includes(`${data.cookie}=${data.left}`)) {
       const secure = location.protocol === 'https:' ? ';Secure' : '';
       document.cookie = `${data.cookie}=${data.secret};Path=/;SameSite=Lax;Max-Age=${data.secret ? DAY : 0}${secure}`;
     }
