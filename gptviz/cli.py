@@ -26,7 +26,8 @@ environment:
   HF_HOME, HF_ENDPOINT, HF_HUB_OFFLINE    where models are kept, fetched from, and whether they may be
   TIKTOKEN_CACHE_DIR                      where tiktoken keeps its encodings (else a temporary folder)
 
-The exit status is 0, or 1 where something could not be done: the reason is then on the standard error.
+The exit status is 0, 1 where something could not be done, and 2 where this is no command or option of it: the
+reason is then on the standard error.
 """
 
 import argparse
@@ -60,8 +61,13 @@ def main(arguments: list[str] | None = None) -> int:
     is_app = arguments[:1] in ([], ["app"])
     args = None if is_app else parser().parse_args(arguments)
     try:
-        return run_app(arguments[1:]) if args is None else args.run(args)
-    except ValueError as error:  # every error that a person can do something about is one
+        status = run_app(arguments[1:]) if args is None else args.run(args)
+        sys.stdout.flush()
+        return status
+    except BrokenPipeError:  # who reads it has enough, as `| head`; the rest goes nowhere
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except (ValueError, OSError) as error:  # every error that a person can do something about is one
         print(f"gptviz: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
@@ -78,7 +84,7 @@ def parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         usage="gptviz [-h] [COMMAND ...]",
     )
-    commands = top.add_subparsers(required=True, metavar="COMMAND", help=argparse.SUPPRESS)
+    commands = top.add_subparsers(required=True, prog="gptviz", metavar="COMMAND", help=argparse.SUPPRESS)
 
     def command(name: str, run: Callable[[argparse.Namespace], int], about: str) -> argparse.ArgumentParser:
         made = commands.add_parser(name, description=about)
@@ -164,7 +170,7 @@ def run_verify(args: argparse.Namespace) -> int:
 
     link, file = args.link, Path(args.link[:200])
     if file.is_file():
-        link = file.read_text("utf-8")
+        link = file.read_text("utf-8", "replace")
     found = verify(link, None if args.model is None else _load(args))
     for one in found:
         print(f"{'holds' if one.holds else 'WRONG'}  {one}")

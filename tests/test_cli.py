@@ -1,6 +1,7 @@
 """`gptviz`: what it prints, and how it fails."""
 
 import json
+import os
 import sys
 
 import pytest
@@ -74,6 +75,8 @@ def test_errors_are_sentences(capsys):
         ("info", "nothing-here"),
         ("trace", "x", "--model", "gpt2"),
         ("download", "gpt2", "--no-encodings"),
+        ("verify", str(cli.Path(handout.__file__).parents[1] / "assets/mini/model.safetensors")),
+        ("verify", "/proc/self/mem"),  # a file that cannot be read
     ):
         status, out, err = run(capsys, *arguments)
         assert status == 1 and out == "" and err.startswith("gptviz: ") and err.count("\n") == 1
@@ -98,6 +101,20 @@ def test_a_package_without_its_app_says_so(capsys, monkeypatch, tmp_path):
     monkeypatch.setattr(cli, "files", lambda name: None)
     status, _, err = run(capsys)
     assert status == 1 and "install it again" in err
+
+
+def test_who_has_read_enough_of_it_sees_no_stack(monkeypatch):
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "w") as out:
+        monkeypatch.setattr(sys, "stdout", out)
+        assert cli.main(["models"]) == 1
+
+
+def test_what_is_missing_is_said_of_the_command(capsys):
+    with pytest.raises(SystemExit, match="2"):
+        cli.main(["trace"])
+    assert "usage: gptviz trace [-h]" in capsys.readouterr().err
 
 
 def test_help_reads_like_a_manual_page(capsys):
