@@ -322,7 +322,7 @@ def run_info(args: argparse.Namespace) -> int:
     for name, value in (config.to_dict() | sizes | memory).items():
         print(f"  {name:15} {value}")
     encoding = tokenizer_for(checkpoint, checkpoint.path.stem, args.tokenizer)
-    print(f"  {'tokenizer':15} {encoding.name}, {encoding.n_vocab:,} tokens")
+    print(f"  {'tokenizer':15} {encoding.name}, {min(encoding.n_vocab, config.vocab_size):,} tokens")
     started = time.perf_counter()
     checkpoint.model()
     print(f"  {'loads':15} yes, in {time.perf_counter() - started:.1f} s")

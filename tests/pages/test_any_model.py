@@ -15,7 +15,7 @@ from gptviz.ui.shell.navigation import PAGES
 from tests.checkpoints import makers
 from tests.conftest import WITHOUT_TEXT, random_lm
 from tests.pages.conftest import open_all
-from tests.specs import given
+from tests.specs import given, prose, table
 
 
 @pytest.fixture(scope="module")
@@ -43,6 +43,17 @@ def test_every_page_is_drawn_with_all_its_details(run_page, request, monkeypatch
     assert not at.error, [error.value for error in at.error]
 
 
+@pytest.mark.parametrize("text", ["ABBA! é 中", "! 1"])
+def test_tokens_shows_no_id_that_a_model_of_characters_has_not(run_page, monkeypatch, characters, text):
+    monkeypatch.setenv(ALLOW_PATHS, "1")
+    at = run_page("tokens", **characters | {"text": text})
+    own = given(at, "tokenizer_rows")["rows"][2]  # after mini's and gpt2's
+    assert own["about"] == "61 in its vocabulary"
+    assert "pieces of a character" not in "".join(element.proto.body for element in at.get("html"))
+    ids = [int(id) for row in table(at, "spellings") for id in row[2].split(", ")]
+    assert ids and max(ids) < 61
+
+
 # ---- a padded vocabulary ----
 
 TEXT = "The cat sat on the mat"
@@ -63,10 +74,25 @@ def padded() -> LanguageModel:
 @pytest.fixture
 def padded_page(run_page, monkeypatch, padded):
     """`run_page` where the app's model is the padded one."""
-    choice = Choice()
-    monkeypatch.setattr(models, "in_use", lambda _: InUse(padded, "padded", choice, choice, None))
-    monkeypatch.setattr(runs.models, "find", {"padded": padded}.get)
+    use(padded, "padded", monkeypatch)
     return run_page
+
+
+def use(lm, key, monkeypatch):
+    choice = Choice()
+    monkeypatch.setattr(models, "in_use", lambda _: InUse(lm, key, choice, choice, None))
+    monkeypatch.setattr(runs.models, "find", {key: lm}.get)
+
+
+def test_a_head_whose_weights_write_nothing_was_switched_off_by_nobody(run_page, monkeypatch):
+    lm = random_lm()
+    with torch.no_grad():
+        lm.model.trf_blocks[0].att.out_proj.weight.zero_()
+    use(lm, "a silent head", monkeypatch)
+    said = {
+        edits: prose(run_page("why", text=TEXT, block=0, head=0, edits=edits)) for edits in ("", "z.0.0=zero")
+    }
+    assert ["changed pass" in one for one in said.values()] == [False, True]
 
 
 def drawn_text(at):

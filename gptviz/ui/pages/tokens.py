@@ -1,5 +1,7 @@
 """How the prompt became numbers: pieces, bytes, merges, ids. And how other tokenizers cut it."""
 
+from dataclasses import replace
+
 import streamlit as st
 
 from gptviz.analysis import tokens as numbers
@@ -28,6 +30,7 @@ def ids_of(ids: list[int]) -> str:
 
 scene = page("Tokens", params=(FIT, MORE), strip=False)
 encoding, text, token = scene.lm.tokenizer, scene.text[:READ_CHARACTERS], scene.tokens[scene.position]
+size = scene.lm.config.vocab_size  # bytes that a model has no token for have ids from there on
 pieces = show_work(encoding, text, scene.special, limit=len(scene.tokens))
 place, part = numbers.place_of(pieces, scene.position)
 piece, shown = pieces[place], as_code(show_token(token.raw))
@@ -122,8 +125,11 @@ def comparison() -> None:
             known.append(get_encoding(name))
     known.sort(key=lambda one: [*OFFLINE, encoding.name, more].index(one.name))
     learnt_from = text if source == PROMPT else numbers.chapter()
+    cuts = numbers.compare(text, known, learnt_from, scene.special)
+    mine = known.index(encoding)
+    cuts[mine] = replace(cuts[mine], vocabulary=min(encoding.n_vocab, size))
     tokenizer_rows(
-        numbers.compare(text, known, learnt_from, scene.special),
+        cuts,
         saved=scene.saved("tokenizers", "The same text, cut by other tokenizers"),
     )
     st.caption(
@@ -140,12 +146,15 @@ comparison()
 space, byte = st.columns(2, gap="large")
 with space:
     st.subheader("What a space changes", anchor=False)
-    found = numbers.spellings(encoding, numbers.word_near(scene.text, piece.text))
+    written = numbers.spellings(encoding, numbers.word_near(scene.text, piece.text))
     (plain, ids), (spaced, others) = (
-        (as_code(row["written"]), list(row["ids"])) for row in found.iloc[:2].to_dict("records")
+        (as_code(row["written"]), list(row["ids"])) for row in written.iloc[:2].to_dict("records")
     )
+    found = written[written["ids"].map(max) < size]
     both = f"{plain} is {ids_of(ids)}, and {spaced} is "
-    if others[-len(ids) :] == ids:
+    if max(others) >= size:
+        both = f"This model has no token for a character of {spaced}, a word with a space before it."
+    elif others[-len(ids) :] == ids:
         both += f"the same after {ids_of(others[: -len(ids)])}: no merge joins the space to what follows."
     else:
         both = (
@@ -161,7 +170,7 @@ with space:
 with byte:
     st.subheader("A character in pieces", anchor=False)
     spread, of_prompt = numbers.broken_character(encoding, scene.run.ids)
-    if spread is None:
+    if spread is None or max(spread.ids) >= size:
         st.markdown("To this tokenizer every character of your prompt is one token: none comes apart.")
     else:
         whose = "In your prompt, " if of_prompt else "Your prompt has none that comes apart; as an example, "

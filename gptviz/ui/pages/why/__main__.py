@@ -183,6 +183,8 @@ if np.isfinite(given).all() and given.any():
     if most != first:
         text += f" Most of its attention, {of_attention(looks[most])}, was on {Place(labels[most], most)}, "
         text += f"which gave {significant(given[most])}: where a head looks is not what it takes there."
+elif not scene.run.edits:
+    text += " It took nothing from any token."
 else:
     off = "switched off, and wrote nothing" if np.isfinite(given).all() else "replaced by what no token gave"
     text += f" In this changed pass the head's output was {off}."
