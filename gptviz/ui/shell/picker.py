@@ -180,7 +180,8 @@ def _bring(asked: Choice) -> None:
 
 
 def _repository(asked: Choice) -> None:
-    st.markdown("Any repository whose `config.json` says `GPT2LMHeadModel`. It is downloaded once.")
+    classes = "`GPT2LMHeadModel` or `GPTNeoForCausalLM`"
+    st.markdown(f"Any repository whose `config.json` says {classes}. It is downloaded once.")
     name = st.text_input("Repository", key=HUB_ID, placeholder="owner/name").strip()
     if name and not (name in HUB_MODELS or is_hub_id(name)):
         st.error(f"{name!r} is no name of a repository; those are owner/name, such as openai-community/gpt2")
