@@ -83,4 +83,4 @@ def joined(tables: Both[pd.DataFrame]) -> pd.DataFrame:
         if not (now.equals(old) or alike(now.to_numpy(), old.to_numpy())):
             columns.append(old.rename(f"{UNCHANGED} {name}"))
         columns.append(now)
-    return pd.concat(columns, axis=1)
+    return pd.concat(columns, axis=1) if columns else tables.now

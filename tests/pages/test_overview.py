@@ -50,6 +50,11 @@ def test_an_address_opens_a_place_with_both_runs_numbers_and_the_page_about_it(r
     assert wanted.items() <= parse_qs(urlsplit(found["more"]["href"]).query).items()
 
 
+def test_the_first_token_of_a_changed_model_reads_no_other(run_page):
+    found = given(run_page("overview", text="one two", token=0, edits="z.0.2=zero"), "machine")
+    assert found["level"]["reads"] == [] and "was" in json.dumps(found["level"])
+
+
 def test_a_head_has_the_scores_of_both_runs(run_page, mini):
     level = given(run_page("overview", at="block.4.head.3", edits="z.0.2=zero", token=9), "machine")["level"]
     for name, lm in (("of", mini.edited("z.0.2=zero")), ("was", mini)):
