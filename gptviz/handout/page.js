@@ -45,7 +45,7 @@ function stateOf(held, step) {
 function placed(held) {
   const { start } = given;
   return {
-    page: held.get('page') in PAGES ? held.get('page') : start.page,
+    page: Object.hasOwn(PAGES, held.get('page')) ? held.get('page') : start.page,
     text: held.get('text') ?? start.text,
     token: whole(held.get('token'), Infinity, null),
     block: whole(held.get('block'), config.n_layers, start.block),
@@ -150,8 +150,16 @@ function draw() {
       h('nav', { key: 'nav', 'aria-label': 'What to look at' }, Object.keys(PAGES).map(pageLink)),
       waits() ? h('p', { key: 'waits', class: 'notice' }, 'The picture waits for your answer.')
         : h('section', { key: state.page, 'aria-label': PAGES[state.page][0], data: { page: state.page } }, PAGES[state.page][1]())],
-    h('footer', null, 'Made by gptviz. The same numbers in Python: ',
-      code(`gptviz.load(${JSON.stringify(NAME)}).trace(text)["attn", ${state.block}]`), '; in this page\'s console: ', code('await gptviz.trace(text)'), '.'));
+    h('footer', null, 'Made by gptviz. ', !run.refused && ['The same numbers in Python: ', code(inPython()), '; in this page\'s console: ',
+      code('await gptviz.trace(text, edits)'), '.']));
+}
+
+function inPython() {
+  const { page, block, edits, special: on, temperature } = state;
+  const numbers = { tokens: '.tokens', embeddings: '["embed"]', attention: `["attn", ${block}]`, layernorm: '.norms()',
+    next_token: `.next_tokens(position=${position()}, temperature=${temperature})` };
+  const options = (run.was ? `, edits=${JSON.stringify(edits)}` : '') + (on ? ', special_tokens=True' : '');
+  return `gptviz.load(${JSON.stringify(NAME)}).trace(text${options})${numbers[page]}`;
 }
 
 function pageLink(page) {

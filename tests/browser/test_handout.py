@@ -6,6 +6,7 @@ import torch
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
+import gptviz
 from gptviz import guides
 from gptviz.analysis.moved import prediction
 from gptviz.digits import percent
@@ -221,9 +222,13 @@ def test_a_lesson_on_it(opened, lm):
     assert at_rest(page).get_by_role("textbox").input_value() == DEFAULT_TEXT + best.token
     assert "z.4.3%3Dzero" in page.evaluate("location.hash")
 
+    in_python, text = {}, "one 東京 <b> one"
     for name in PAGES:
         page.goto(f"{page.url.split('#')[0]}#page={name}&text=one+東京+<b>+one&edits=z.4.3%3Dzero")
         page.locator(f"section[data-page={name}]").wait_for()
+        in_python[name] = eval(
+            page.locator("footer code").first.inner_text(), {"gptviz": gptviz, "text": text}
+        )
         for mode, other, width in (("dark", "light", 390), ("light", "dark", 1280)):
             page.emulate_media(color_scheme=mode)
             page.set_viewport_size({"width": width, "height": 800})
@@ -232,6 +237,11 @@ def test_a_lesson_on_it(opened, lm):
             assert page.evaluate("document.documentElement.scrollWidth") <= width
             drawn_on = page.evaluate("getComputedStyle(document.body).backgroundColor")
             assert drawn_on == f"rgb{rgb(palette(mode).paper)}"
+    changed = lm.trace(text, edits=["z.4.3=zero"])
+    assert torch.equal(in_python["attention"], changed["attn", 5])
+    assert in_python["next_token"].equals(changed.next_tokens())
+    page.goto(f"{page.url.split('#')[0]}#page=constructor&text=one")
+    at_rest(page).locator("section[data-page=attention]").wait_for()
     page.get_by_role("textbox").fill("")
     page.get_by_role("button", name="Run").click()
     assert "no text yet" in at_rest(page).get_by_role("status").inner_text()
