@@ -52,3 +52,13 @@ def test_it_trains_scrubs_stays_and_opens_in_another_page(open_page):
     assert "model=upload" in page.url and page.get_by_test_id("chip").count() == 16
     press(page.get_by_text("In code", exact=True))
     page.get_by_text(f"gptviz.load('{folder}')").first.wait_for()
+
+
+def test_a_form_that_was_refused_stays_open(open_page):
+    page = open_page("training")
+    page.goto(f"{page.url.partition('?')[0]}?tr_task=own&text=a")  # whose prompt is in the form that is shut
+    settled(page)
+    press(page.get_by_text("Choose everything yourself"))
+    press(page.get_by_role("button", name="Train it"))
+    page.get_by_text("it takes at least").wait_for()
+    assert page.get_by_role("button", name="Train it").is_visible()

@@ -139,5 +139,6 @@ def say(sentence: str | None) -> None:
 def said() -> None:
     """Draw why nothing was started, where that was so."""
     sentence = st.session_state.get(_SAID)
-    if sentence is not None:
-        st.warning(f"{capital(sentence)}.")
+    with st.container():  # there also without one: else the form below moves, and shuts
+        if sentence is not None:
+            st.warning(f"{capital(sentence)}.")
