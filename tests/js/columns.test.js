@@ -14,8 +14,10 @@ test('a window is whole columns and inside, wherever it is asked to go', () => {
       let n = openedWith(room, count, 1);
       assert.ok(n >= 1 && n <= count && Number.isInteger(n));
       assert.ok(n === count || room / n >= 38, 'what opens can be read');
+      assert.equal(openedWith(3 * room, count, 3), n, 'where letters are larger, so are columns');
       for (const factor of [1.5, 1.5, 0.6, 1000, 0.0001]) {
         const next = zoomedTo(n, factor, room, count, 1);
+        assert.equal(zoomedTo(n, factor, 3 * room, count, 3), next);
         assert.ok(Number.isInteger(next) && next >= 1 && next <= count);
         assert.ok(next === count || next === 1 || (room / next >= NARROWEST && room / (next + 1) < WIDEST), `${room} / ${next}`);
         for (const at of [0, count >> 1, count - 1]) {

@@ -20,6 +20,7 @@ test('a triangle is read row by row, and what is masked is 0', () => {
 test('a row is drawn from its largest weight down until the mass is reached, and no further', () => {
   assert.deepEqual(kept(HEAD, 2, 0.5), [0]);
   assert.deepEqual(kept(HEAD, 2, 0.51), [0, 2]);
+  assert.deepEqual(kept(HEAD.map((weight) => weight / 4), 2, 0.51), [0, 2]);        // a share of what a changed row adds up to
   assert.deepEqual(kept(HEAD, 2, 1), [0, 2, 1]);
   assert.deepEqual(kept(Float32Array.from([NaN, NaN, 1]), 0, 0.9), []);       // the first token is hidden
   assert.deepEqual(kept(Float32Array.from([NaN, NaN, 1]), 1, 0.9), [1]);
