@@ -76,6 +76,18 @@ test('beside the changed weights of each head, and beside its rows, stand the un
   }
 });
 
+test('each head has its own weights, and in them the row of the chosen token is outlined', () => {
+  for (const [kind, of] of Object.entries(levels(1, 3, 10, false)).filter(([kind]) => ['attention', 'head'].includes(kind))) {
+    of.level.row?.of.fill(0, 5);       // later keys are masked
+    const { shapes } = layout({ ...of, kind, position: 4 }, { width: 960, em: 16 }), matrices = shapes.filter(({ weights }) => weights);
+    const marks = shapes.filter(({ s, stroke, x }) => s === 'rect' && stroke === 'accent' && x >= matrices[0].x - 1);
+    assert.deepEqual(matrices.map(({ values }) => values[0]), marks.map((_, i) => of.level.weights.of[i * 55]));
+    matrices.forEach(({ y, h }, i) => assert.ok(Math.abs(marks[i].y + marks[i].h / 2 - y - 0.45 * h) < 1e-6, kind));
+    const parts = shapes.filter(({ label }) => label?.startsWith('weighted')), largest = parts.flatMap(({ values }) => [...values]).map(Math.abs);
+    assert.deepEqual(parts.map(({ limit }) => Math.fround(limit)), parts.map(() => Math.max(...largest)));
+  }
+});
+
 test('scores stand divided and not beside those of the unchanged model, where they are others', () => {
   const scores = { of: Float32Array.of(8, -2, 3), was: Float32Array.of(8, -4.5, 16) }, half = (values) => values.map((one) => one / 2);
   const { head } = levels(1, 1, 3, true), written = { score: ['8.00', '−2.00', '3.00', '−4.50', '16.00'], divided: ['4.00', '−1.00', '1.50', '−2.25', '8.00'] };
