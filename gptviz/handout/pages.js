@@ -278,7 +278,7 @@ function probable(p) {
 
 // Logits by temperature: { order, p, scaled, logSum }; temperature 0 gives the largest everything.
 function distribution(logits, temperature) {
-  const order = [...logits.keys()].sort((a, b) => logits[b] - logits[a] || a - b);
+  const order = [...logits.keys()].sort((a, b) => logits[b] - logits[a]);
   if (!temperature) return { order, scaled: logits, p: Float64Array.from(logits, (_, id) => (id === order[0] ? 1 : 0)) };
   const scaled = Float64Array.from(logits, (logit) => logit / temperature), most = scaled[order[0]];
   const total = scaled.reduce((all, one) => all + Math.exp(one - most), 0);

@@ -13,7 +13,7 @@ function triangles(base64, heads, count) {
 // The keys of one row from the largest weight down, until they reach `mass` (0 to 1) of what the row has.
 function kept(weights, query, mass) {
   const row = weights.subarray((query * (query + 1)) / 2, ((query + 1) * (query + 2)) / 2);
-  const keys = [...row.keys()].filter((k) => row[k] > 0).sort((a, b) => row[b] - row[a] || a - b);
+  const keys = [...row.keys()].filter((k) => row[k] > 0).sort((a, b) => row[b] - row[a]);
   const wanted = mass * keys.reduce((sum, k) => sum + row[k], 0);
   const found = [];
   for (let sum = 0, i = 0; i < keys.length && (sum < wanted || !i); sum += row[keys[i++]]) found.push(keys[i]);
@@ -33,7 +33,7 @@ function totals(heads, focus, count) {
 
 // The largest of them that are worth a number, [position, value] each.
 const LEAST = 0.005;
-const largest = (values, n) => [...values.keys()].filter((i) => values[i] >= LEAST).sort((a, b) => values[b] - values[a] || a - b)
+const largest = (values, n) => [...values.keys()].filter((i) => values[i] >= LEAST).sort((a, b) => values[b] - values[a])
   .slice(0, n).map((i) => [i, values[i]]);
 
 // What a click does to the tokens that are held: alone, or beside the others.
