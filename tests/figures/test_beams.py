@@ -18,6 +18,7 @@ def test_points_and_lines_are_the_beams(lm, mode):
         for place, beam in enumerate([*found.kept, *found.dropped]):
             assert "".join(map(str, beam.ids)) in says[number, place]
             assert ("was kept" in says[number, place]) == (beam in found.kept)
+    assert drawn.layout.yaxis.ticktext == ("beam 1", "beam 2", "beam 3")
     lines = [(tuple(trace.x), tuple(trace.y)) for trace in drawn.data if trace.mode == "lines"]
     last = rounds[-1].kept[2]
     assert ((3, 4), (last.parent, 2)) in lines and len(lines) == 24

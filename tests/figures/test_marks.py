@@ -88,7 +88,8 @@ def test_maps_of_one_scale_share_it_to_the_largest_of_all():
 
 def test_curves_stand_over_their_names_and_the_unchanged_are_dashed():
     lines = {"before": Both(NOW[:, 0], WAS[:, 0]), "after": Both(NOW[:, 1], WAS[:, 1])}
-    fig = curves(lines, ROWS, "light", "variance", at=1, log=True, rest=1.0)
+    fig = curves(lines, ROWS, "light", "variance", at=1, log=True, rest=1.0, used=1)
+    assert [(s.x0, s.x1) for s in fig.layout.shapes if s.type == "rect"] == [(-0.5, 0.5)]
     named = {}
     for trace in fig.data:
         named.setdefault(trace.name, []).append(list(trace.y))

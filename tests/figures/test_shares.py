@@ -23,6 +23,8 @@ def test_a_waterfalls_bars_begin_where_they_are_told_and_are_joined(mode):
     own, ghost = made.data
     assert list(own.x) == list(values) and list(ghost.x) == list(values + 1)
     assert list(own.text) == ["", "−1", ""] and list(ghost.text) == ["3", "", "2"]  # past the longer one
+    longer = bars(Both(values / 8, values / 4), ["a", "b", "c"], mode, "", text=Both(["1"] * 3)).data[1]
+    assert list(longer.text) == ["1"] * 3
     assert list(own.base) == list(ghost.base) == list(base)
     assert list(own.marker.color) == [colors.positive, colors.negative, colors.output]
     assert list(own.marker.line.width) == [0, 3, 0]
