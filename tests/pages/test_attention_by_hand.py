@@ -136,6 +136,8 @@ def test_in_code_and_in_numbers_are_the_picture_and_one_word_gives_itself_everyt
     assert shown == [cell for n in range(heads) for row in texts(at, f"weights{n}") for cell in row]
     expected = texts(at, "both" if way == "heads" else "context0")
     assert as_printed(left_by_program(at)["picture"].context.tolist()) == expected
+    vectors = opened(at, "numbers_by_hand_vectors").dataframe[-1].value
+    assert as_printed(vectors.filter(like="context").to_numpy().tolist()) == expected
     put(at, hand_changed="n1", hand_query=5)
     assert texts(at, "weights0") == [["1.0000"]]
     assert given(at, "worksheet_by_hand")["selected"] == 0

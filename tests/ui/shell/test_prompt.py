@@ -12,7 +12,9 @@ from tests.conftest import random_lm
 def test_what_no_text_can_hold_is_not_appended(monkeypatch):
     monkeypatch.setattr(state, "change", lambda **changes: pytest.fail(f"the prompt became {changes}"))
     lm = random_lm(vocab_size=8192 + 64)
-    assert "`<id 8200>`" in append(lm, lm.tokens(lm.encode("The cat")), 8200)
+    tokens = lm.tokens(lm.encode("The cat"))
+    assert "`<id 8200>`" in append(lm, tokens, 8200)
+    assert append(lm, tokens, lm.encode("你")[0])  # part of a character
 
 
 def test_half_a_surrogate_pair_is_read_as_the_replacement_character(lm):
