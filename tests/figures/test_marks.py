@@ -55,6 +55,9 @@ def test_a_map_of_nothing_or_of_gaps_can_be_drawn_and_one_that_does_not_fit_cann
         assert np.isfinite(drawn(scale, cells=Both(np.zeros((3, 4)))).data[0].z).all()
         gaps = np.where(np.arange(4) == 1, np.nan, NOW)
         assert np.isnan(drawn(scale, cells=Both(gaps)).data[0].z[:, 1]).all()
+    for scale, top in (("weight", 1.0), ("share", 0.5)):  # a weight is a part of 1
+        half = maps([Map("w", Both(np.eye(4) / 2), scale)], LABELS, LABELS, None, "light").layout
+        assert half.coloraxis.cmax == top
     square = Map("w", Both(2 * np.eye(4)), "weight", written=True)
     assert maps([square], LABELS, LABELS, None, "light").data[1].text[:2] == ("2.00", "0.00")
     cut = maps([Map("w", Both(2 * np.eye(4)), ends=(-1, 1))], LABELS, LABELS, None, "light").layout.coloraxis
