@@ -232,18 +232,21 @@ def test_so_many_wait_and_one_more_is_refused_until_there_is_room(hand):
     assert len(line._works) == 4
 
 
-def test_how_long_it_still_takes(line, hand, clock):
-    work, next_one = ask(line, "a"), ask(line, "b", "bob")
-    assert work.seconds_left is None and next_one.seconds_left is None
+def test_how_long_it_still_takes(clock):
+    hand = ByHand(2)
+    line = Line(hand, 10**6, now=clock)
+    work, *others = (ask(line, name, who=name) for name in "abcde")
+    assert work.seconds_left is None and others[-1].seconds_left is None
     hand.told[work.task].done = (1, 4)
-    clock.at += 3
-    assert work.seconds_left == 9.0  # three seconds a step, three more
-    clock.at += 9
+    clock.at += 2
+    assert work.seconds_left == 6.0  # two seconds a step, three more
+    clock.at += 6
     hand.end(work)
-    third = ask(line, "c", "cy")
-    assert third.seconds_left == 12.0  # as the one before it took
+    hand.told[others[0].task].done = (1, 2)
+    # who waits has what is at work before it, and as long for each in line as the one before took, by two
+    assert [other.seconds_left for other in others] == [8.0, None, (8 + 8) / 2, (8 + 16) / 2]
     assert line.snapshot() | {"result_bytes": 0} == {
-        "waiting": 1, "working": 1, "slots": 1, "longest_wait_seconds": 0, "result_bytes": 0,
+        "waiting": 2, "working": 2, "slots": 2, "longest_wait_seconds": 8, "result_bytes": 0,
     }  # fmt: skip
 
 
