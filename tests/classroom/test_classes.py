@@ -34,19 +34,22 @@ def test_a_class_from_its_beginning_to_its_end(classes):
     assert not otter.teaches and otter.name != owl.name
     assert classes.names(otter.room) == [otter.name, owl.name]
 
-    classes.vote(otter, 0, "mat", hints=2)
-    classes.vote(otter, 0, "mill")
+    classes.vote(otter, 1, 5)
+    for hints, word in enumerate(("mat", "hat", "mill")):
+        classes.vote(otter, 0, word, hints)
     classes.vote(owl, 0, None)
-    (vote, skipped) = classes.votes(teacher.room, 0)
-    assert (vote.name, vote.given, vote.first, vote.changes) == (otter.name, "mill", "mat", 1)
-    assert skipped.given is None and [vote] == classes.votes(teacher.room, pupil=otter.pupil)
+    (vote, skipped, later) = classes.votes(teacher.room)
+    assert (vote.name, vote.given, vote.first, vote.hints, vote.changes) == (otter.name, "mill", "mat", 2, 2)
+    assert skipped.given is None and [vote, skipped] == classes.votes(teacher.room, 0)
+    assert [vote, later] == classes.votes(teacher.room, pupil=otter.pupil)
 
     steered, news = classes.news(teacher.room)
     classes.steer(secret, step=3, together=False, frozen=True, marks=(0, ["locked", "nonsense"]))
+    classes.steer(secret, marks=(1, ["shown"]))  # what stands at other steps stays
     room = classes.member(first).room
     assert (room.step, room.together, room.frozen) == (3, False, True)
     assert room.has("locked", 0) and not room.has("locked", 1) and not room.has("revealed", 0)
-    assert classes.news(room) == (steered + 1, news + 1)
+    assert classes.news(room) == (steered + 2, news + 2)
 
     classes.leave(otter)
     assert classes.member(first) is None and classes.names(room) == [owl.name]
@@ -116,12 +119,15 @@ def test_what_was_acknowledged_is_there_for_another_server(classes, url):
     assert classes.member(secret).room.step == 2
 
 
-def test_a_class_ends_after_a_day_and_is_deleted(classes):
-    secret, code, one = begin(classes, 1)
+@pytest.mark.parametrize("teaches", [True, False])
+def test_a_class_ends_after_a_day_and_is_deleted(classes, teaches):
+    secret, code = begin(classes)
+    pupil = classes.join(code, "here")
+    one = classes.member(pupil)
     classes.vote(one, 0, 1)
     with classes._engine.begin() as connection:
         connection.execute(update(CLASSES).values(ends=time.time() - 1))
-    assert classes.member(secret) is None
+    assert classes.member(secret if teaches else pupil) is None
     with pytest.raises(ClassError, match="ended"):
         classes.join(code, "here")
     assert classes.news(one.room) == (-1, -1) and classes.votes(one.room) == []
