@@ -99,6 +99,7 @@ WRONG = [
     ("Read this.", "![x](http://example.org/x.png)", 7, "a picture"),
     ("token: 2,", "token: &a [2], block: *a,", 10, "alias"),
     ("It was {truth}.", "```step\npage: tokens\n```", 17, "its second"),
+    ("- and more", "## Two\n\n```step\nlook: chips\n```", 21, "names no page"),
 ]
 
 
