@@ -161,6 +161,7 @@ def rows_of_attention(
     return torch.softmax(scores.masked_fill(later, -torch.inf), dim=-1)
 
 
+@of_model
 def handed_on(
     trace: Trace, model: GPTModel, block: int, position: int, row: torch.Tensor, values: torch.Tensor
 ) -> torch.Tensor:
