@@ -70,10 +70,18 @@ class Asked:
         """A token of the vocabulary, as the screen shows it."""
         return written(self.lm.tokens([token]))
 
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The word that was typed: without quotes, a full stop and the screen's sign for a space; as it was
+        typed, a "." or "'s" say; small, since a phone begins with a capital; and as a name."""
+        typed = self.given.strip()
+        word = typed.strip(" ·.\"'`“”‘’„«»") or typed
+        return word, typed, word.lower(), word.capitalize()
+
     def id_of(self, token: str) -> int:
         """The id of a text that is one token. Raises CannotAsk for any other."""
         ids = self.lm.encode(token)
-        if len(ids) != 1:
+        if len(ids) != 1 or ids[0] >= self.lm.config.vocab_size:
             raise CannotAsk(f"this model has no single token for `{token}`")
         return ids[0]
 

@@ -127,9 +127,12 @@ def next_word(q: Asked) -> Answer:
     found = Answer(best, q.called(best), {"probability": percent(float(p[best]))})
     if q.given is None or not q.given.strip():
         return found
-    spaced, plain = (q.lm.encode(text)[0] for text in (f" {q.given.lstrip()}", q.given))
+    firsts = [q.lm.encode(text)[0] for word in q.words for text in (f" {word}", word)]
     # of what no token begins with a space for, the space alone would come first: nobody said that
-    first = plain if best == plain or not q.lm.decode([spaced]).strip() else spaced
+    firsts = [one for one in firsts if q.lm.decode([one]).strip()]
+    first = best if best in firsts else firsts[0]
+    if first >= len(p):  # a character that the model never saw
+        return replace(found, right=False, said=f"`{q.words[0]}`")
     facts = {"given_probability": percent(float(p[first]))}
     facts["given_rank"] = f"{int((p > p[first]).sum()) + 1:,}"
     return replace(found, facts=found.facts | facts, right=first == best, said=q.called(first))
@@ -599,7 +602,7 @@ def lens_word(q: Asked, blocks: int) -> Answer:
     best, end = int(rows[2 * blocks].argmax()), int(rows[-1].argmax())
     facts = {"probability": percent(float(rows[2 * blocks, best])), "end": q.called(end)}
     given = (q.given or "").strip()
-    right = given == q.lm.decode([best]).strip() if given else None
+    right = q.lm.decode([best]).strip() in q.words if given else None
     return Answer(best, q.called(best), facts, right, f"`{given}`" if given else "")
 
 

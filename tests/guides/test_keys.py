@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from gptviz import Edit
+from gptviz import Edit, load
 from gptviz.analysis.head_roles import roles
 from gptviz.analysis.tokens import chapter
 from gptviz.digits import fixed, percent
@@ -16,6 +16,7 @@ from gptviz.guides.answers import CannotAsk
 from gptviz.guides.keys import KEYS
 from gptviz.lessons.sentences import SENTENCES
 from gptviz.training.datasets import GPTDatasetV1
+from tests.checkpoints import makers
 
 TEXT = "The little birds sang beside the red mill. The little birds sang beside the red"
 NUMBERS = "One two three four five six seven eight nine"
@@ -93,6 +94,25 @@ def test_the_next_word(model):
     first = model.encode("🎉")[0]
     rank = int((p > p[first]).sum()) + 1
     assert emoji.facts["given_rank"] == f"{rank:,}" and emoji.right == (found.truth == first)
+
+
+@pytest.mark.parametrize("typed", [str.capitalize, str.upper, "“{}”".format, "·{}".format, "'{}'.".format])
+def test_a_word_is_right_as_a_phone_or_the_screen_writes_it(mini, typed):
+    """A phone begins with a capital, and the screen shows the token with its space as a dot."""
+    for key, word, more in (("next_word", "mill", ()), ("lens_word", "red", (0,))):
+        found, _ = asked(mini, key, typed(word), *more)
+        assert found.right and not asked(mini, key, typed("barn"), *more)[0].right
+    assert asked(mini, "next_word", "Mill")[0].facts["given_rank"] == "1"
+    assert asked(mini, "next_word", "'s", text="It was the king")[0].said == "`'s`"
+
+
+def test_a_model_of_characters_is_asked_for_one_that_it_never_saw(tmp_path):
+    few = load(makers.save_characters(tmp_path))
+    found, _ = asked(few, "next_word", "🎉", text="ABBA")
+    assert found.right is False and "given_rank" not in found.facts
+    for key in ("chance", "nearest"):
+        with pytest.raises(CannotAsk, match="no single token"):
+            asked(few, key, None, "a", text="ABBA")
 
 
 def test_what_a_head_looks_at(model):
