@@ -11,6 +11,7 @@ from gptviz.analysis.head_formulas import ROLES, SHARES
 from gptviz.analysis.head_general import MEASURES, General
 from gptviz.analysis.head_roles import head_table, most_telling, roles
 from gptviz.analysis.head_trial import Trial
+from gptviz.digits import percent
 from gptviz.ui import heads, works
 from gptviz.ui.shell.state import DEFAULT_TEXT
 from tests.pages.conftest import not_started
@@ -90,6 +91,16 @@ def test_what_is_known_in_general_stands_beside_this_text(run_page, known):
     opened(at, "numbers_heads-general", "in_code_general")
     assert np.allclose(at.dataframe[0].value["ov_copying"], known["ov_copying"])
     assert "picture = general(lm)" in at.code[-1].value
+
+
+@pytest.mark.parametrize("head", [(3, 1), (4, 6)])
+def test_the_unchanged_share_of_one_token_is_said_where_it_was_the_same_token(run_page, mini, head):
+    text, edit = "The king loved his daughter, but she did not love", "z.0.1=zero"
+    now, was = (roles(lm.trace(text))[head[0]][head[1]] for lm in (mini.edited(edit), mini))
+    assert now.kind == "favourite" and (now.favourite == was.favourite) == (head == (4, 6))
+    said = prose(run_page("heads", text=text, edits=edit, block=head[0], head=head[1]))
+    both = f"{percent(now.share)} (unchanged {percent(was.shares['favourite'])}) of its attention"
+    assert (both in said.replace("\xa0", " ")) == (head == (4, 6))
 
 
 def test_what_a_text_cannot_show_is_greyed_and_a_click_offers_one_that_does(run_page):

@@ -250,7 +250,10 @@ if scene.run.edits:
 
 held = trial.draw(scene, block, head, labels, tried)
 with above:
-    share = Both(mine.now.share, None if mine.was is None else mine.was.shares.get(mine.now.kind))
+    was = mine.was
+    if was and mine.now.kind == "favourite" and was.favourite != mine.now.favourite:
+        was = None  # it kept looking at another token
+    share = Both(mine.now.share, was and was.shares.get(mine.now.kind))
     said = f"On this text, **block {block}, head {head}** {does(mine.now, scene.labels)}"
     if mine.now.share is not None:
         said += f", with {share:%} of its attention"
