@@ -10,7 +10,7 @@ from gptviz.analysis.attention import cell
 from gptviz.digits import fixed, significant
 from gptviz.engine import sites
 from gptviz.ui import runs
-from tests.specs import floats, given, opened, prose
+from tests.specs import charts, floats, given, opened, prose
 
 CHIPS, GRID, HEAD, STEPS, ARCS = "chips", "heads", "matrix_head", "matrix_steps", "arcs_head"
 TEXT = "The cat sat on the mat. The cat sat on the mat."
@@ -172,7 +172,22 @@ def test_what_a_change_cannot_move_is_said_and_what_a_head_hands_on(run_page) ->
         moved = (block, head) == (4, 3)
         assert words in prose(at) and ("moved by" in prose(at)) == moved
         assert ("shown" in [group.key for group in at.get("button_group")]) == moved
-        assert ("come from the change" in prose(at)) == moved
+        assert ("the steps before do not lead there" in prose(at)) == moved
+
+
+@pytest.mark.parametrize(("place", "replaced"), [("", True), ("@2", True), ("@1", False)])
+def test_what_one_weight_brings_goes_nowhere_where_the_output_is_replaced(run_page, place, replaced) -> None:
+    """The bars of the output have no part that comes from a key, where a change put something else there."""
+    at = run_page("attention", text=TEXT, token=2, block=4, head=3, edits=f"z.4.3{place}=zero")
+    (output,) = [c for c in charts(at) if c["data"][0].get("name") == "output z"]
+    assert [trace["name"] for trace in output["data"]] == ["output z", *["weight × value"] * (not replaced)]
+    assert ("the change puts another" in prose(at)) == replaced
+
+
+@pytest.mark.parametrize(("token", "put"), [(2, True), (3, False)])
+def test_a_weight_is_changed_in_the_rows_that_the_change_is_of(run_page, token, put) -> None:
+    at = run_page("attention", text=TEXT, token=token, block=4, head=3, edits="attn.4.3@2=first")
+    assert ("**changed**: the change puts" in prose(at)) == put
 
 
 def test_one_token_and_the_whole_context(run_page, mini) -> None:

@@ -12,6 +12,7 @@ import torch
 from gptviz.analysis.attention import cell, first_token, steps, table, weights
 from gptviz.analysis.head_scores import spans
 from gptviz.analysis.moved import pattern_moved
+from gptviz.analysis.reach import positions_of
 from gptviz.both import Both
 from gptviz.digits import fixed, percent, significant, term
 from gptviz.figures.head_grid import words_of
@@ -91,6 +92,7 @@ pick = picker(scene)
 measured = heads.measured(scene.run)
 role, withdrawn = measured.roles[block][head], heads.withdrawn(scene.run)
 changed = heads.changed_in(scene.run, block, head)
+put_here = {edit.site for edit in changed if at in positions_of(edit, len(labels))}
 
 
 def habit() -> str:
@@ -269,7 +271,7 @@ with way:
     given = [put[edit.site] for edit in changed if edit.site in put]
     if given and side == CHANGED:
         st.markdown(
-            f"This head is changed: {' and '.join(dict.fromkeys(given))} come from the change, and the steps "
+            f"This head is changed: the change gives {' and '.join(dict.fromkeys(given))}, and the steps "
             "before do not lead there."
         )
     of_side = steps_of.now if side == CHANGED else steps_of.all[0]
@@ -331,11 +333,11 @@ with worked_out:
             f"**{cells.map(lambda c: c.weight or 0.0):4}**, where {total} is the sum of the row. (Its "
             "largest score is taken off first; that changes no weight, and nothing overflows.)"
         ]
-        if any(edit.site == "attn" for edit in changed):
+        if "attn" in put_here:
             steps_said.append(f"**changed**: the change puts {significant(used, 4)} in its place.")
         steps_said.append(
             f"**weight × value**: {significant(used)} of the value of {places[key]} goes into the output for "
-            f"{places[at]}."
+            f"{places[at]}{', in whose place the change puts another' * ('z' in put_here)}."
         )
         base, lost = float(own.now[at, key]), float(own.now[at, 0])
         drawn_as = [f"the average over the block's heads is {significant(base, 4)}"] if average else []
@@ -348,6 +350,7 @@ with worked_out:
         if drawn_as:
             steps_said.append(f"**in the picture**: {', and '.join(drawn_as)}.")
     which = (f"block{block}", f"head{head}", f"key{key}")
+    whence = f", and the part of it that comes from {labels[key]}"
     theme, dimensions = palette(scene.mode), [f"dimension {i}" for i in range(size)]
     over = {"title": {"text": f"dimension of the head, 0 to {size - 1}"}, "showgrid": False}
     left, right = st.columns([2, 3], gap="medium")
@@ -360,11 +363,13 @@ with worked_out:
             which=which, signed=True, axis=over, height=210,
         )  # fmt: skip
         if now.weight is not None:
+            from_key = (used * steps_of.now.v[key]).numpy()
+            brought = None if "z" in put_here else ("weight × value", from_key, theme.value)
             sheet.bars(
                 scene, "attention_output", Both(steps_of.now.z[at]), dimensions, "output z",
-                f"The head's output for {query}, and the part of it that comes from {labels[key]}",
+                f"The head's output for {query}" + whence * (brought is not None),
                 which=which, colors=theme.output, axis=over, height=230, called=("output z", ""),
-                part=("weight × value", (used * steps_of.now.v[key]).numpy(), theme.value),
+                part=brought,
             )  # fmt: skip
     if now.weight is not None:
         keys = [f"{label} (position {i})" for i, label in enumerate(labels[: at + 1])]
