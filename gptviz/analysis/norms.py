@@ -105,6 +105,11 @@ class Steps:
         """Return what the centred values are divided by: sqrt(variance + eps)."""
         return float(np.sqrt(self.variance + self.eps))
 
+    @property
+    def eps_written(self) -> str:
+        """All digits of eps, and none behind: "0.00001"."""
+        return np.format_float_positional(self.eps)
+
     def stage(self, name: str) -> Vector:
         values: Vector = getattr(self, one_of("stage", name, STAGES))
         return values
@@ -176,7 +181,7 @@ def arithmetic(steps: Steps, dimension: int) -> pd.DataFrame:
     lines = [
         ("mean", f"sum of the {size} values / {size}", f"{of(steps.before.sum())} / {size}", steps.mean),
         ("variance", f"sum of (x − mean)² / {size}", f"{of(squares)} / {size}", steps.variance),
-        ("deviation", "√(variance + eps)", f"√({of(steps.variance)} + {steps.eps:.5f})", steps.deviation),
+        ("deviation", "√(variance + eps)", f"√({of(steps.variance)} + {steps.eps_written})", steps.deviation),
         (f"x[{i}] − mean", "how far this is from the mean", f"{of(x)} − {term(of(steps.mean))}", centred),
         ("normalised", "(x − mean) / √(variance + eps)", f"{of(centred)} / {divisor}", normalised),
         (

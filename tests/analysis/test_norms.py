@@ -63,6 +63,14 @@ def test_the_steps_of_one_norm_are_the_definitions_and_end_with_the_modules_outp
     assert norms.largest_dimension(steps) == max(range(len(x)), key=lambda i: abs(steps.centred[i]))
 
 
+@pytest.mark.parametrize("eps", [1e-5, 3e-4, 1e-6, 1e-12])
+def test_eps_is_written_with_all_its_digits(eps):
+    """Of a model whose eps is another than GPT-2's it read 0.00000."""
+    table = norms.arithmetic(norms.norm_steps(as_norm(LayerNorm(4, eps=eps)), np.arange(4.0)), 0)
+    numbers = table.set_index("step").at["deviation", "with these numbers"]
+    assert float(numbers.rpartition(" + ")[2].rstrip(")")) == eps
+
+
 def test_values_that_are_all_the_same_survive_the_division():
     steps = norms.norm_steps(as_norm(LayerNorm(8)), np.full(8, 3.0, dtype=np.float32))
     assert steps.variance == 0 and not steps.normalised.any()

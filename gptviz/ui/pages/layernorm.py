@@ -152,7 +152,7 @@ parts, now = variance_parts(steps.now), steps.now
 st.subheader(f"Why {significant(parts.after)} and not 1", anchor=False)
 why = (
     f"Dividing by √(variance + eps) leaves variance / (variance + eps) = {significant(now.variance, 4)} / "
-    f"({significant(now.variance, 4)} + {now.eps:.5f}) = {significant(parts.normalised, 6)}. Then each "
+    f"({significant(now.variance, 4)} + {now.eps_written}) = {significant(parts.normalised, 6)}. Then each "
     f"dimension is multiplied by its own scale, from {significant(float(now.scale.min()))} to "
     f"{significant(float(now.scale.max()))} here: the variance is {significant(parts.scaled, 4)}. "
 )
