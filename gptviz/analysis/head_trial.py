@@ -7,8 +7,8 @@ five other heads of its block, drawn at random.
 
 What stands in its place is zero, and then the head's mean over the sample (`sample_means`). A verdict
 may turn with this baseline: zero takes the head's mean away as well, which later parts have learnt to expect.
-(Without block 0's head 1 the bundled model breaks on any text by zero, but by the mean mostly on repeats.) So
-both must say the same; where they do not, the trial is not decided.
+(Without block 0's head 1 the bundled model breaks on any text: by zero less on repeats than elsewhere, by the
+mean more.) So both must say the same; where they do not, the trial is not decided.
 
 Any label says where a head looks, so it must do nearly as well when it looks there and nowhere else: its
 weights are replaced by even ones over just those keys, and what is lost so is compared with what is lost when
