@@ -41,7 +41,9 @@ def test_a_slider_does_not_run_the_model(run_page, passes):
     at = run_page("next_token", text=TEXT)
     passes.clear()
     at.slider(key="temperature").set_value(0.5).run()
+    assert "what is cut" not in prose(at)  # a temperature alone cuts nothing
     at.number_input(key="top_k").set_value(3).run()
+    assert "what is cut has 0" in prose(at)
     drawn = given(at, "candidates")
     assert not passes
     assert drawn["heads"]["scaled"] == "÷ 0.5"

@@ -158,8 +158,9 @@ def look_for(sampling: Sampling, found: Both[Candidates]) -> None:
     if sampling.changes_nothing:
         said += " Lower the temperature, and the largest logits pull away from the others."
     else:
-        said += f" With your settings it is {bits} bits: what is cut has 0, "
-        said += "and the others grow to a sum of 1."
+        said += f" With your settings it is {bits} bits"
+        cut = found.now.kept < scene.lm.config.vocab_size  # a temperature alone cuts nothing
+        said += ": what is cut has 0, and the others grow to a sum of 1." if cut else "."
     if scene.other is not None:
         said += (
             " A grey outline is the unchanged model: a bar that ends inside lost, one that runs past gained."
