@@ -27,7 +27,7 @@ from gptviz.figures.maps import Map
 from gptviz.figures.marks import token_ticks
 from gptviz.figures.shares import direct_and_total, falling, share_grid
 from gptviz.model import LayerNorm, TransformerBlock
-from gptviz.ui import many, sheet
+from gptviz.ui import heads, many, sheet
 from gptviz.ui.pages.why import flow, paths
 from gptviz.ui.shell import state, target
 from gptviz.ui.shell.block import block_and_head_inputs, opened_head
@@ -183,7 +183,7 @@ if np.isfinite(given).all() and given.any():
     if most != first:
         text += f" Most of its attention, {of_attention(looks[most])}, was on {Place(labels[most], most)}, "
         text += f"which gave {significant(given[most])}: where a head looks is not what it takes there."
-elif not scene.run.edits:
+elif not heads.changed_in(scene.run, block, head):
     text += " It took nothing from any token."
 else:
     off = "switched off, and wrote nothing" if np.isfinite(given).all() else "replaced by what no token gave"
