@@ -131,10 +131,8 @@ def _machine(lm: LanguageModel, t: Trace, place: Place, position: int, shown: An
         row = rows_of_attention(t, b, torch.tensor([position]))[:, 0]  # (H, position + 1)
         values = t["v", b][:, : position + 1]  # (H, position + 1, d)
         lengths = write_lengths(values, block.att.out_proj.weight)  # (H, position + 1)
-        times = (
-            handed_on(t, lm.model, b, position, row, values).abs().nan_to_num()
-        )  # 0 where it is something else
-        brought.append((row * lengths * times).numpy())
+        times = handed_on(t, lm.model, b, position, row, values).abs()
+        brought.append((row * lengths * times.nan_to_num()).numpy())  # 0 of what is something else
         weights.append(row.numpy())
     if shown is None:
         every = [(b, *one) for b, sizes in enumerate(brought) for one in _strongest(sizes[:, :position])]

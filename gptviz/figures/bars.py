@@ -84,7 +84,7 @@ def bars(
         across_to, up_to = (old, places) if lying else (places, old)
         ghost = marks.ghost_bars(across_to, up_to, mode, was, **lies, name=called[1])
         if text is not None:  # at the end of the longer of the two
-            over = (old * values.now > 0) & (abs(old) > np.abs(values.now))
+            over = (old * main[y] > 0) & (abs(old) > abs(main[y]))
             ghost |= outside | {"text": np.where(over, main["text"], "")}
             main["text"] = np.where(over, "", main["text"])
         traces.append(ghost)

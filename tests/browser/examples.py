@@ -197,7 +197,7 @@ def near(on: On) -> None:
 
 def seat(on: On) -> None:
     """Somebody in a class; of itself it draws nothing."""
-    keep_seat("a-secret", on_taught=on("taught"))
+    keep_seat("a-secret", "", on("taught"))
 
 
 def heads(on: On) -> None:

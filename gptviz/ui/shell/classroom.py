@@ -66,7 +66,7 @@ def secret() -> str:
 
 def keep() -> None:
     """Have the browser keep its secret, or drop the one that it gave up, and take that of its address."""
-    seat(secret(), st.session_state.get(_LEFT, ""), on_taught=_taught)
+    seat(secret(), st.session_state.get(_LEFT, ""), _taught)
 
 
 def _taught(secret: str) -> None:

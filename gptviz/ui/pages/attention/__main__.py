@@ -350,7 +350,6 @@ with worked_out:
         if drawn_as:
             steps_said.append(f"**in the picture**: {', and '.join(drawn_as)}.")
     which = (f"block{block}", f"head{head}", f"key{key}")
-    whence = f", and the part of it that comes from {labels[key]}"
     theme, dimensions = palette(scene.mode), [f"dimension {i}" for i in range(size)]
     over = {"title": {"text": f"dimension of the head, 0 to {size - 1}"}, "showgrid": False}
     left, right = st.columns([2, 3], gap="medium")
@@ -363,11 +362,13 @@ with worked_out:
             which=which, signed=True, axis=over, height=210,
         )  # fmt: skip
         if now.weight is not None:
-            from_key = (used * steps_of.now.v[key]).numpy()
-            brought = None if "z" in put_here else ("weight × value", from_key, theme.value)
+            brought, whence = None, ""
+            if "z" not in put_here:
+                brought = "weight × value", (used * steps_of.now.v[key]).numpy(), theme.value
+                whence = f", and the part of it that comes from {labels[key]}"
             sheet.bars(
                 scene, "attention_output", Both(steps_of.now.z[at]), dimensions, "output z",
-                f"The head's output for {query}" + whence * (brought is not None),
+                f"The head's output for {query}{whence}",
                 which=which, colors=theme.output, axis=over, height=230, called=("output z", ""),
                 part=brought,
             )  # fmt: skip
