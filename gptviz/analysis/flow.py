@@ -212,7 +212,8 @@ def rollout(lm: LanguageModel, t: Trace, position: int = -1) -> torch.Tensor:
     values, no feed-forward, no sizes.
 
     Row L is the token itself, row l where what stands before block l comes from, and row 0 the embeddings;
-    every row sums to 1. It is one row of the product of the matrices: T by T matrices are never multiplied.
+    every row sums to 1 where the rows of attention do (an edit can have set them to 0). It is one row of the
+    product of the matrices: T by T matrices are never multiplied.
     """
     n = t.place_of(position) + 1
     rows = [torch.eye(n)[-1]]

@@ -18,6 +18,7 @@ import torch
 from gptviz.analysis import readings
 from gptviz.analysis.against import MEAN, Against
 from gptviz.analysis.attention import edited_weights
+from gptviz.analysis.logit_attribution import logit
 from gptviz.analysis.readings import Part, Reading
 from gptviz.analysis.reads import reads
 from gptviz.engine.language_model import LanguageModel
@@ -104,6 +105,8 @@ def paths(
     position = t.place_of(position)
     word = readings.word_reading(t, lm.model, token, against, position)
     direct = readings.parts(t, lm.model, word)
+    if any(edit.site == "final" for edit in t.edits):  # it put something else in place of them all: the rest
+        direct[1][-1, position] += logit(t, token, against, position) - direct[1].sum()
     total, scale = direct[1].sum().item(), direct[1][:, position].abs().sum().item()
     edges: list[_Edge] = []
 

@@ -11,6 +11,7 @@ Framework for Transformer Circuits, 2021 (the stream as a sum of what is written
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -25,7 +26,7 @@ Floats = NDArray[np.float64]
 
 SITES = ("resid_pre", "attn_out", "resid_mid", "mlp_out", "resid_post")
 
-PARTS = ("attention", "feed-forward")
+WRITES, PARTS = ("attn_out", "mlp_out"), ("attention", "feed-forward")
 
 # what a write does to the stream it joins, by the cosine between them: from this on, along it or against it
 # more than across (45 degrees), and up to this, as good as at right angles to it
@@ -52,11 +53,12 @@ BLOCK_LINES = (
 class Stream:
     """The effect of every write on every token's row.
 
-    `sizes` (S + 1, T): the stream as it enters block 0, then after each write. `writes`, `cosines`, `turns`
-    (S, T): each write's size, its cosine with the stream that it joins (0 where either has no length), and
-    by how many degrees it turns the stream. `shares` (S + 1, T): of the stream at the end, measured along its
-    own direction, what the embedding and each write gave; they sum to 1. `difference`: the largest
-    |before + write - after| of all numbers, which is what rounding leaves.
+    `sizes` (S + 1, T): the stream that each write joins, then the stream at the end: after a write it is as
+    the next one finds it. `writes`, `cosines`, `turns` (S, T): each write's size, its cosine with the stream
+    that it joins (0 where either has no length), and by how many degrees it turns the stream. `shares`
+    (S + 1, T): of the stream at the end, measured along its own direction, what the embedding and each write
+    gave; they sum to 1. `difference`: the largest |before + write - after| of all numbers, which is what
+    rounding leaves.
     """
 
     sizes: Floats
@@ -90,27 +92,33 @@ def stream(lm: LanguageModel, t: Trace) -> Stream:
 
     In a trace with edits the writes may not sum to the stream any more: `difference` says so.
     """
-    layers = t.config.n_layers
-    end = t["resid_post", layers - 1].numpy().astype(np.float64)  # (T, D)
+
+    def at(key: tuple[str, int]) -> Floats:
+        return t[key].numpy().astype(np.float64)  # (T, D)
+
+    keys = _way(t.config.n_layers)
+    end = at(keys[-1])
     square = np.einsum("td,td->t", end, end)
-    before = t["resid_pre", 0].numpy().astype(np.float64)
-    sizes, shares = [np.linalg.norm(before, axis=1)], [_share(before, end, square)]
+    sizes, shares = [], [_share(at(keys[0]), end, square)]
     writes, cosines, turns, difference = [], [], [], 0.0
-    for b in range(layers):
-        for site, start, after in (
-            ("attn_out", "resid_pre", "resid_mid"),
-            ("mlp_out", "resid_mid", "resid_post"),
-        ):
-            before, write, new = (t[name, b].numpy().astype(np.float64) for name in (start, site, after))
-            sizes.append(np.linalg.norm(new, axis=1))
-            writes.append(np.linalg.norm(write, axis=1))
-            cosines.append(cosine(write, before))
-            turns.append(np.degrees(np.arccos(cosine(before, new, none=1.0))))
-            shares.append(_share(write, end, square))
-            difference = max(difference, float(np.abs(before + write - new).max()))
+    for s, (before, new) in enumerate(pairwise(map(at, keys))):
+        write = at((WRITES[s % 2], s // 2))
+        sizes.append(np.linalg.norm(before, axis=1))
+        writes.append(np.linalg.norm(write, axis=1))
+        cosines.append(cosine(write, before))
+        turns.append(np.degrees(np.arccos(cosine(before, before + write, none=1.0))))
+        shares.append(_share(write, end, square))
+        difference = max(difference, float(np.abs(before + write - new).max()))
+    sizes.append(np.linalg.norm(end, axis=1))
     return Stream(
         np.array(sizes), np.array(writes), np.array(cosines), np.array(turns), np.array(shares), difference
     )
+
+
+def _way(layers: int) -> list[tuple[str, int]]:
+    """Where the stream is looked at: as each write finds it, and at the end."""
+    found = [(site, b) for b in range(layers) for site in ("resid_pre", "resid_mid")]
+    return [*found, ("resid_post", layers - 1)]
 
 
 def cosine(one: Floats, other: Floats, none: float = 0.0) -> Floats:
@@ -128,7 +136,7 @@ def _share(part: Floats, end: Floats, square: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class Apart:
-    """How far a changed run's stream is from the unchanged one's, as it enters block 0 and after each write.
+    """How far a changed run's stream is from the unchanged one's, where `Stream.sizes` looks at it.
 
     `distances` (S + 1, T): the length of their difference, in terms of the unchanged stream's (0 where both
     are zeros, infinite where that alone is). `angles` (S + 1, T): the degrees between the two.
@@ -141,10 +149,8 @@ class Apart:
 @reads(*SITES)
 def apart(trace: Trace, unchanged: Trace) -> Apart:
     """Two passes over the same tokens, with and without edits. Needs the stream's sites in both."""
-    layers = trace.config.n_layers
-    keys = [("resid_pre", 0), *((s, b) for b in range(layers) for s in ("resid_mid", "resid_post"))]
     distances, angles = [], []
-    for key in keys:
+    for key in _way(trace.config.n_layers):
         new, old = (t[key].numpy().astype(np.float64) for t in (trace, unchanged))  # (T, D)
         gap, size = np.linalg.norm(new - old, axis=1), np.linalg.norm(old, axis=1)
         with np.errstate(divide="ignore", invalid="ignore"):

@@ -129,6 +129,8 @@ def test_the_graph_is_bounded_and_hangs_together():
     edges = found.edges
     assert found.total == pytest.approx(above(trace.logits(-1), 50).item(), abs=1e-3)
     assert found.total == pytest.approx(whole.total, abs=1e-4)
+    halved = lm.trace(ids, edits=["final=x0.5"])
+    assert paths(lm, halved, 50).total == pytest.approx(above(halved.logits(-1), 50).item(), abs=1e-3)
     assert len(edges) <= HEADS + EDGES + EDGES * (3 * HEADS + EARLIER)
     assert (edges["share"] * found.scale).tolist() == pytest.approx(edges["logits"].abs().tolist())
     by_number = edges.set_index("edge")

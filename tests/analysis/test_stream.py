@@ -67,6 +67,17 @@ def test_what_is_changed_on_the_way_is_no_sum_any_more(lm):
     assert found.cosines[1, 2] == 0 and math.isinf(found.ratios[1, 2]) and found.turns[1, 2] == 0
 
 
+def test_a_stream_changed_between_two_blocks_is_what_the_next_write_joins(lm):
+    changed = lm.trace(TEXT, edits=[Edit("resid_pre", 1, "x0.5", positions=[2])])
+    found, w = stream(lm, changed), changed["attn_out", 1][2].double()
+    x = changed["resid_post", 0][2].double() / 2
+    assert found.is_broken and found.sizes[2, 2] == pytest.approx(x.norm().item())
+    assert found.ratios[2, 2] == pytest.approx((w.norm() / x.norm()).item())
+    assert found.cosines[2, 2] == pytest.approx(torch.cosine_similarity(w, x, dim=0).item())
+    assert found.difference == pytest.approx(x.abs().max().item(), rel=1e-5)
+    assert np.flatnonzero(apart(changed, lm.trace(TEXT)).distances[2]).tolist() == [2]
+
+
 def test_nothing_written_is_nothing_in_terms_of_anything(lm):
     """No write, a stream of zeros, and both: no division by zero gets out."""
     edits = [Edit("attn_out", 0), Edit("mlp_out", 0), Edit("embed")]
