@@ -173,6 +173,19 @@ def next_table(
     return _table(logits, distribution(logits, sampling), model, torch.tensor(ids))
 
 
+@reads("final")
+def entropies(lm: LanguageModel, t: Trace, position: int, sampling: Sampling) -> pd.DataFrame:
+    """Return how unsure the model is after a position, by itself and with these settings.
+
+    A row each. Columns: distribution, bits, nats, perplexity.
+    """
+    rows = []
+    for name, how in (("the model", AS_IT_IS), ("with your settings", sampling)):
+        found = entropy(distribution(t.logits(position), how).probabilities)
+        rows.append((name, found.bits, found.nats, found.perplexity))
+    return pd.DataFrame(rows, columns=["distribution", "bits", "nats", "perplexity"])
+
+
 def curve(logits: torch.Tensor, found: Candidates, points: int = 240) -> pd.DataFrame:
     """The whole vocabulary in falling order, at no more than `points` ranks, closer where they are few.
 

@@ -197,6 +197,15 @@ def arithmetic(steps: Steps, dimension: int) -> pd.DataFrame:
     return pd.DataFrame(lines, columns=["step", "formula", "with these numbers", "gives"])
 
 
+@reads(*SITES)
+def worked_out(
+    lm: LanguageModel, t: Trace, name: str, position: int, dimension: int
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """One norm and one token: the `stage_table`, and the `arithmetic` of one dimension."""
+    found = inside(lm, t, name, position)
+    return stage_table(found), arithmetic(found, dimension)
+
+
 def largest_dimension(steps: Steps) -> int:
     """The dimension that stands out most before the norm: the one worth looking at first."""
     return int(np.abs(steps.centred).argmax())

@@ -281,6 +281,10 @@ SHARES = {
     "residual_stream": 0.8,  # shares of every part, of which the page draws the selected token's
     "heads": 0.95,  # of a trial the losses that its sentence says
     "circuit": 0.9,  # two passes of one text in another batch
+    # of a page's second program, what a sentence or a table of the page has in words, with three digits
+    "cell": 0.97,
+    "worked_out": 0.65,
+    "block_at_work": 0.18,
     "training": 0,  # nothing: the program trains, the page waits for a click
 }
 
@@ -320,5 +324,7 @@ def test_what_stands_on_the_page_and_its_programs(name, ask, tmp_path):
             found = ran[code] = ran.get(code) or run_program(code, tmp_path)
             for picture in {"picture", "unchanged"} & found.keys():
                 share = share_drawn(numbers(found[picture]), drawn_on(at))
-                assert share >= SHARES.get(name, 0.99), f"{share:.1%} of {picture} stand on the page"
+                called = code.rpartition(" = ")[2].partition("(")[0]
+                least = SHARES.get(called, SHARES.get(name, 0.99))
+                assert share >= least, f"{share:.1%} of {called}'s {picture} stand on the page"
     check(f"{name}_{ask}" if ask else name, written(plain), written(changed))

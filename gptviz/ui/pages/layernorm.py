@@ -6,15 +6,14 @@ import streamlit as st
 from gptviz.analysis.norms import (
     QUANTITIES,
     STAGES,
-    arithmetic,
     inside,
     largest_dimension,
     norm_grids,
     norm_steps,
     norm_table,
     run_norm,
-    stage_table,
     variance_parts,
+    worked_out,
 )
 from gptviz.both import Both
 from gptviz.digits import significant, term
@@ -73,7 +72,8 @@ with above:
         "How many dimensions have a value of about this size. The line is the mean, the band one standard "
         f"deviation to each side of it, the orange mark dimension {dimension}.{ghosts}"
     )
-sheet.table("stages", steps.map(stage_table))
+tables = sheet.of(scene, worked_out, name, scene.position, dimension)
+sheet.table("stages", tables.map(lambda t: t[0]))
 
 # ---- every norm, every token ----
 
@@ -196,7 +196,7 @@ st.caption(
     f"{', a shift of 0' * now.has_shift}."
 )
 st.markdown(f"**Dimension {dimension}, step by step** (worked out with all digits, written with four)")
-sheet.table("step by step", Both(arithmetic(now, dimension)))
+sheet.table("step by step", Both(tables.now[1]))
 
 sheet.numbers_of(
     "layernorm", lambda: sheet.of(scene, norm_table), "A row for each norm and token, before and after."
@@ -208,3 +208,5 @@ sheet.code_of(
     quantity,
     run=lambda: run_norm(lm.model, name, scene.trace),
 )
+one = (name, scene.position, dimension)
+sheet.code_of(scene, [inside], worked_out, *one, key="in_code_one", what="one norm and one token")

@@ -9,7 +9,7 @@ import streamlit as st
 import torch
 
 from gptviz import Run
-from gptviz.analysis.next_token import Candidates, Entropy, curve, next_table, rest_of
+from gptviz.analysis.next_token import Candidates, curve, entropies, entropy, next_table, rest_of
 from gptviz.analysis.shapes import run_first_block
 from gptviz.both import Both
 from gptviz.digits import fixed, percent, significant
@@ -248,19 +248,17 @@ def details(sampling: Sampling, found: Both[Candidates]) -> None:
         rest = pd.DataFrame([{"token": f"{found.now.rest:,} others"} | others])
         return pd.concat([frame, rest], ignore_index=True) if found.now.rest else frame
 
-    def unsure(one: Candidates) -> pd.DataFrame:
-        def row(name: str, entropy: Entropy) -> dict[str, object]:
-            return {"": name, "bits": entropy.bits, "nats": entropy.nats, "perplexity": entropy.perplexity}
-
-        return pd.DataFrame([row("the model", one.model_entropy), row("with your settings", one.entropy)])
+    def unsure(run: Run) -> pd.DataFrame:
+        return sheet.once(run, entropies, scene.position, sampling)
 
     told = (
         "From logit to probability, for the bars above. `filter` says which filter cut a token; "
         "`model_probability` is without any settings. The last row is the sum over all other tokens."
     )
     sheet.numbers_of("next_token", lambda: runs_of.map(rows), told, what="the next token")
+    unsure_of = "how unsure"
     told = "How unsure the model is by itself, and with your settings."
-    sheet.numbers_of("entropy", lambda: found.map(unsure), told, what="how unsure")
+    sheet.numbers_of("entropy", lambda: runs_of.map(unsure), told, what=unsure_of)
 
     def run() -> None:  # what is shown, once, so that its shapes can be taken down
         run_first_block(scene.lm, scene.run.ids)
@@ -268,6 +266,8 @@ def details(sampling: Sampling, found: Both[Candidates]) -> None:
 
     sources = (GPTModel.forward, GPTModel.final_hidden, distribution)
     sheet.code_of(scene, sources, next_table, scene.position, sampling, ids, run=run)
+    asked = (scene.position, sampling)
+    sheet.code_of(scene, [entropy], entropies, *asked, key="in_code_entropy", what=unsure_of)
 
 
 stage()

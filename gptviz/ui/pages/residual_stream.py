@@ -261,3 +261,4 @@ sheet.numbers_of(
     missing="–",
 )
 sheet.code_of(scene, [TransformerBlock.forward], stream)
+sheet.code_of(scene, [], block_at_work, block, at, key="in_code_block", what=f"block {block} at work")

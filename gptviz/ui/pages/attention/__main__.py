@@ -418,4 +418,5 @@ sheet.numbers_of(
     * bool(scene.other),
     "what each head does",
 )
-sheet.code_of(scene, [MultiHeadAttention.forward, steps, cell], weights, block, one, hide)
+sheet.code_of(scene, [MultiHeadAttention.forward, steps], weights, block, one, hide)
+sheet.code_of(scene, [], cell, block, head, at, key, key="in_code_cell", what="one weight")
