@@ -106,6 +106,8 @@ def plan(
     one_of("dtype", dtype, DTYPES)
     if device not in devices():
         raise ValueError(f"device is {device!r}; this machine has {', '.join(devices())}")
+    if name in KNOWN_MODELS and (n_heads is not None or tokenizer is not None):
+        raise CheckpointError(f"{name} has its own heads and tokenizer: leave n_heads and tokenizer out")
     if name in ("mini", "mini-untrained"):
         checkpoint = recognise(ASSETS / "mini")
         make = checkpoint.model if name == "mini" else partial(_untrained, checkpoint.config, True)

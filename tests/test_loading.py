@@ -96,6 +96,9 @@ def test_the_catalogue_says_what_is_known():
     assert all(entry.where() and entry.about for entry in entries.values())
     wheres = [entries[name].where() for name in ("mini", "gpt2-untrained")]
     assert wheres == ["in the package", "made on the spot"]
+    for other in ({"n_heads": 3}, {"tokenizer": "gpt2"}):
+        with pytest.raises(CheckpointError, match="has its own heads and tokenizer"):
+            gptviz.load("gpt2-untrained", **other)
 
 
 def test_bfloat16_is_as_far_off_as_is_said(mini, half):

@@ -43,7 +43,7 @@ function stateOf(held, step) {
 }
 
 function placed(held) {
-  const { start } = given;
+  const { start } = given, heat = Number(held.get('temperature') || 1);
   return {
     page: Object.hasOwn(PAGES, held.get('page')) ? held.get('page') : start.page,
     text: held.get('text') ?? start.text,
@@ -53,7 +53,7 @@ function placed(held) {
     key: whole(held.get('key'), Infinity, null),
     dim: whole(held.get('emb_dim'), config.emb_dim, null),
     norm: held.get('ln_norm') ?? 'block 0 · norm1',
-    temperature: Math.min(2, Math.max(0, Number(held.get('temperature') || 1) || 0)),
+    temperature: Number.isNaN(heat) ? 1 : Math.min(2, Math.max(0, heat)),
     edits: held.has('edits') ? held.get('edits').split(',').filter(Boolean) : start.edits,
     off: held.get('edits_off') === 'on',
     special: held.get('special') === 'on' };

@@ -10,7 +10,7 @@ import resource
 import sys
 from pathlib import Path
 
-GROWN = 128 * 2**20  # bytes more than after the last time: returning costs time
+GROWN = 32 * 2**20  # bytes more than after the last time: returning costs some 10 ms
 
 _trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None  # glibc has it
 _left = 0

@@ -240,8 +240,10 @@ def test_a_lesson_on_it(opened, lm):
     changed = lm.trace(text, edits=["z.4.3=zero"])
     assert torch.equal(in_python["attention"], changed["attn", 5])
     assert in_python["next_token"].equals(changed.next_tokens())
-    page.goto(f"{page.url.split('#')[0]}#page=constructor&text=one")
+    page.goto(f"{page.url.split('#')[0]}#page=constructor&text=one&temperature=abc")
     at_rest(page).locator("section[data-page=attention]").wait_for()
+    page.get_by_role("link", name="Next token").click()
+    assert page.get_by_role("slider", name="Temperature").input_value() == "1"
     page.get_by_role("textbox").fill("")
     page.get_by_role("button", name="Run").click()
     assert "no text yet" in at_rest(page).get_by_role("status").inner_text()

@@ -192,7 +192,7 @@ if end is None:
     prose(f"This model's tokenizer, {encoding.name}, has no {name}: all that you type is text.")
 else:
     prose(
-        f"{name} stood between any two texts in training. Typed into a prompt it is plain text, "
+        f"{name} marks where a text ends in training. Typed into a prompt it is plain text, "
         f"{len(end.typed)} tokens: {' '.join(map(as_code, end.typed))}. With *Special tokens* on, in the "
         f"sidebar, it is one token, id {end.id}. The switch is **{'on' if scene.special else 'off'}**. "
         + (
