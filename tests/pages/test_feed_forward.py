@@ -55,6 +55,30 @@ def test_the_dots_and_the_largest_are_the_units_of_both_runs(run_page, mini, tra
         assert np.allclose(frame["unchanged after"], was.after, atol=1e-5)
 
 
+@pytest.mark.parametrize(("edit", "here"), [("mlp_act.2=x-1", True), ("mlp_act.2@0=x-1", False)])
+def test_what_a_change_puts_in_the_place_of_gelu_is_not_told_of_gelu(run_page, mini, edit, here):
+    left = torch.nn.functional.gelu(mini.trace(TEXT)["mlp_pre", 2][:, 7], approximate="tanh")
+    at = run_page("feed_forward", text=TEXT, token=3, block=2, ff_unit=7, edits=edit, ff_sample="on")
+    said, count = prose(at), len(left)
+    left[: count if here else 1] *= -1  # above 0 where GELU's is below it, and the other way round
+    assert (
+        f"In this text it is above 0, with the change in it, at {int((left > 0).sum())} of {count} " in said
+    )
+    assert "In this text it fires at" not in said
+    assert ("GELU lets more than half of it through" not in said) == here == ("GELU leaves" not in said)
+    assert ("A change puts other numbers in the place of what GELU makes of them" in said) == here
+    of_sample = "unit 7 is above 0, with the change in it, at" if here else "unit 7 fires at"
+    assert of_sample in said  # what is about a place is not made there
+
+
+@pytest.mark.parametrize("edit", ["mlp_out.2=zero", "mlp_out.1=zero"])
+def test_what_the_units_write_reaches_nothing_where_a_change_replaces_it(run_page, edit):
+    at = run_page("feed_forward", text=TEXT, token=3, block=2, edits=edit)
+    assert ("does not reach the output head" in " ".join(one.value for one in at.caption)) == (
+        edit == "mlp_out.2=zero"
+    )
+
+
 def test_the_last_block_and_the_largest_unit_are_shown_unless_others_are_chosen(run_page, mini, trace):
     largest = numbers.units(mini, trace, 5, 3).largest(1)[0]
     for query, unit in (({}, largest), ({"block": 99, "ff_unit": 5}, 5), ({"ff_unit": 9999}, largest)):

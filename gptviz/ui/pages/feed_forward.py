@@ -1,15 +1,16 @@
 """A block's feed-forward on the selected token: GELU with its 4D numbers, and the units one by one."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from html import escape
 
 import numpy as np
 import pandas as pd
 import streamlit as st
 
-from gptviz import LanguageModel, Run
+from gptviz import Edit, LanguageModel, Run
 from gptviz.analysis import feed_forward
 from gptviz.analysis.logit_attribution import BREAKING, spread
+from gptviz.analysis.reach import positions_of
 from gptviz.both import Both, alike
 from gptviz.digits import percent, significant
 from gptviz.engine.reduction import Reduction
@@ -58,6 +59,9 @@ with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
     block = BLOCK.index("Block", last + 1, last, f"{last}, the last", width=205)
     both = sheet.of(scene, feed_forward.units, block, at)
     found = both.now
+    # a change may put something else in the place of what GELU makes of them
+    put = {one for one in scene.run.edits if one.site == "mlp_act" and block in one.blocks(last + 1)}
+    put_here = any(at in positions_of(one, len(scene.tokens)) for one in put)
     count, most = len(found.before), found.largest(1)[0]
     unit = UNIT.index("Unit", count, most, f"{most}, which writes most", width=320)
     menu(scene, Part("feed-forward", block), key="ff")
@@ -66,7 +70,9 @@ with above:
     text = (
         f"In block {block} the feed-forward turns {label} into {count:,} numbers, one per unit. "
         f"**{fired.map(lambda n: f'{n:,}')} of them fire{'s' if fired.now == 1 else ''}**: their number is "
-        "above 0, and GELU lets more than half of it through. "
+        f"above 0{'' if put_here else ', and GELU lets more than half of it through'}. "
+        + "A change puts other numbers in the place of what GELU makes of them. "
+        * put_here
     )
     if both.was is not None and fired.moved:
         text += f"{int((found.fires != both.was.fires).sum()):,} fire in only one of the two. "
@@ -99,9 +105,10 @@ scene.chart(
     which=(f"block{block}",),
 )
 which = "the book's GELU, GPT-2's with a tanh in it" if curve.tanh else "the exact GELU"
+leaves = "A change puts others in their place:" if put_here else "GELU leaves them a little:"
 prose(
     f"The line is {which}; the dashed one is ReLU, which would silence the {count - fired.now:,} units that "
-    f"do not fire. GELU leaves them a little: together they write a row of size {significant(found.quiet)}. "
+    f"do not fire. {leaves} together they write a row of size {significant(found.quiet)}. "
     "A dot's area is what its unit writes; a click chooses the unit.",
     "GELU",
 )
@@ -139,7 +146,7 @@ st.caption(
     + (
         " A change puts other numbers into the stream: where that is behind this block, what the units write "
         "does not reach the output head."
-        if cut
+        if cut or found.is_replaced
         else ""
     )
 )
@@ -183,12 +190,17 @@ def excerpts(places: Iterable[tuple[float, Sequence[str], int, str]]) -> None:
     st.html(tables.table("excerpts", ["#activation", "text", "from"], drawn))
 
 
+def fires_at(changes: Collection[Edit]) -> str:
+    """Return what is counted where a unit's number is above 0 after GELU, and after these changes of it."""
+    return "is above 0, with the change in it, at" if changes else "fires at"
+
+
 with right:
     activations = sheet.of(scene, feed_forward.excites, block, unit)
     peak = int(activations.now.argmax())
     prose(
-        f"In this text it fires at {int((activations.now > 0).sum()):,} of {len(scene.tokens):,} tokens. It "
-        f"is largest at {Place(scene.labels[peak], peak)}: "
+        f"In this text it {fires_at(put)} {int((activations.now > 0).sum()):,} of {len(scene.tokens):,} "
+        f"tokens. It is largest at {Place(scene.labels[peak], peak)}: "
         f"{significant(float(activations.now[peak]))}.",
         "token",
     )
@@ -233,8 +245,8 @@ def in_the_sample() -> None:
     share = sum(int(of.fired[unit]) for of in peaks) / looked_at if looked_at else 0.0
     prose(
         f"In the sample ({looked_at:,} of {tokens:,} tokens of {len(passages())} books, without each "
-        f"window's first) unit {unit} fires at {percent(share)} of the tokens. What excites it most in each "
-        "window:"
+        f"window's first) unit {unit} {fires_at(put & {*edits})} {percent(share)} of the tokens. What "
+        "excites it most in each window:"
     )
     if left_out := len(scene.run.edits) - len(edits):
         what = "One change is" if left_out == 1 else f"{left_out} changes are"
@@ -260,7 +272,7 @@ old = [None if alike(*pair) else pair[1] for pair in zip(strips.now, strips.all[
 st.subheader(f"From {len(found.given):,} to {count:,} and back", anchor=False)
 prose(
     f"The first matrix makes {count:,} numbers of {len(found.given):,}, the second {len(found.given):,} of "
-    f"{count:,} again. GELU stands between: after it nothing is below "
+    f"{count:,} again. GELU stands between: after {'the change' if put_here else 'it'} nothing is below "
     f"{significant(float(found.after.min()), 2)}. The chosen unit is framed."
     + (
         " Below a strip, in a dashed frame, is the unchanged model's."
