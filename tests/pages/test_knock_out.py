@@ -57,3 +57,10 @@ def test_of_a_head_that_is_off_nothing_is_left_to_mute(run_page, mini):
     own = mini.trace(TEXT, keep=[]).logits(-1).double().softmax(0)[MILL].item()
     left = significant(plain["probability"][43])  # the same without it, changed or not
     assert f"goes from {left} (unchanged {significant(own)}) to **{left}**" in prose(at)
+
+
+@pytest.mark.parametrize("query", [{"text": TEXT, "edits": "final=zero"}, {"text": "The", "null": "mean"}])
+def test_no_part_is_said_to_change_most_where_none_changes_anything(run_page, query):
+    said = prose(run_page("knock_out", **query))  # nothing goes on, or a token is its own mean
+    assert "none of the 60 parts changes it" in said and "No part changes it as much as" not in said
+    assert "the prediction is the same" in said and "number 1 of 60" not in said

@@ -5,6 +5,7 @@ import pandas as pd
 import streamlit as st
 
 from gptviz.analysis.ablation import MEASURED, knock_out, parts_of
+from gptviz.analysis.moved import ROUNDING
 from gptviz.analysis.shares import label_of
 from gptviz.both import Both
 from gptviz.digits import fixed, significant
@@ -110,7 +111,10 @@ opened = strongest if block is None or column is None else block * (n_heads + 2)
 harmless = int((table["probability"][is_head] >= KEPT * own.now[1]).sum())
 now = own.map(lambda w: number(*w))
 text = f"After {as_code(scene.label)} (position {scene.position}) {what} is **{now}**. "
-if order[0] == strongest:
+still = table[["effect", "lost"]].abs().max(axis=1) <= ROUNDING
+if still.all():
+    text += f"Muted one at a time, none of the {parts} parts changes it: it stays"
+elif order[0] == strongest:
     text += f"No part changes it as much as {labels[strongest]}"
 else:
     text += f"Without {labels[order[0]]} it is {without(order[0])}; of single heads {labels[strongest]} "
@@ -171,10 +175,10 @@ if scene.other is not None:  # here, so that the map stays in the first screen
 sheet.end_unless_near("opened")
 row, name = table.iloc[opened], labels[opened]
 chances = [own.map(lambda w: chance(w[1])), tables.map(lambda t: chance(t["probability"].iloc[opened]))]
-if row["effect"] == 0:
+if row["effect"] == 0 or still.all():
+    same = "to the last digit" if row["effect"] == 0 else "but for rounding"
     st.markdown(
-        f"Without {name} the prediction is the same, to the last digit: the probability of {token} stays "
-        f"{chances[1]}."
+        f"Without {name} the prediction is the same, {same}: the probability of {token} stays {chances[1]}."
     )
 else:
     prose(
