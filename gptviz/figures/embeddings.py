@@ -15,6 +15,7 @@ from gptviz.figures.marks import Floats
 from gptviz.figures.theme import Figure, Mode, figure, palette
 
 SUM_NAMES = ("token", "+ position", "= sum")
+PUT_NAMES = ("token", "position", "given")  # where a change puts something else in place of the sum
 
 
 def embedding_sum(
@@ -26,15 +27,21 @@ def embedding_sum(
     cells: Sequence[tuple[str, str, str]],
     limit: float,
     mode: Mode,
+    adds_up: bool = True,
 ) -> Figure:
     """One token's three rows (3, D) under each other, and below them a few dimensions with their digits.
 
     `cells` are the digits of the dimensions in `window`, which holds `dimension`. Curve 0 is the rows, with
     x the dimension and the whole addition behind every value; curve 1 is the window, a column a dimension.
+    With `adds_up` the first two rows are said to add up to the third.
     """
     colors = palette(mode)
     size, column = parts.shape[1], dimension - window.start
-    names = marks.BARE | {"tickvals": [0, 1, 2], "ticktext": SUM_NAMES, "autorange": "reversed"}
+    names = marks.BARE | {
+        "tickvals": [0, 1, 2],
+        "ticktext": SUM_NAMES if adds_up else PUT_NAMES,
+        "autorange": "reversed",
+    }
     axis = marks.signed_axis(limit, mode, 0.97)
     layout = {
         "coloraxis": axis,
@@ -50,12 +57,13 @@ def embedding_sum(
             marks.frame((dimension, dimension), (-0.5, 2.5), marks.line(colors.accent, 2)),
         ],
     }
-    traces = [_sum_rows(parts, label, position), *_digits(parts, window, cells, axis)]
+    traces = [_sum_rows(parts, label, position, adds_up), *_digits(parts, window, cells, axis)]
     return figure(traces, layout, mode, height=240 + marks.BAR, t=marks.BAR)
 
 
-def _sum_rows(parts: Floats, label: str, position: int) -> dict[str, Any]:
+def _sum_rows(parts: Floats, label: str, position: int, adds_up: bool) -> dict[str, Any]:
     """The three rows as colours; every value knows the whole addition, for its hover."""
+    second, third = (" +", " =") if adds_up else (",", ", block 0 is given")
     additions = np.broadcast_to(parts.T, (3, *parts.T.shape))  # (3, D, 3)
     return {
         "type": "heatmap",
@@ -65,7 +73,8 @@ def _sum_rows(parts: Floats, label: str, position: int) -> dict[str, Any]:
         "coloraxis": "coloraxis",
         "meta": f"`{marks.safe(label)}` (position {position})",
         "hovertemplate": "%{meta}, dimension %{x}:<br>"
-        "token %{customdata[0]:.4f} + position %{customdata[1]:.4f} = %{customdata[2]:.4f}<extra></extra>",
+        f"token %{{customdata[0]:.4f}}{second} position %{{customdata[1]:.4f}}{third} %{{customdata[2]:.4f}}"
+        "<extra></extra>",
     }
 
 

@@ -45,5 +45,20 @@ def test_changed_rows_stand_beside_the_unchanged_ones(run_page, mini):
     assert not np.any(cells[0]) and not np.any(cells[1])
     assert np.allclose(np.array(cells[2])[:, 2], -own[2]) and np.count_nonzero(cells[2]) == 256
     assert "do not add up to the third" in prose(at)
+    drawn, text = charts(at)[0], str(charts(at)[0])
+    assert drawn["layout"]["yaxis"]["ticktext"] == ["token", "position", "given"] and "} = %{" not in text
+    alts = [one.proto.alt for one in at.get("plotly_chart")]
+    assert "block 0 is given 0.0000 instead" in alts[0] and " = 0.0000" not in alts[0]
+    assert not any("= what block 0 is given" in str(chart) for chart in charts(at))
     lengths = in_numbers(at, "embedding_lengths")
     assert np.allclose(lengths["unchanged sum_norm"], own.norm(dim=1)) and lengths["sum_norm"][2] == 0
+
+
+@pytest.mark.parametrize("edits", ["tok_emb@1=zero", "tok_emb@7=x2", "pos_emb=mean", "embed@1=zero"])
+def test_the_same_token_has_the_same_row_where_it_has(run_page, mini, edits):
+    t = mini.trace(TEXT, edits=[edits])
+    same, alike = (t[site][1].equal(t[site][7]) for site in ("tok_emb", "pos_emb"))
+    said = "the same token has the same token row, and another position's row" in prose(
+        run_page("embeddings", text=TEXT, token=1, edits=edits)
+    )
+    assert said == (same and not alike) == edits.startswith("embed")

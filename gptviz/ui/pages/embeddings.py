@@ -55,7 +55,8 @@ text = (
     "block 0. "
 )
 others = embeddings.same_token_elsewhere(tokens, at)
-if others:
+# a change may give one of the two another row, or both positions the same
+if others and [np.array_equal(*part[[at, others[0]]]) for part in parts[:2]] == [True, False]:
     text += f"At position {others[0]} the same token has the same token row, and another position's row."
 prose(text, "token", "dimension", "embedding", "block")
 if rows.was is not None and not moved.any():
@@ -85,17 +86,19 @@ def three_rows() -> None:
     cells = [embeddings.addition(parts, at, d).written() for d in window]
     first, second, total = embeddings.addition(parts, at, dimension).written()
     limit = sheet.once(scene.run, embeddings.rows_scale).limit
-    with picture:
-        scene.chart(
-            embedding_sum(parts[:, at], scene.label, at, dimension, window, cells, limit, scene.mode),
-            key="embedding_sum",
-            which=(f"dimension{dimension}",),
-            alt=f"{scene.label} at position {at}, dimension {dimension}: {first} + {term(second)} = {total}",
-            on_cell=lambda _, dimension: DIMENSION.set(dimension),
-        )
     said = f"{first} + {term(second)} = **{total}**"
     if replaced:
         said = f"{first} and {second} are added up, and block 0 is given **{total}** instead"
+    with picture:
+        scene.chart(
+            embedding_sum(
+                parts[:, at], scene.label, at, dimension, window, cells, limit, scene.mode, not replaced
+            ),
+            key="embedding_sum",
+            which=(f"dimension{dimension}",),
+            alt=f"{scene.label} at position {at}, dimension {dimension}: {said.replace('*', '')}",
+            on_cell=lambda _, dimension: DIMENSION.set(dimension),
+        )
     own = lengths.now.loc[at]
     prose(
         f"In dimension {dimension}, {said}. The token's row has length {significant(own['token_norm'])}, the "
@@ -165,13 +168,14 @@ def pick(dimension: int, position: int) -> None:
 with panel("Every token of the prompt", ":material/grid_on:", "emb_rows") as is_open:
     if is_open:
         few, scale = window(at, len(tokens), MOST), sheet.once(scene.run, embeddings.rows_scale)
+        adds_up = alike(parts[0] + parts[1], parts[2])
         sideways("embedding_rows", 760)
         sheet.maps(
             scene,
             "embedding_rows",
             [
                 Map(name, rows.map(lambda r, i=i: r[i, few].T), "signed", name, (-scale.limit, scale.limit))  # type: ignore[misc]
-                for i, name in enumerate(PARTS_OF_SUM)
+                for i, name in enumerate(PARTS_OF_SUM if adds_up else ROWS)
             ],
             [f"dimension {d}" for d in range(parts.shape[2])],
             f"Token embedding, position embedding and sum of {len(tokens)} tokens",
