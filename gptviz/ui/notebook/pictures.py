@@ -15,31 +15,26 @@ from gptviz.analysis.against import MEAN, Against
 from gptviz.analysis.attention import mean_writes, weights
 from gptviz.analysis.circuit_passes import all_heads
 from gptviz.analysis.circuit_search import circuit as search
-from gptviz.analysis.head_formulas import ROLES
-from gptviz.analysis.head_roles import HeadRole, most_telling, roles
+from gptviz.analysis.head_roles import most_telling, roles
 from gptviz.analysis.lens import cells, row_names
-from gptviz.analysis.logit_attribution import logit_shares
 from gptviz.analysis.moved import pattern_moved
 from gptviz.analysis.next_token import candidates
 from gptviz.analysis.places import resolve
-from gptviz.analysis.shares import Waterfall, label_of
 from gptviz.analysis.tokens import place_of
 from gptviz.both import Both
-from gptviz.digits import percent, significant
+from gptviz.digits import significant
 from gptviz.engine.index import index_of, one_of, whole
 from gptviz.engine.names import show_id
 from gptviz.engine.sampling import Sampling
 from gptviz.engine.trace import Trace
-from gptviz.figures.bars import bars
 from gptviz.figures.candidates import candidate_rows, column_heads
 from gptviz.figures.curves import curves
 from gptviz.figures.head_grid import pool, words_of
 from gptviz.figures.head_grid import thumbnails as small_heads
-from gptviz.figures.heads import Cell, role_sheet
 from gptviz.figures.maps import Map, maps
 from gptviz.figures.marks import DIFFERENCE
 from gptviz.figures.next_token import back_to_back, probability_text
-from gptviz.figures.shares import falling, share_grid
+from gptviz.figures.shares import share_grid
 from gptviz.figures.theme import PALETTES, Mode
 from gptviz.guides import FOLDER, read
 from gptviz.tokenizer import named_bytes
@@ -64,7 +59,6 @@ from gptviz.ui.tables import joined
 
 MASS = 90  # percent of each row that arcs are drawn of, at first
 LARGEST = 8 * 2**20  # bytes of all heads' weights, as a file has them, beside a grid that opens each
-KINDS = ("attention", "feed-forward")  # a block's parts after its heads
 
 # ---- read a text ----
 
@@ -247,41 +241,16 @@ def logit_lens(s: Sheet, measure: str = "probability") -> None:
 
 def why(s: Sheet, token: OneToken | None = None, against: Against = MEAN) -> None:
     """A token's logit as the sum of what the model's parts wrote for it; without one, the most probable."""
-    target, other, title = _target(s, token, against)
-    shares = s.of(logit_shares, target, other, s.position)
-    keys = ["part", "block", "head"]
-    if shares.was is not None:  # a change may have added a part, which the unchanged model has not
-        old = shares.now[keys].merge(shares.was, "left", keys).fillna({"contribution": 0.0})
-        shares = Both(shares.now, old)
-    table = shares.now[:-2]
-    values = shares.map(lambda one: one["contribution"].to_numpy(float))
-    names = [label_of(*row) for row in table[keys].itertuples(index=False)]
-    falls = Waterfall.of(names, values.map(lambda v: v[:-1]))
-    s.title = f"Why this token? {title}: {significant(values.now[-1], 4)}"
-    fig = bars(falls.values, falls.names, s.mode, "", **falling(falls, s.mode))
-    s.figure(fig, "why_waterfall", f"The largest parts of {title}, and their sum")
-    blocks = np.flatnonzero(table["block"].notna())
-    grids = values.map(lambda v: v[blocks].reshape(s.t.config.n_layers, -1))
-    columns = [names[row].removeprefix("block 0 · ") for row in blocks[: grids.now.shape[1]]]
-    shown = s.shown_of(grids)
-    what = "its share has changed by" if shown == DIFFERENCE else "its share is"
-    fig = share_grid(Map("", grids).drawn(shown), columns, None, what, s.mode)
-    s.figure(fig, "why_grid", f"What every head and feed-forward wrote to {title}", what.removeprefix("its "))
+    target, other, _ = _target(s, token, against)
+    of_page(s, "why", target=target, against=other)
 
 
 # ---- experiment ----
 
 
 def heads(s: Sheet) -> None:
-    """Every head's label on this text."""
-    found, s.title = roles(s.t), "What every head does on this text"
-
-    def cell(role: HeadRole) -> Cell:
-        share = f", {percent(role.share)}" if role.share else ""
-        return Cell(role.kind, f"block {role.block}, head {role.head}: {ROLES[role.kind].label}{share}")
-
-    sheet, telling = [[cell(role) for role in row] for row in found], most_telling(found)
-    s.figure(role_sheet(sheet, (telling.block, telling.head), s.mode), "heads_here", s.title)
+    """Every head's label on this text, and all heads as points."""
+    of_page(s, "heads")
 
 
 def knock_out(
@@ -294,7 +263,7 @@ def knock_out(
     ids = [one.id for one in s.t.tokens]
     tables = s.traces.map(lambda t: mute(t.lm, ids, (target, other), baseline, s.position))
     grids = tables.map(lambda one: one["lost"].to_numpy(float).reshape(s.t.config.n_layers, -1))
-    columns = [*_columns(s), *KINDS]
+    columns = [*_columns(s), "attention", "feed-forward"]
     s.title = f"What muting each part takes away from the probability of {show_id(s.lm, target)}"
     fig = share_grid(grids.now, columns, None, "muting it takes away", s.mode, unchanged=grids.was)
     s.figure(fig, "knock_out_map", s.title)

@@ -58,14 +58,14 @@ size, distance = rows.shape[1], DISTANCE.value
 apart, product = f"{counted(distance, 'token')} apart", by_distance.iloc[distance]
 same = f"{apart.capitalize()}, the dot product is {significant(product['mean'])} wherever the two stand: "
 same += "only the distance counts, and all three lines are one."
-one = min(7, count - 1)
+example = min(7, count - 1)
 slowest = 2 * np.pi / float(lesson.frequencies(size)[-1])
 sentences = {
     "learned": f"**A row per position, learned in training.** This model has {count:,} rows of {size} "
-    f"numbers; row {one} is added to whatever token stands at position {one}. Nothing says that {one} comes "
-    f"after {one - 1}: two rows {apart} have a dot product of {significant(product['mean'])} on average, but from "
-    f"{significant(product['least'])} to {significant(product['most'])}, depending on where they stand (the "
-    "dashed lines).",
+    f"numbers; row {example} is added to whatever token stands at position {example}. Nothing says that "
+    f"{example} comes after {example - 1}: two rows {apart} have a dot product of "
+    f"{significant(product['mean'])} on average, but from {significant(product['least'])} to "
+    f"{significant(product['most'])}, depending on where they stand (the dashed lines).",
     "sinusoidal": "**Sines and cosines, added to the token; nothing is learned.** Each pair of dimensions "
     f"is a clock's hand: the first goes round in 6.28 tokens, the last in {slowest:,.0f}. {same}",
     "rope": "**Nothing is added: in every head the queries and keys are turned**, pair by pair, farther the "
