@@ -84,11 +84,7 @@ def _between(run: Run, right: Run, compare: Callable[..., Any], *args: Any) -> A
 
 
 def between(
-    run: Run,
-    right: Run,
-    numbers: Callable[Concatenate[Trace, Trace, P], R],
-    *args: P.args,
-    **none: P.kwargs,
+    run: Run, right: Run, numbers: Callable[Concatenate[Trace, Trace, P], R], *args: P.args, **none: P.kwargs
 ) -> R:
     """`numbers(left, right, *args)` of two runs' traces, worked out once."""
     compared: R = _between(run, right, numbers, *args)

@@ -114,9 +114,7 @@ ACTIONS = {
     ],
     "surprise": [(by("surprise-chip", position=3), ["position", 2]), ("ArrowLeft Enter", ["position", 1])],
     "prompt": [(("textarea", "Enter"), ["run", "one two"])],
-    "near": [
-        (lambda page: part(page, "near", by("near")).scroll_into_view_if_needed(), ["near", True]),
-    ],
+    "near": [(lambda page: part(page, "near", by("near")).scroll_into_view_if_needed(), ["near", True])],
     "seat": [
         (
             lambda page: page.evaluate("() => { location.hash = 'teach=abc'; location.reload(); }"),

@@ -139,11 +139,7 @@ def layernorm(s: Sheet, norm: str = "block 0 · norm1", quantity: str = "varianc
 
 
 def attention(
-    s: Sheet,
-    block: int | None = None,
-    head: int | None = None,
-    hide_first: bool = False,
-    arcs: bool = False,
+    s: Sheet, block: int | None = None, head: int | None = None, hide_first: bool = False, arcs: bool = False
 ) -> None:
     """One head's attention (without one, that with the rarest role); `arcs` are all its block's as lines."""
     place = _place(s, block, head)

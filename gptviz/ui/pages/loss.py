@@ -88,10 +88,7 @@ def picture() -> None:
         at=scene.position if scene.position < last else None,
         says=found.map(bar_says),
         colors=[surprise_color(float(cost), guess, scene.mode) for cost in nats.now],
-        rests=[
-            (guess, f"a uniform guess: {cost}"),
-            (mean.now, f"the mean, the cross-entropy: {loss}"),
-        ],
+        rests=[(guess, f"a uniform guess: {cost}"), (mean.now, f"the mean, the cross-entropy: {loss}")],
         axis=axis | token_ticks(shown) | {"range": [-0.6, max(last, FEWEST) - 0.4]},
         height=330,
     )

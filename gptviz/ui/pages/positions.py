@@ -41,9 +41,7 @@ LOSS_TOKENS = 256  # a longer text's losses, a row of logits each, are worked ou
 FIRST = 5  # tokens of each prediction that are listed
 
 scene = page(
-    "Positions",
-    lambda _, tokens: ((), (heads.scores_of(tokens),)),
-    params=(SCHEME, DISTANCE, AT, WHAT, SEED),
+    "Positions", lambda _, tokens: ((), (heads.scores_of(tokens),)), params=(SCHEME, DISTANCE, AT, WHAT, SEED)
 )
 config, position, label = scene.lm.config, scene.position, as_code(scene.label)
 count = config.context_length

@@ -128,10 +128,7 @@ def comparison() -> None:
     cuts = numbers.compare(text, known, learnt_from, scene.special)
     mine = known.index(encoding)
     cuts[mine] = replace(cuts[mine], vocabulary=min(encoding.n_vocab, size))
-    tokenizer_rows(
-        cuts,
-        saved=scene.saved("tokenizers", "The same text, cut by other tokenizers"),
-    )
+    tokenizer_rows(cuts, saved=scene.saved("tokenizers", "The same text, cut by other tokenizers"))
     st.caption(
         "Few tokens, or a small vocabulary: never both. A word that a word tokenizer has not seen is lost in "
         "`[UNK]`, and a character tokenizer has no id for a new character. Byte pair encoding starts from "

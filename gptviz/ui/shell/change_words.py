@@ -35,11 +35,7 @@ _LOOKS = {
     "first": "looks only at the first token",
     "previous": "looks only at the token before",
 }
-_DONE = {
-    "zero": "off",
-    "mean": "averaged over this text",
-    "sample": "averaged over a sample of text",
-}
+_DONE = {"zero": "off", "mean": "averaged over this text", "sample": "averaged over a sample of text"}
 _NUMBERED = re.compile(r"(shuffle|hide)([0-9]+)")
 
 LISTED = 8  # positions or heads that are named one by one

@@ -105,7 +105,7 @@ FIRST, COMPARE, CLASS = "overview", "compare", "class"
 HALVES = ("knock_out", "circuit")  # two pages behind one door
 # what was a page: where that is now, and which choice opens it there, by what else the address says
 MOVED = {
-    "scaling": ("attention_by_hand", "hand_way", {"sc_weights": "dropout", "sc_p": "dropout", "": "root"}),
+    "scaling": ("attention_by_hand", "hand_way", {"sc_weights": "dropout", "sc_p": "dropout", "": "root"})
 }
 
 _NAVIGATED = "gptviz_navigated"  # what `navigate` left in the session: this run's navigation exists

@@ -50,12 +50,7 @@ GIVEN = "gptviz_given"  # in a notebook's session: the trace that the page is of
 Needs = Callable[[LanguageModel, Sequence[Token]], tuple[Keep, tuple[Reduction, ...]]]
 
 
-def page(
-    title: str,
-    keep: Keep | Needs = (),
-    params: Iterable[Param] = (),
-    strip: bool = True,
-) -> Scene:
+def page(title: str, keep: Keep | Needs = (), params: Iterable[Param] = (), strip: bool = True) -> Scene:
     """The first line of a page about a text: all three steps, and the strip of tokens.
 
     `keep` lists the sites that the page reads, as in `LanguageModel.trace`, or is a function of the model and

@@ -43,8 +43,5 @@ def change_strip(
             "notes": [list(note) for note in notes],
             "ask": ask,
         },
-        {
-            "remove": (among(range(len(chips))), on_remove),
-            "act": (among(ACTS), lambda act: on_act[act]()),
-        },
+        {"remove": (among(range(len(chips))), on_remove), "act": (among(ACTS), lambda act: on_act[act]())},
     )

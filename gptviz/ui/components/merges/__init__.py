@@ -24,11 +24,7 @@ _component = component("merges")
 
 
 def merges(
-    encoding: tiktoken.Encoding,
-    piece: Piece,
-    part: int,
-    position: int,
-    saved: Saved | None = None,
+    encoding: tiktoken.Encoding, piece: Piece, part: int, position: int, saved: Saved | None = None
 ) -> None:
     """Draw the merges. `part` is the selected token's place in the piece, `position` in the prompt."""
     data = merges_data(encoding, piece, part, position)

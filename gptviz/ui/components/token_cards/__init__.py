@@ -17,11 +17,7 @@ _component = component("token_cards")
 
 
 def token_cards(
-    pieces: Sequence[Piece],
-    tokens: Sequence[Token],
-    selected: int,
-    on_select: On,
-    saved: Saved | None = None,
+    pieces: Sequence[Piece], tokens: Sequence[Token], selected: int, on_select: On, saved: Saved | None = None
 ) -> None:
     """Draw the cards of `tokens`; `on_select(position)` runs before the rerun that a click causes."""
     data = {
