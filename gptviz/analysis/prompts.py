@@ -50,13 +50,18 @@ def measured(
     progress: Progress = unheard,
     **options: Any,
 ) -> tuple[pd.DataFrame, float]:
-    """`function(lm, text, target)` of a prompt, or of a pair; and the difference of logits itself."""
+    """`function(lm, text, target)` of a prompt, or of a pair; and the difference of logits itself.
+
+    Of a pair it is the clean text's. Without a token, against what the model says first after the other text.
+    """
     trace = lm.trace(prompt.text, keep=())
     logits = trace.logits(-1)
     token = int(logits.argmax()) if prompt.token is None else trace.token_id(prompt.token)
     against = None if prompt.against is None else trace.token_id(prompt.against)
     texts = (prompt.text, prompt.other) if pair else (prompt.text,)
     found = function(lm, *texts, prompt.target, progress=progress, **options)
+    if pair and prompt.token is None:  # as `patching` has it
+        against = int(lm.trace(prompt.other or "", keep=()).logits(-1).argmax())
     return found, float(difference(logits, token, against))
 
 

@@ -62,6 +62,10 @@ def test_the_means_are_those_of_python(mini, page, edits, monkeypatch):
     rows = [lm.trace(text, keep=[]).logits(-1).double() for text in texts]
     if page == "patching":
         assert "lie more than" not in said and "With so few texts" in said
+        firsts = [lm.trace(pair[1], keep=[]).logits(-1).argmax() for pair in PAIRS]
+        own = [float(row.max() - row[first]) for row, first in zip(rows, firsts, strict=True)]
+        whole = plus_minus(np.mean(own), np.std(own, ddof=1) / 2**0.5)
+        assert f"itself is {whole}, above 0 in 2 of 2" in said  # as it is patched
     else:
         own = [float(row.max() - row.mean()) for row in rows[:2]]
         own.append(float(rows[2][list(targets[2])].diff() * -1))
