@@ -290,18 +290,23 @@ def ends_of(
     return Ends(token, other, *differences)
 
 
-def strongest(site: str, effects: NDArray[np.floating], differ: Sequence[int]) -> list[tuple[int, int]]:
+def strongest(
+    site: str, effects: NDArray[np.floating], differ: Sequence[int], least: float = 0.0
+) -> list[tuple[int, int]]:
     """The two places (block, position) of (L, T) that move most; of the stream into block 1 and the last.
 
     The stream into block 0 is the text itself: where the two texts `differ`, a patch there is the
-    difference itself, and is left out. A model of one block has one place then.
+    difference itself, and is left out. A model of one block has one place then. Where none into block 1 moves
+    by `least`, it is any two of the stream, too: what no place carries alone at first, one may later.
     """
-    if site != "resid_pre":
-        order = np.argsort(-np.abs(effects).ravel(), kind="stable")[:2]
-        return [(int(i) // effects.shape[1], int(i) % effects.shape[1]) for i in order]
     last, sizes = len(effects) - 1, np.abs(effects)
-    sizes[0, [p for p in differ if p < effects.shape[1]]] = 0
-    return [(b, int(sizes[b].argmax())) for b in dict.fromkeys((min(1, last), last))]
+    if site == "resid_pre":
+        sizes[0, [p for p in differ if p < effects.shape[1]]] = 0
+        places = [(b, int(sizes[b].argmax())) for b in dict.fromkeys((min(1, last), last))]
+        if sizes[places[0]] >= least:
+            return places
+    order = np.argsort(-sizes.ravel(), kind="stable")[:2]
+    return [(int(i) // effects.shape[1], int(i) % effects.shape[1]) for i in order]
 
 
 def _check(sites: Iterable[str], direction: str) -> tuple[str, ...]:

@@ -228,3 +228,11 @@ def test_a_model_of_one_block_has_the_difference_itself_alone():
     cells = np.array([[0.0, 1.0, 0.0, 0.0]])
     assert strongest("resid_pre", cells, [1]) == [(0, 0)] and cells[0, 1] == 1.0
     assert strongest("attn_out", cells, [1]) == [(0, 1), (0, 0)]
+
+
+def test_no_place_is_left_out_that_carries_what_none_did_at_first():
+    cells = np.zeros((4, 3))
+    cells[0, 1], cells[2, 0], cells[2, 2], cells[3, 1] = 1.0, 0.3, -0.9, 0.01
+    assert strongest("resid_pre", cells, [1], 0.02) == [(2, 2), (2, 0)]
+    cells[1, 0] = 0.02
+    assert strongest("resid_pre", cells, [1], 0.02) == [(1, 0), (3, 1)]

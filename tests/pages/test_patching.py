@@ -186,3 +186,11 @@ def test_a_click_makes_a_patch_and_a_second_one_undoes_it(monkeypatch):
     assert state.EDITS.value == str(edit)
     toggle(edit, Other("a b", (5, 17)))
     assert state.EDITS.value == ""
+
+
+@pytest.mark.parametrize("edits", ["", "final=zero"])
+def test_the_text_that_is_made_is_the_unchanged_models(run_page, edits):
+    at = run_page("patching", text="The cat sat on the mat", edits=edits)
+    (note,) = [one.value for one in at.caption if "Made from your prompt" in one.value]
+    assert ("moves the unchanged model’s prediction most" in note) == bool(edits)
+    assert ("moves the prediction most" in note) != bool(edits)

@@ -301,7 +301,7 @@ if found is not None:
     text = f"After {as_code(scene.label)} the model says {as_code(mine.shown)} "
     text += f"({significant(mine.probability)}) to your prompt, "
     text += f"{'and the same' if mine.id == theirs.id else other_says} to the other."
-    places = strongest(site, effects.now, differing(scene.run.ids, other.ids))
+    places = strongest(site, effects.now, differing(scene.run.ids, other.ids), LEAST)
     sizes = [effects.map(lambda e, place=place: float(e[place])) for place in places]  # type: ignore[misc]
     named = [f"block {b} at {' | '.join(map(as_code, words_at[p]))} (position {p})" for b, p in places]
     if abs(sizes[0].now) < LEAST:
