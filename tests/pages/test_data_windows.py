@@ -85,3 +85,12 @@ def test_impossible_sizes_become_possible_and_of_a_text_that_is_too_short_the_ch
     assert not printed(at)
     at.segmented_control(key="dw_text").set_value("chapter").run()
     assert len(printed(at)) == 2 and at.query_params["dw_text"] == "chapter"
+
+
+@pytest.mark.parametrize(("text", "length", "most"), [("The cat sat on the mat", 4, 2), (TEXT, 4, 4)])
+def test_no_token_is_in_more_windows_than_there_are(run_page, mini, text, length, most):
+    at = run_page("data_windows", text=text, dw_length=length)
+    count = len(mini.encode(text))
+    starts = range(count - length)  # stride 1
+    assert most == max(sum(start <= i < start + length for start in starts) for i in range(count))
+    assert f"a token is in up to {most} windows" in " ".join(one.value for one in at.markdown)

@@ -83,14 +83,16 @@ with above:
 def overlap() -> str:
     """Return what neighbours share, and how the windows fill the batches."""
     shared, last, never = windows.shared, count % batch_size, windows.never_target()
+    most = min(count, -(-length // stride))  # all of them, where there are so few
     neighbours = (
-        f"Neighbours share {shared} of their {tokens}: a token is in up to {-(-length // stride)} windows."
+        f"Neighbours share {shared} of their {tokens}: a token is in up to {most} windows."
         if shared > 0
         else f"The stride is larger than the window: between two, {counted(-shared, 'token')} are no input."
         if shared < 0
         else "The stride is as large as the window: no token is an input twice, as is usual in training."
     )
-    full = f"{count:,} windows are {counted(count // batch_size, 'batch')} of {batch_size}"
+    are = f"{counted(count, 'window')} {'is' if count == 1 else 'are'}"
+    full = f"{are} {counted(count // batch_size, 'batch')} of {batch_size}"
     left = f"{full} and {last} more; `drop_last` leaves these out, so that all batches are equally large."
     asked = f"{counted(never, 'token')} of the text {'is' if never == 1 else 'are'} never to be predicted."
     return " ".join(
