@@ -157,6 +157,15 @@ def marks_say(run: Run) -> str:
     )
 
 
+SCALED = "Here a change scales its weights: its rows no longer sum to 1, and a share is one of 1."
+
+
+def scaled(run: Run, block: int, head: int) -> bool:
+    """Return whether a change scales a head's weights, or takes them away: rows need not sum to 1 then."""
+    names = (one.named and one.named.name for one in changed_in(run, block, head) if one.site == "attn")
+    return any(name in ("zero", "x") for name in names)
+
+
 def changed_in(run: Run, block: int, head: int) -> tuple[Edit, ...]:
     """The run's edits of this head's own numbers: its queries, keys, values, pattern or output."""
     return tuple(edit for edit in run.edits if edit.is_of_head(block, head))

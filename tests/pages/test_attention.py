@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from gptviz.analysis.attention import cell
 from gptviz.digits import fixed, significant
@@ -198,3 +199,18 @@ def test_one_token_and_the_whole_context(run_page, mini) -> None:
     assert len(given(at, HEAD)["tokens"]) == len(given(at, CHIPS)["tokens"]) == n_tokens
     assert len(json.dumps(given(at, HEAD))) < 4 * n_tokens**2, "more than the numbers themselves weigh"
     assert len(given(at, ARCS)["tokens"]) <= 256
+
+
+@pytest.mark.parametrize("edits", ["attn.4.3=x2", "attn.*=zero", "attn.4.3=first"])
+def test_rows_that_a_change_scales_are_not_said_to_sum_to_1(run_page, mini, edits):
+    sums = mini.trace(TEXT, edits=[edits])["attn", 4][3].sum(dim=-1)
+    scaled = not torch.allclose(sums, torch.ones(len(sums)), atol=1e-4)
+    query = {"text": TEXT, "edits": edits, "block": 4, "head": 3}
+    for page in ("attention", "heads"):
+        said = prose(run_page(page, **query))
+        assert ("its rows no longer sum to 1, and a share is one of 1" in said) == scaled, page
+    said = prose(run_page("attention", **query))
+    assert ("goes elsewhere" not in said) == scaled == ("a row sums to 0" not in said)
+    assert "gives nothing else" not in said  # nothing is hidden
+    said = prose(run_page("compare", **query))
+    assert ("of its attention stands elsewhere" not in said) == scaled

@@ -25,6 +25,7 @@ from gptviz.model import GPTModel
 from gptviz.ui import runs, sheet
 from gptviz.ui.components.chips import chips
 from gptviz.ui.components.matrix import attention_panel, matrix
+from gptviz.ui.heads import scaled
 from gptviz.ui.models import in_use as models
 from gptviz.ui.models.browsers import uploads
 from gptviz.ui.models.choice import UPLOAD, Choice, is_a_name
@@ -308,7 +309,10 @@ if apart is not None:
             )
     same, share = int((apart < ROUNDING).sum()), significant(float(apart.max()), 2)
     if same < apart.size:
-        said += f" Head {most[1]} of block {most[0]} differs most: {share} of its attention stands elsewhere."
+        how = f": {share} of its attention stands elsewhere"
+        if any(scaled(side.run, *most) for side in sides):
+            how = f", by {share}: a change scales its weights, and so half the sum of a row's differences"
+        said += f" Head {most[1]} of block {most[0]} differs most{how}."
     if same:
         count = "All" if same == apart.size else f"{same} of {apart.size}"
         said += f" {count} heads look where they look on the other side."

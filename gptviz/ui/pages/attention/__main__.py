@@ -93,6 +93,7 @@ measured = heads.measured(scene.run)
 role, withdrawn = measured.roles[block][head], heads.withdrawn(scene.run)
 changed = heads.changed_in(scene.run, block, head)
 put_here = {edit.site for edit in changed if at in positions_of(edit, len(labels))}
+scaled = any(heads.scaled(scene.run, block, h) for h in (range(config.n_heads) if average else (head,)))
 
 
 def habit() -> str:
@@ -124,17 +125,18 @@ with sentence:
         )
     ranked = sorted(range(at + 1), key=lambda k: -(row[k] or 0.0))[:NAMED]
     named = [gives(k) for k in ranked if (row[k] or 0.0) >= LEAST]
-    said.append(f"{places[at]} gives {', '.join(named) or 'nothing else'}.")
+    said.append(f"{places[at]} gives {', '.join(named) or 'nothing' + ' else' * hide}.")
+    if scaled:
+        said.append(heads.SCALED)
     if len(labels) == 1:
         said.append("Every head must give it 1: type a longer text to see heads differ.")
     for edit in (edit for edit in changed if edit.site == "z" and not average):
         said.append(f"**{capital(says(edit, labels))}:** what it hands on is changed, not where it looks.")
     if own.was is not None and own.moved:
         by = significant(pattern_moved(own.was, own.now), 2)
-        said.append(
-            f"**Its pattern moved by {by}**: so much of each row goes elsewhere than in the unchanged model, "
-            "on average."
-        )
+        much = "so much of each row goes elsewhere than in the unchanged model"
+        much = "half the sum of what the weights of a row changed by" if scaled else much
+        said.append(f"**Its pattern moved by {by}**: {much}, on average.")
     elif own.was is not None:
         said.append(sheet.why_same(scene, "this pattern", [("attn", block)], head=one))
     prose(" ".join(filter(None, said)), "block", "head", "attention")
@@ -215,10 +217,10 @@ steps_of = sheet.of(scene, steps, block, head)
 with reading:
     read = (
         "**How to read it.** A row is a token that looks (its query), a column one that is looked at (its "
-        "key), a cell how much of the row's attention goes there. A row sums to 1; what is right of the "
-        "diagonal comes later and is masked. A line just below the diagonal is a head that looks at the "
-        "token just before, a line further down one that found a repeat, a column one token that everybody "
-        "looks at."
+        "key), a cell how much of the row's attention goes there. A row sums to 1"
+        f"{', but where a change scales it' * scaled}; what is right of the diagonal comes later and is "
+        "masked. A line just below the diagonal is a head that looks at the token just before, a line "
+        "further down one that found a repeat, a column one token that everybody looks at."
     )
     if ARCS.value:
         read += (
@@ -228,10 +230,8 @@ with reading:
             "colour, can be switched on beside this one."
         )
     if shown == DIFFERENCE:
-        read += (
-            " In the *difference* a cell is orange where the changed model looks more than the unchanged "
-            "one, and blue where it looks less; a row sums to 0."
-        )
+        read += " In the *difference* a cell is orange where the changed model looks more than the unchanged "
+        read += f"one, and blue where it looks less{'; a row sums to 0' * (not scaled)}."
     prose(read, "query", "key", "causal mask")
     first = first_token(measured.first, steps_of.now.v, block, head)
     if first is not None and (first.draws_all or first.draws_own):
@@ -287,7 +287,7 @@ with way:
         ("scores", "scores", "3 query · key", "a dot product per pair", ""),
         ("scaled", "scores", f"4 ÷ √{size}", f"every score by {root}", ""),
         ("masked", "scores", "5 masked", "later tokens hidden", ""),
-        ("weights", "weights", "6 softmax", "each row sums to 1", "output"),
+        ("weights", "weights", "6 softmax", "each row sums to 1" * (not scaled), "output"),
         ("v", "v", "7 value", "what a token hands over", "value"),
         ("z", "z", "8 output", "weights × values", "output"),
     ):

@@ -18,7 +18,7 @@ from gptviz.digits import weight
 from gptviz.figures.maps import Map, maps
 from gptviz.model import MultiHeadAttention
 from gptviz.tokenizer import show_token
-from gptviz.ui import runs, sheet
+from gptviz.ui import heads, runs, sheet
 from gptviz.ui.components.chips import chips
 from gptviz.ui.pages.generate.written import Written, as_text
 from gptviz.ui.runs import per_run
@@ -77,7 +77,8 @@ def draw(scene: Scene, written: Written) -> None:
     st.caption(said)
     table = draw_map(scene, written, slid + key, places[key], (block, head))
     given = {"token": [place.token for place in places], "weight": row.astype(np.float64)}
-    told = "The chosen head's attention from the last token that the model read; it sums to 1."
+    told = "The chosen head's attention from the last token that the model read"
+    told += "." if heads.scaled(run, block, head) else "; it sums to 1."
     own = pd.DataFrame({"position": range(query + 1)} | given)
     sheet.numbers_of(f"generate-looked-block{block}-head{head}", own, told, "where the head looked")
     told = "A row per head and step: what it gave to this token when that step was written."

@@ -267,6 +267,8 @@ with above:
             f". In general it {ROLES[role].does}{part}{', which this text cannot show' * (role in hidden)}."
         )
         said += f", and does so in general{part}." if role == mine.now.kind else unlike
+    if heads.scaled(scene.run, block, head):
+        said += f" {heads.SCALED}"
     prose(f"{said} {trial.verdict(held)}" if held else said, "head", "block")
 
 # ---- details ----
