@@ -257,6 +257,8 @@ def test_what_is_needed(mini):
     lost = left(mini) - left(mini, "z.{}.{}=zero".format(*most.truth))
     assert most.facts["lost"] == f"{100 * lost:.0f} points of 100"
     assert asked(mini, "needed_most", most.truth)[0].right and not asked(mini, "needed_most", (3, 3))[0].right
+    changed, _ = asked(mini.edited("final=x-1"), "needed_most")
+    assert changed == most  # of the unchanged model, its own word and no other's
     both, _ = asked(mini, "without", None, "z.5.0=zero,z.5.3=zero")
     assert both.truth == pytest.approx(100 * left(mini, "z.5.0=zero", "z.5.3=zero"), rel=1e-3)
     assert both.facts["alone"] == "74 % or 91 %"
