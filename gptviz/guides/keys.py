@@ -427,6 +427,8 @@ def needed_most(q: Asked) -> Answer:
     """The head that the prediction loses most without. Of those that lose nearly as much each is right."""
     if len(q.t) * q.lm.config.n_layers * q.lm.config.n_heads > 20_000:
         raise CannotAsk("this text and model are too large to switch off every head in turn")
+    if q.lm.config.n_layers * q.lm.config.n_heads == 1:
+        raise CannotAsk("this model has one head only")
     token = int(_both(q, [])[0].logits(q.position).argmax())  # the unchanged model's, as each head is its
     table = ablation.knock_out(q.lm.plain, q.ids, token, position=q.position)
     heads = table[table.kind == "head"]

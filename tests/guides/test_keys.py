@@ -17,6 +17,7 @@ from gptviz.guides.keys import KEYS
 from gptviz.lessons.sentences import SENTENCES
 from gptviz.training.datasets import GPTDatasetV1
 from tests.checkpoints import makers
+from tests.conftest import random_lm
 
 TEXT = "The little birds sang beside the red mill. The little birds sang beside the red"
 NUMBERS = "One two three four five six seven eight nine"
@@ -262,6 +263,15 @@ def test_what_is_needed(mini):
     both, _ = asked(mini, "without", None, "z.5.0=zero,z.5.3=zero")
     assert both.truth == pytest.approx(100 * left(mini, "z.5.0=zero", "z.5.3=zero"), rel=1e-3)
     assert both.facts["alone"] == "74 % or 91 %"
+
+
+def test_of_a_models_only_head_it_is_not_asked_which_is_needed_most():
+    lm = random_lm(n_layers=1, n_heads=1)
+    with torch.no_grad():  # so that the head is missed
+        lm.model.trf_blocks[0].att.out_proj.weight.mul_(10)
+        lm.model.final_norm.scale.mul_(8)
+    with pytest.raises(CannotAsk, match="one head only"):
+        asked(lm, "needed_most")
 
 
 KING, HIS = (f"The king loved his daughter, but {one} did not love" for one in ("she", "he"))
