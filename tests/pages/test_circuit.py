@@ -9,7 +9,7 @@ import pytest
 from gptviz.analysis import circuit
 from gptviz.analysis.circuit_passes import Passes, all_heads, edits_of
 from gptviz.analysis.circuit_search import Circuit, in_order, parse, random_order, score
-from gptviz.digits import fixed
+from gptviz.digits import fixed, significant
 from gptviz.ui.shell.state import DEFAULT_TEXT
 from tests.specs import charts, opened, paragraph
 
@@ -138,3 +138,15 @@ def test_a_circuit_becomes_the_model_of_every_page(run_page, mini):
     token = int(mini.trace(TEXT, keep=[]).next_tokens(1)["id"][0])
     lm = mini.edited(*edits)
     assert lm.trace(TEXT, keep=[]).logits(-1).double().softmax(0)[token] == pytest.approx(value, abs=1e-6)
+
+
+@pytest.mark.parametrize(("forwards", "who"), [("on", "all"), ("off", "the whole model")])
+def test_what_is_allowed_is_a_share_of_the_whole_models_way(run_page, mini, forwards, who):
+    at = run_page("circuit", text=TEXT, circuit="4.3", forwards=forwards)
+    token = int(mini.trace(TEXT, keep=[]).next_tokens(1)["id"][0])
+    whole = float(mini.trace(TEXT, keep=[]).logits(-1).double().softmax(0)[token])
+    tenth = abs(whole - by_edits(mini, TEXT, (), token, feed_forwards=forwards == "on")) / 10
+    said = paragraph(at, "a tenth of the way")
+    assert f"{significant(tenth)} is allowed, a tenth of the way from no head to {who}." in said
+    some = {"on": "all heads change", "off": "all heads and feed-forwards change"}[forwards]
+    assert any(some in one.value for one in at.caption)

@@ -150,6 +150,7 @@ enough, size = allowed(whole, empty), len(heads)
 off, kept = number(abs(whole - value)), abs(whole - value) <= enough
 counted, verdict = f"{size} head{'s' * (size != 1)}", "kept" if kept else "not kept"
 is_model = size == of and forwards
+everybody = "all" if forwards else "the whole model"  # which has its feed-forwards, too
 if is_model:
     text = f"All {of} heads are in: that is the model itself, and {measured} is **{number(whole)}**. With no "
     text += f"head in, each giving {GIVES[others]}, it is {number(empty)}. How few heads keep it as it is?"
@@ -159,11 +160,12 @@ else:
     text += f"{number(empty)}. Every other head {'' if forwards else 'and every feed-forward '}gives "
     text += f"{GIVES[others]}. "
     if enough <= ROUNDING:
-        text += f"No head at all gives the same as all heads: there is nothing to keep. This is {off} off."
+        them = "all heads" if forwards else everybody
+        text += f"No head at all gives the same as {them}: there is nothing to keep. This is {off} off."
     else:
         side = "higher" if value > whole else "lower"
         text += f"The prediction is **{verdict}**: it is {off} {side} than in the whole model, and "
-        text += f"{number(enough)} is allowed, a tenth of the way from no head to all."
+        text += f"{number(enough)} is allowed, a tenth of the way from no head to {everybody}."
     if enough > ROUNDING and not kept and (value > whole) == (whole > empty):
         text += " This circuit overshoots: what is left out, taken together, "
         text += f"{'lowers' if value > whole else 'raises'} it in the whole model."
@@ -294,7 +296,7 @@ with right:
     st.caption(
         "F for the circuits of the search, beside heads added in a random order. Between the dashed lines "
         "around the whole model's F the prediction is kept: F is off by at most a tenth of what all heads "
-        "change. A click on a point takes that circuit."
+        f"{'' if forwards else 'and feed-forwards '}change. A click on a point takes that circuit."
     )
 
 # ---- the link that holds the circuit and its score ----
