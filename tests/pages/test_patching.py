@@ -192,5 +192,5 @@ def test_a_click_makes_a_patch_and_a_second_one_undoes_it(monkeypatch):
 def test_the_text_that_is_made_is_the_unchanged_models(run_page, edits):
     at = run_page("patching", text="The cat sat on the mat", edits=edits)
     (note,) = [one.value for one in at.caption if "Made from your prompt" in one.value]
-    assert ("moves the unchanged model’s prediction most" in note) == bool(edits)
+    assert ("moves the unchanged model's prediction most" in note) == bool(edits)
     assert ("moves the prediction most" in note) != bool(edits)

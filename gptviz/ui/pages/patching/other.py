@@ -99,7 +99,7 @@ def choose(scene: Scene) -> Other | None:
             text = made.text
             own, new = as_code(scene.labels[made.position]), as_code(show_id(scene.lm, made.token))
             note = f"Made from your prompt: {own} (position {made.position}) became {new}, which of all "
-            whose = "the unchanged model’s" if scene.other is not None else "the"
+            whose = "the unchanged model's" if scene.other is not None else "the"
             note += f"changes of one token that were tried moves {whose} prediction most."
     st.session_state[_BOX] = (text or "").replace("\n", "⏎")
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="set_other"):
