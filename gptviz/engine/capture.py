@@ -76,11 +76,8 @@ def capture(
             final = forward.hidden(model, in_idx, pass_.hooks(), past, graph=grad is not None)  # (1, T, D)
             pass_.check()
             if grad is not None:
-                logits, wanted = (
-                    forward.logits_of(model, final[0, grad.position], graph=True),
-                    {key: pass_.live[key] for key in keys},
-                )
-                found = gradient(grad, logits, wanted, config)
+                logits = forward.logits_of(model, final[0, grad.position], graph=True)
+                found = gradient(grad, logits, {key: pass_.live[key] for key in keys}, config)
     else:
         pass_.look_again()
     tokens = [] if before is None else before.tokens
@@ -107,11 +104,8 @@ def together(lm: Loaded, texts: Sequence[Sequence[int]], at_once: Iterable[str |
     model, config, longest = lm.model, lm.config, max(texts, key=len)
     held = [held_keys(config, len(ids), at_once) for ids in texts]
     weights, seen = fingerprint(model), dict[Key, torch.Tensor]()
-    hooks = [
-        forward.Hook(site.module.format(b=key[1]), site.side, partial(seen.__setitem__, key))
-        for key in dict.fromkeys([*(key for keys in held for key in keys), ("final", None)])
-        for site in [SITES[key[0]]]
-    ]
+    wanted: list[Key] = [*(key for keys in held for key in keys), ("final", None)]
+    hooks = [site_hook(key, seen.__setitem__) for key in dict.fromkeys(wanted)]
     # what fills a text up stands behind it, where none of its own rows looks
     in_idx = [[*ids, *longest[len(ids) :]] for ids in texts]  # (b, T)
     with torch.inference_mode(torch.is_inference_mode_enabled()):
@@ -214,14 +208,10 @@ class _Pass:
         watched = [key for key in weights if key in self.edited]
         keys = dict.fromkeys([*self.keep, *self.reductions])
         return [
-            *(self._hook(key, _check_rows) for key in watched),
+            *(site_hook(key, _check_rows) for key in watched),
             *edit_hooks(self.edits, self.config, self.first, self.entered),
-            *(self._hook(key, self._look) for key in keys),
+            *(site_hook(key, self._look) for key in keys),
         ]
-
-    def _hook(self, key: Key, visit: Callable[[Key, torch.Tensor], None]) -> forward.Hook:
-        site = SITES[key[0]]
-        return forward.Hook(site.module.format(b=key[1]), site.side, partial(visit, key))
 
     def _look(self, key: Key, value: torch.Tensor) -> None:
         """Called at each site that is wanted: take its value down."""
@@ -274,6 +264,12 @@ class _Pass:
             raise CaptureError(
                 f"the pass never came by {missing[0]}: its numbers do not exist, so none are shown"
             )
+
+
+def site_hook(key: Key, visit: Callable[[Key, torch.Tensor], None]) -> forward.Hook:
+    """Return what looks at a site of a pass: `visit` gets its key and the model's tensor."""
+    site = SITES[key[0]]
+    return forward.Hook(site.module.format(b=key[1]), site.side, partial(visit, key))
 
 
 def _check_rows(key: Key, weights: torch.Tensor) -> None:

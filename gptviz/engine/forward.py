@@ -262,11 +262,9 @@ def _hooked(model: GPTModel, hooks: Iterable[Hook]) -> Iterator[None]:
     handles = []
     try:
         for hook in sorted(hooks, key=lambda hook: hook.last):
-            module = _submodule(model, hook.module)
-            if hook.side == "output":
-                handles.append(module.register_forward_hook(_after(hook, thread)))
-            else:
-                handles.append(module.register_forward_pre_hook(_before(hook, thread)))
+            module, visit = _submodule(model, hook.module), partial(_visit, hook, thread)
+            hang = module.register_forward_hook if hook.side == "output" else module.register_forward_pre_hook
+            handles.append(hang(visit))
         yield
     finally:
         for handle in handles:
@@ -280,16 +278,9 @@ def _submodule(model: GPTModel, path: str) -> nn.Module:
     return model.get_submodule(path) if module is None else module  # which says what there is not
 
 
-def _after(hook: Hook, thread: int) -> Callable[..., torch.Tensor | None]:
-    def visit(_module: object, _args: object, output: torch.Tensor) -> torch.Tensor | None:
-        # another thread's is somebody else's pass on the same model
-        return hook.visit(output) if threading.get_ident() == thread else None
-
-    return visit
-
-
-def _before(hook: Hook, thread: int) -> Callable[..., torch.Tensor | None]:
-    def visit(_module: object, args: tuple[torch.Tensor, ...]) -> torch.Tensor | None:
-        return hook.visit(args[0]) if threading.get_ident() == thread else None
-
-    return visit
+def _visit(
+    hook: Hook, thread: int, _module: object, given: tuple[torch.Tensor, ...], *output: torch.Tensor
+) -> torch.Tensor | None:
+    """Ask a hook: of the module's output, or before there is one of what it is given."""
+    # another thread's is somebody else's pass on the same model
+    return hook.visit(*output or given[:1]) if threading.get_ident() == thread else None

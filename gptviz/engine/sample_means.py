@@ -9,7 +9,6 @@ import base64
 import sys
 import threading
 import weakref
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from torch import nn
 
 from gptviz import disk_cache
 from gptviz.engine import forward
+from gptviz.engine.capture import site_hook
 from gptviz.engine.loaded import Loaded
 from gptviz.engine.progress import Progress, unheard
 from gptviz.engine.sample import windows
@@ -114,10 +114,7 @@ class Reading:
             of_text[key] = shown.sum(dim=-2, keepdim=True, dtype=torch.float64).cpu()  # (1, D) or (H, 1, D/H)
 
         keys = [key for key in all_keys(self.config) if SITES[key[0]].form != "weights"]
-        return [
-            forward.Hook(SITES[name].module.format(b=block), SITES[name].side, partial(add, (name, block)))
-            for name, block in keys
-        ]
+        return [site_hook(key, add) for key in keys]
 
 
 def _to_json(means: Means) -> list[Any]:
