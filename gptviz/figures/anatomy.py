@@ -111,11 +111,7 @@ def _note(text: str, x: float, y: float, color: str, size: int, yanchor: str = "
 
 
 def in_pixels(
-    traces: Sequence[dict[str, Any]],
-    notes: Sequence[dict[str, Any]],
-    mode: Mode,
-    width: float,
-    height: float,
+    traces: Sequence[dict[str, Any]], notes: Sequence[dict[str, Any]], mode: Mode, width: float, height: float
 ) -> Figure:
     """Axes that count pixels from the upper left corner, and stay alike on a narrower screen."""
     fixed = {"visible": False, "constrain": "domain"}
@@ -308,21 +304,14 @@ def share_bars(tables: Mapping[str, pd.DataFrame], mode: Mode) -> Figure:
     for i, part in enumerate(next(iter(tables.values()))["part"]):
         rows, fill = [table.iloc[i] for table in tables.values()], part_color(part, colors)
         texts = [f"{part} {percent(row['share'])}" if row["share"] else "" for row in rows]
-        bars.append(
-            {
-                "type": "bar",
-                "x": np.array([100 * row["share"] for row in rows]),
-                "y": np.arange(len(rows)),
-                "orientation": "h",
-                "name": part,
-                "marker": {"color": fill, "line": line(colors.paper, 1)},
-            }
-            | _inside_of(texts, text_on(fill))
-            | says(
-                f"{part}: {row['parameters']:,} parameters, {percent(row['share'])} of {name}"
-                for name, row in zip(names, rows, strict=True)
-            )
-        )
+        said = [
+            f"{part}: {row['parameters']:,} parameters, {percent(row['share'])} of {name}"
+            for name, row in zip(names, rows, strict=True)
+        ]
+        marker = {"color": fill, "line": line(colors.paper, 1)}
+        bar = {"type": "bar", "orientation": "h", "name": part, "marker": marker, "y": np.arange(len(rows))}
+        bar["x"] = np.array([100 * row["share"] for row in rows])
+        bars.append(bar | _inside_of(texts, text_on(fill)) | says(said))
     layout = {
         "barmode": "stack",
         "bargap": 0.2,

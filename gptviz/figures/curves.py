@@ -71,21 +71,11 @@ def curves(
             hover = {"text": said, "hovertemplate": f"%{{text}}: {what} %{{y:.4~r}}<extra></extra>"}
         else:
             hover = marks.says(map(marks.safe, _says(names, values.now, name, unit, written)))
-        traces.append(
-            {
-                "type": "scatter",
-                "mode": "markers" if dots else "lines" if joined else "lines+markers",
-                "x": x,
-                "y": now,
-                "name": marks.safe(name),
-                "showlegend": many,
-                "line": marks.line(color, 3, dash),
-                "zorder": len(lines) - number if many else 0,
-                "marker": {"size": 8 if seen.sum() > 1 else 14, "symbol": symbol if many else "circle"},
-                "unselected": marks.WHOLE,
-                **hover,
-            }
-        )
+        drawn: dict[str, Any] = {"mode": "markers" if dots else "lines" if joined else "lines+markers"}
+        drawn |= {"line": marks.line(color, 3, dash), "zorder": len(lines) - number if many else 0}
+        named = {"name": marks.safe(name), "showlegend": many, "unselected": marks.WHOLE}
+        marker = {"size": 8 if seen.sum() > 1 else 14, "symbol": symbol if many else "circle"}
+        traces.append(marks.dots(x, now, marker, **drawn, **named, **hover))
         end = float(np.log10(max(now[-1], 1e-12))) if log else float(now[-1])  # where a log axis puts a note
         notes.append(marks.note(f"<b>{marks.safe(name)}</b>", len(names) - 1, end, color, 15, xshift=10))
     shapes = [] if rest is None else [marks.across(rest, marks.line(colors.quiet, 1))]
@@ -114,12 +104,7 @@ def curves(
 
 
 def _says(
-    names: Sequence[str],
-    values: Floats,
-    name: str,
-    unit: str,
-    written: Callable[[Any], str],
-    when: str = "",
+    names: Sequence[str], values: Floats, name: str, unit: str, written: Callable[[Any], str], when: str = ""
 ) -> list[str]:
     what = unit if name == unit else f"{unit} {name}"
     return [f"{place}: {what} {written(y)}{when}" for place, y in zip(names, values, strict=True)]

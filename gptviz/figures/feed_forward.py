@@ -13,10 +13,15 @@ from numpy.typing import NDArray
 
 from gptviz.digits import significant
 from gptviz.figures import marks
-from gptviz.figures.marks import KEPT, UNCHANGED, Floats, across, ghost_curve, heading, line, on, words
+from gptviz.figures.marks import Floats
 from gptviz.figures.theme import MARGIN, Figure, Mode, figure, palette
 
 NEAR = 3.0  # to each side of 0: where GELU and ReLU differ
+FAINT = {"opacity": 0.6}
+KEPT_FAINT: dict[str, Any] = {name: {"marker": FAINT} for name in ("selected", "unselected")}
+UNIT_SAYS = (
+    "unit %{customdata}: %{x:.3r} before, %{y:.3r} after;<br>it writes a row of size %{text}<extra></extra>"
+)
 
 
 def gelu_dots(
@@ -44,50 +49,34 @@ def gelu_dots(
     traces: list[dict[str, Any]] = []
     for number in (1, 2):
         inside = order if number == 1 else order[np.abs(before[order]) <= NEAR]
-        flat = {"type": "scatter", "mode": "lines", "hoverinfo": "skip"} | on(number)
-        traces += [
-            flat | {"x": x, "y": np.maximum(x, 0), "name": "ReLU", "line": line(colors.quiet, 1.5, "dash")},
-            flat | {"x": x, "y": y, "name": "GELU", "line": line(colors.accent, 1.5)},
-            {
-                "type": "scatter",
-                "mode": "markers",
-                "x": before[inside].astype(np.float32),
-                "y": after[inside].astype(np.float32),
-                "name": "units",
-                "customdata": inside.astype(np.int32),
-                "text": [significant(size) for size in writes[inside].tolist()],
-                "marker": {
-                    "size": sizes[inside],
-                    "color": (before[inside] > 0).astype(np.uint8),  # numbers are sent as they are
-                    "opacity": 0.6,
-                    "line": {"width": np.where(inside == unit, 3, 0).astype(np.uint8), "color": colors.ink},
-                }
-                | fills,
-                "selected": {"marker": {"opacity": 0.6}},
-                "unselected": {"marker": {"opacity": 0.6}},
-                "hovertemplate": "unit %{customdata}: %{x:.3r} before, %{y:.3r} after;<br>"
-                "it writes a row of size %{text}<extra></extra>",
-            }
-            | on(number),
-        ]
+        ring = {"width": np.where(inside == unit, 3, 0).astype(np.uint8), "color": colors.ink}
+        fires = (before[inside] > 0).astype(np.uint8)  # numbers are sent as they are
+        marker = fills | FAINT | {"size": sizes[inside], "color": fires, "line": ring}
+        across, up = (values[inside].astype(np.float32) for values in (before, after))
+        said: dict[str, Any] = {"customdata": inside.astype(np.int32), "hovertemplate": UNIT_SAYS}
+        said["text"] = [significant(size) for size in writes[inside].tolist()]
+        dashed, here = marks.line(colors.quiet, 1.5, "dash"), marks.on(number)
+        traces.append(marks.stroke(x, np.maximum(x, 0), dashed, name="ReLU", **here))
+        traces.append(marks.stroke(x, y, marks.line(colors.accent, 1.5), name="GELU", **here))
+        traces.append(marks.dots(across, up, marker, name="units", **KEPT_FAINT, **said, **here))
     if unchanged is not None:
         now = float(before[unit]), float(after[unit])
         traces += [_moved_dot(unit, unchanged, now, number, mode) for number in (1, 2)]
-    said = {"● fires": colors.positive, "● does not": colors.quiet}
-    said |= {"— GELU": colors.accent, "- - ReLU": colors.quiet}
-    above = [words(said)]
+    key = {"● fires": colors.positive, "● does not": colors.quiet}
+    key |= {"— GELU": colors.accent, "- - ReLU": colors.quiet}
+    above = [marks.words(key)]
     if unchanged is not None:  # a line of its own: a phone has no room for both
-        above.append(words({f"○ unit {unit}, {UNCHANGED}": colors.ghost}))
+        above.append(marks.words({f"○ unit {unit}, {marks.UNCHANGED}": colors.ghost}))
     top = float(after.max(initial=0.0))
     left = {"domain": [0, 0.6], "anchor": "y", "range": _padded(x[0], x[-1])}
     right = {"domain": [0.68, 1], "anchor": "y2", "range": [-NEAR, NEAR]}
     layout = {
-        "annotations": [heading("<br>".join(above), 0, 1)],
+        "annotations": [marks.heading("<br>".join(above), 0, 1)],
         "xaxis": left | {"title": {"text": "before GELU"}},
         "yaxis": {"anchor": "x", "title": {"text": "after"}, "range": _padded(min(-0.4, -top / 20), top)},
         "xaxis2": right | {"title": {"text": "about 0"}},
         "yaxis2": {"anchor": "x2", "range": [-0.35, 1.2]},
-        "shapes": [across(0, line(colors.grid, 1), axes) for axes in (("x", "y"), ("x2", "y2"))],
+        "shapes": [marks.across(0, marks.line(colors.grid, 1), axes) for axes in (("x", "y"), ("x2", "y2"))],
     }
     lines = len(above) - 1
     return figure(traces, layout, mode, height=310 + 18 * lines, t=MARGIN["t"] + 18 * lines)
@@ -97,12 +86,14 @@ def _moved_dot(
     unit: int, unchanged: tuple[float, float], now: tuple[float, float], number: int, mode: Mode
 ) -> dict[str, Any]:
     """From where a unit is in the unchanged model, an open ring, to where it is now."""
-    said = f"unit {unit}, {UNCHANGED}: {significant(unchanged[0])} before, {significant(unchanged[1])} after"
+    old, new = map(significant, unchanged)
+    said = f"unit {unit}, {marks.UNCHANGED}: {old} before, {new} after"
     shown = number == 1 or max(abs(unchanged[0]), abs(now[0])) <= NEAR
-    x, y = ([old, new] if shown else [] for old, new in zip(unchanged, now, strict=True))
+    x, y = ([*ends] if shown else [] for ends in zip(unchanged, now, strict=True))
     ring = {"symbol": ["circle-open", "circle"], "size": [14, 0], "color": palette(mode).ghost}
     marked = {"mode": "lines+markers", "marker": ring | {"line": {"width": 3}, "opacity": 1}}
-    return ghost_curve(x, y, mode, [said, said], customdata=[unit, unit], **KEPT, **on(number)) | marked
+    placed = marks.KEPT | marks.on(number) | {"customdata": [unit, unit]}
+    return marks.ghost_curve(x, y, mode, [said, said], **placed) | marked
 
 
 def _padded(low: float, high: float) -> list[float]:

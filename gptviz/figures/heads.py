@@ -12,25 +12,13 @@ from numpy.typing import NDArray
 
 from gptviz.analysis.head_formulas import ROLES
 from gptviz.digits import fixed, significant
-from gptviz.figures.marks import (
-    BARE,
-    STILL,
-    WHOLE,
-    around,
-    heading,
-    legend,
-    line,
-    names_down,
-    role_colors,
-    safe,
-    upright,
-)
+from gptviz.figures import marks
 from gptviz.figures.theme import Figure, Mode, figure, mixed, palette
 
 WRITTEN = 9  # heads across: with more, a cell has no room for a word
 MARKS = {"holds": "✓", "not shown": "○", "not decided": "?"}
 GROUND = 0.42  # of the role's colour in its cell: the word on it stays readable
-POINTED = {"showlegend": True, "legend": legend(1, 1.02)}
+POINTED = {"showlegend": True, "legend": marks.legend(1, 1.02)}
 
 
 @dataclass(frozen=True)
@@ -52,7 +40,8 @@ def role_sheet(cells: Sequence[Sequence[Cell]], chosen: tuple[int, int], mode: M
     A label that was withdrawn is struck out, any other that was tried has a mark.
     """
     theme, roles = palette(mode), list(ROLES)
-    grounds = [mixed(theme.paper, color, GROUND) for color in role_colors(mode).values()] + [theme.masked]
+    grounds = [mixed(theme.paper, color, GROUND) for color in marks.role_colors(mode).values()]
+    grounds.append(theme.masked)
     codes = np.array([[len(roles) if c.hidden else roles.index(c.role) for c in row] for row in cells])
     rows, columns = codes.shape
     n = len(grounds)
@@ -65,7 +54,7 @@ def role_sheet(cells: Sequence[Sequence[Cell]], chosen: tuple[int, int], mode: M
         "showscale": False,
         "xgap": 2,
         "ygap": 2,
-        "customdata": [[safe(c.says) for c in row] for row in cells],
+        "customdata": [[marks.safe(c.says) for c in row] for row in cells],
         "hovertemplate": "%{customdata}<extra></extra>",
     }
     if columns <= WRITTEN:
@@ -75,11 +64,11 @@ def role_sheet(cells: Sequence[Sequence[Cell]], chosen: tuple[int, int], mode: M
             "textfont": {"size": 10, "color": theme.ink},  # as large as a phone has room for
         }
     across = {"side": "top", "tickvals": np.arange(columns), "range": [-0.5, columns - 0.5]}
-    down = names_down(rows) | {"ticktext": [f"{b} " for b in range(rows)]}
+    down = marks.names_down(rows) | {"ticktext": [f"{b} " for b in range(rows)]}
     layout = {
-        "xaxis": BARE | across | {"title": {"text": "head"}},
-        "yaxis": BARE | down | {"title": {"text": "block"}},
-        "shapes": [around(*chosen, line(theme.accent, 2.5))],
+        "xaxis": marks.BARE | across | {"title": {"text": "head"}},
+        "yaxis": marks.BARE | down | {"title": {"text": "block"}},
+        "shapes": [marks.around(*chosen, marks.line(theme.accent, 2.5))],
     }
     return figure([heat], layout, mode, height=64 + rows * (34 if rows <= 8 else 25), t=44, r=4)
 
@@ -111,7 +100,7 @@ def finder(heads: pd.DataFrame, axes: tuple[str, str], chosen: tuple[int, int], 
     `heads` has block, head, x, y, role and withdrawn, whose point is hollow. A head without an x or y (NaN)
     is left out. A point's customdata is [block, head, what a hover says]; `axes` are the measures' titles.
     """
-    theme, colors = palette(mode), role_colors(mode)
+    theme, colors = palette(mode), marks.role_colors(mode)
     seen = [head for head in heads.itertuples() if math.isfinite(head.x) and math.isfinite(head.y)]
     places = np.array([(head.x, head.y) for head in seen]).reshape(-1, 2)
     own = np.array([(head.block, head.head) == chosen for head in seen], dtype=bool)
@@ -133,13 +122,13 @@ def finder(heads: pd.DataFrame, axes: tuple[str, str], chosen: tuple[int, int], 
         }
         more = names | {"mode": "markers+text", "hovertemplate": HEAD}
         traces.append(_dots(role.label, places[some, 0], places[some, 1], says, marker, **more))
-    ring = {"size": 22, "symbol": "circle-open", "color": theme.ink, "line": line(theme.ink, 2.5)}
+    ring = {"size": 22, "symbol": "circle-open", "color": theme.ink, "line": marks.line(theme.ink, 2.5)}
     unseen = {"hoverinfo": "skip", "hovertemplate": None, "showlegend": False}
     traces.append(_dots("", places[own, 0], places[own, 1], [], ring, **unseen))
     layout: dict[str, Any] = {
         "xaxis": {"title": {"text": axes[0]}} | _range(places[:, 0]),
         "yaxis": {"title": {"text": axes[1]}} | _range(places[:, 1]),
-        "legend": legend(0, 1.02, font={"size": 12}, **STILL),
+        "legend": marks.legend(0, 1.02, font={"size": 12}, **marks.STILL),
     }
     if not seen:
         layout["annotations"] = [{"text": NOTHING, "x": 0.5, "y": 0.5, "xref": "paper", "yref": "paper"}]
@@ -148,15 +137,15 @@ def finder(heads: pd.DataFrame, axes: tuple[str, str], chosen: tuple[int, int], 
 
 def _dots(name: str, x: Any, y: Any, says: list[Any], marker: dict[str, Any], **more: Any) -> dict[str, Any]:
     """Points, each with what a hover says of it."""
-    found = {"type": "scatter", "mode": "markers", "name": name, "cliponaxis": False, "marker": marker}
-    found |= {"x": np.asarray(x, dtype=np.float64), "y": np.asarray(y, dtype=np.float64), "customdata": says}
-    found |= {"hovertemplate": "%{customdata}<extra></extra>", "unselected": WHOLE}
-    return {key: value for key, value in (found | more).items() if value is not None}
+    said = {"customdata": says, "hovertemplate": "%{customdata}<extra></extra>", "unselected": marks.WHOLE}
+    x, y = (np.asarray(places, dtype=np.float64) for places in (x, y))
+    found = marks.dots(x, y, marker, name=name, cliponaxis=False, **said | more)
+    return {key: value for key, value in found.items() if value is not None}
 
 
 def _says(point: Any, label: str, axes: tuple[str, str]) -> str:
     numbers = zip(axes, (point.x, point.y), strict=True)
-    said = "".join(f"<br>{safe(axis)}: {significant(value)}" for axis, value in numbers)
+    said = "".join(f"<br>{marks.safe(axis)}: {significant(value)}" for axis, value in numbers)
     withdrawn = ", withdrawn" if point.withdrawn else ""
     return f"<b>block {point.block}, head {point.head}</b>: {label}{withdrawn}{said}"
 
@@ -229,23 +218,23 @@ def costs(found: Sequence[Cost], block: int, head: int, mode: Mode) -> Figure:
     small = {"size": 11, "color": colors.quiet, "opacity": 0.6}
     large = {"size": 18, "color": colors.accent, "symbol": "diamond"}
     traces = []
-    for name, dots, marker in (("others of its block", beside, small), (f"head {head}", own, large)):
+    for name, points, marker in (("others of its block", beside, small), (f"head {head}", own, large)):
         says = [
-            f"block {block}, head {h}: {safe(found[row].what)}<br>loss "
+            f"block {block}, head {h}: {marks.safe(found[row].what)}<br>loss "
             f"{significant(found[row].whole + rise)}, {significant(abs(rise))} "
             f"{'more' if rise >= 0 else 'less'}"
-            for row, h, rise in dots
+            for row, h, rise in points
         ]
-        traces.append(_dots(name, [rise for *_, rise in dots], [row for row, *_ in dots], says, marker))
+        traces.append(_dots(name, [rise for *_, rise in points], [row for row, *_ in points], says, marker))
     losses = [f"{fixed(cost.whole, 2)} → {fixed(cost.whole + cost.rise, 2)}" for cost in found]
     layout = {
         "xaxis": {"title": {"text": "how much the loss rises, in nats per token"}}
         | _range([0.0, *(rise for *_, rise in (*beside, *own))]),
         "yaxis": {"visible": False, "range": [n - 0.5, -0.65]},
         "annotations": [
-            heading(f"<b>{safe(cost.what)}</b>: {loss}", 0, row - 0.24, yref="y")
+            marks.heading(f"<b>{marks.safe(cost.what)}</b>: {loss}", 0, row - 0.24, yref="y")
             for row, (cost, loss) in enumerate(zip(found, losses, strict=True))
         ],
-        "shapes": [upright(0, line(colors.quiet, 1))],
+        "shapes": [marks.upright(0, marks.line(colors.quiet, 1))],
     }
     return figure(traces, POINTED | layout, mode, height=100 + 66 * n, t=34, r=16)

@@ -10,24 +10,8 @@ import pandas as pd
 
 from gptviz.analysis.loss import perplexity
 from gptviz.digits import fixed, significant
-from gptviz.figures.marks import (
-    BARE,
-    CHANGED,
-    GHOSTED,
-    UNCHANGED,
-    Floats,
-    axis_names,
-    band,
-    ghost_curve,
-    heading,
-    line,
-    names_down,
-    note,
-    on,
-    safe,
-    says,
-    upright,
-)
+from gptviz.figures import marks
+from gptviz.figures.marks import Floats
 from gptviz.figures.theme import LABEL, Figure, Mode, figure, mixed, palette
 
 
@@ -86,29 +70,30 @@ def vocabulary_curve(
 
     def noted(x: float, words: str, height: float) -> None:
         ground = {"yref": "paper", "xshift": 6, "bgcolor": colors.paper}
-        notes.append(note(safe(words), math.log10(x), height, colors.quiet, 13, **ground))
+        notes.append(marks.note(marks.safe(words), math.log10(x), height, colors.quiet, 13, **ground))
 
     if kept < size:
-        cut = band(kept + 0.5, size * 1.2, colors.masked)
+        cut = marks.band(kept + 0.5, size * 1.2, colors.masked)
         shapes.append(cut | {"layer": "above", "opacity": 0.35})
         noted(kept + 0.5, f"rank {kept + 1:,} on: cut", 0.98)
     if came is not None:
         rank, token = came
-        shapes.append(upright(rank, line(colors.accent, 2, "dot")))
+        shapes.append(marks.upright(rank, marks.line(colors.accent, 2, "dot")))
         noted(rank, f"{token} came: rank {rank:,}", 0.1)
     lowest = max(float(table["model_probability"].min()), 1e-12)
-    behind = _line(table["rank"], table["model_probability"], tokens, "the model gives it")
-    behind["line"] = line(colors.quiet, 2)
-    chosen = _line(left["rank"], left["probability"], tokens[: len(left)], "with these settings it has")
+    says_of = _says(table["rank"], table["model_probability"], tokens, "the model gives it")
+    behind = _line(table["rank"], table["model_probability"], marks.line(colors.quiet, 2), says_of)
     if unchanged is not None:
         before, names = unchanged
         given = before[before["probability"] > 0]
         lowest = min([lowest, *given["probability"].clip(lower=1e-12)])
         old = _says(given["rank"], given["probability"], names[: len(given)], "unchanged, it has")
-        behind = ghost_curve(given["rank"].to_numpy(), given["probability"].to_numpy(), mode, old)
-    lines = [behind, chosen | {"name": CHANGED, "line": line(colors.output, 4)}]
+        behind = marks.ghost_curve(given["rank"].to_numpy(), given["probability"].to_numpy(), mode, old)
+    says_of = _says(left["rank"], left["probability"], tokens[: len(left)], "with these settings it has")
+    chosen = _line(left["rank"], left["probability"], marks.line(colors.output, 4), says_of)
+    lines = [behind, chosen | {"name": marks.CHANGED}]
     log = {"type": "log", "dtick": 1}
-    layout = ({} if unchanged is None else GHOSTED) | {
+    layout = ({} if unchanged is None else marks.GHOSTED) | {
         "shapes": shapes,
         "annotations": notes,
         "xaxis": log | {"title": {"text": "rank"}, "range": [-0.08, math.log10(size * 1.2)]},
@@ -126,13 +111,10 @@ def _says(rank: pd.Series, probability: pd.Series, tokens: list[str], verb: str)
     ]
 
 
-def _line(rank: pd.Series, probability: pd.Series, tokens: list[str], verb: str) -> dict[str, Any]:
-    return {
-        "type": "scatter",
-        "x": rank.to_numpy(),
-        "y": probability.to_numpy(),
-        "mode": "lines+markers" if len(rank) < 3 else "lines",
-    } | says(map(safe, _says(rank, probability, tokens, verb)))
+def _line(x: pd.Series, y: pd.Series, drawn: dict[str, Any], says_of: list[str]) -> dict[str, Any]:
+    mode = "lines+markers" if len(x) < 3 else "lines"
+    hovers = marks.says(map(marks.safe, says_of))
+    return marks.stroke(x.to_numpy(), y.to_numpy(), drawn, mode=mode, **hovers)
 
 
 Unit = Literal["bits", "nats"]
@@ -152,16 +134,16 @@ def back_to_back(
     From 0 to 1 on either side, the tokens in between. `sides` are the two sides' names.
     """
     colors, places = palette(mode), np.arange(len(tokens), dtype=np.int32)
-    names = [*map(safe, tokens)]
+    names = [*map(marks.safe, tokens)]
     wrapped = [wrap(side, LETTERS, max_lines=LINES, placeholder=" …") or [side] for side in sides]
-    heads = ["<b>" + "<br>".join(map(safe, lines)) + "</b>" for lines in wrapped]
+    heads = ["<b>" + "<br>".join(map(marks.safe, lines)) + "</b>" for lines in wrapped]
     above = 18 * (max(map(len, wrapped)) - 1)  # pixels of their further lines
-    plain = BARE | {"showticklabels": False}
+    plain = marks.BARE | {"showticklabels": False}
     layout: dict[str, Any] = {
         "bargap": 0.3,
         "annotations": [
-            heading(heads[0], MIDDLE[0], 1, xanchor="right", align="right"),
-            heading(heads[1], MIDDLE[1], 1),
+            marks.heading(heads[0], MIDDLE[0], 1, xanchor="right", align="right"),
+            marks.heading(heads[1], MIDDLE[1], 1),
             *(
                 {"text": name, "x": sum(MIDDLE) / 2, "xref": "paper", "xanchor": "center", "y": place}
                 | {"yref": "y", "yanchor": "middle"}
@@ -174,24 +156,14 @@ def back_to_back(
         (1, sides[0], colors.negative, left, [0, MIDDLE[0]], [WHOLE, 0]),
         (2, sides[1], colors.positive, right, [MIDDLE[1], 1], [0, WHOLE]),
     ):
-        (x, y), (xaxis, yaxis) = axis_names(number)
+        (x, y), (xaxis, yaxis) = marks.axis_names(number)
         written = ["not in its vocabulary" if p != p else probability_text(p) for p in values]
         layout[xaxis] = plain | {"domain": domain, "range": room, "anchor": y}
-        layout[yaxis] = plain | {"range": names_down(len(tokens))["range"], "anchor": x}
-        traces.append(
-            {
-                "type": "bar",
-                "orientation": "h",
-                "x": np.nan_to_num(values),
-                "y": places,
-                "marker": {"color": color},
-                "text": written,
-                "textposition": "outside",
-                "cliponaxis": False,
-            }
-            | on(number)
-            | says(f"`{a}`, {safe(side)}: {b}" for a, b in zip(names, written, strict=True))
-        )
+        layout[yaxis] = plain | {"range": marks.names_down(len(tokens))["range"], "anchor": x}
+        bar = {"type": "bar", "orientation": "h", "x": np.nan_to_num(values), "y": places}
+        outside = {"text": written, "textposition": "outside", "cliponaxis": False}
+        said = marks.says(f"`{a}`, {marks.safe(side)}: {b}" for a, b in zip(names, written, strict=True))
+        traces.append(bar | {"marker": {"color": color}} | outside | marks.on(number) | said)
     return figure(traces, layout, mode, height=44 + above + 26 * len(tokens), t=30 + above)
 
 
@@ -241,7 +213,7 @@ def surprise_rows(
         "rest": "Point at a token; a click shows what the model expected in its place.",
     }
     if unchanged is not None:
-        legend["ghost"] = f"{CHANGED} above, {UNCHANGED} below"
+        legend["ghost"] = f"{marks.CHANGED} above, {marks.UNCHANGED} below"
     return chips, legend
 
 

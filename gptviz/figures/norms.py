@@ -30,22 +30,12 @@ def norm_histograms(steps: Both[Steps], dimension: int, mode: Mode) -> Figure:
         axes, (xaxis, yaxis) = axis_names(number)
         start, mean, deviation = (number - 1) * (width + gap), float(x.mean()), float(x.std())
         between = "%{customdata[0]:.3f} and %{customdata[1]:.3f}<extra></extra>"
-        traces.append(
-            {
-                "type": "bar",
-                "x": (edges[:-1] + edges[1:]) / 2,
-                "y": counts,
-                "width": np.diff(edges) * 0.94,
-                "marker": {
-                    "color": colors.accent if stage == "after" else colors.quiet,
-                    "line": {"width": 0},
-                },
-                "opacity": 1 if old is None else 0.5,  # so that the outline is seen where it lies on them
-                "customdata": np.stack([edges[:-1], edges[1:]], axis=-1),
-                "hovertemplate": f"{stage}: %{{y}} dimensions lie between {between}",
-            }
-            | on(number)
-        )
+        fill = {"color": colors.accent if stage == "after" else colors.quiet, "line": {"width": 0}}
+        bars = {"type": "bar", "x": (edges[:-1] + edges[1:]) / 2, "y": counts, "marker": fill}
+        bars |= {"width": np.diff(edges) * 0.94, "customdata": np.stack([edges[:-1], edges[1:]], axis=-1)}
+        bars |= {"hovertemplate": f"{stage}: %{{y}} dimensions lie between {between}"}
+        seen = 1 if old is None else 0.5  # so that the outline is seen where it lies on them
+        traces.append(bars | {"opacity": seen} | on(number))
         dot = _mark(float(x[dimension]), stage, dimension, colors.positive, "triangle-up")
         traces.append(dot | on(number))
         if old is not None:

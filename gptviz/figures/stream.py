@@ -51,15 +51,10 @@ def ladder(streams: Both[Stream], position: int, label: str, block: int, mode: M
     if streams.was is not None:
         old = streams.was
         was, did = ([f"{marks.UNCHANGED}: {one}" for one in said] for said in _says(old, position, shown))
-        traces += [
-            marks.ghost_bars(steps - 0.2, old.sizes[:, position], mode, was, width=0.36),
-            marks.ghost_bars(
-                steps[:-1] + 0.2, old.writes[:, position], mode, did, width=0.36, showlegend=False
-            ),
-            marks.ghost_bars(
-                steps[:-1], old.cosines[:, position], mode, did, width=0.5, showlegend=False, **below
-            ),
-        ]
+        traces.append(marks.ghost_bars(steps - 0.2, old.sizes[:, position], mode, was, width=0.36))
+        for grid, shift, width, axes in ((old.writes, 0.2, 0.36, {}), (old.cosines, 0.0, 0.5, below)):
+            aside: dict[str, Any] = {"width": width, "showlegend": False} | axes
+            traces.append(marks.ghost_bars(steps[:-1] + shift, grid[:, position], mode, did, **aside))
     layers = count // 2
     ticks = {
         "range": [-0.6, count + 0.5],

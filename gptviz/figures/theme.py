@@ -316,11 +316,7 @@ def _axis_of(trace: Mapping[str, Any], xy: str) -> str:
 
 
 def figure(
-    traces: Sequence[Mapping[str, Any]],
-    layout: Mapping[str, Any],
-    mode: Mode,
-    height: float,
-    **margin: float,
+    traces: Sequence[Mapping[str, Any]], layout: Mapping[str, Any], mode: Mode, height: float, **margin: float
 ) -> Figure:
     """The house's figure: paper, ink, one font, no decoration.
 

@@ -11,19 +11,8 @@ from typing import Any
 import numpy as np
 
 from gptviz.digits import fixed, significant
-from gptviz.figures.marks import (
-    STILL,
-    Floats,
-    across,
-    legend,
-    line,
-    note,
-    on,
-    role_colors,
-    safe,
-    says,
-    upright,
-)
+from gptviz.figures import marks
+from gptviz.figures.marks import Floats
 from gptviz.figures.theme import Figure, Mode, Palette, figure, palette
 from gptviz.training.live.seen import Curves
 
@@ -45,10 +34,10 @@ def training_curves(
 
     The first run has solid lines, and each of its heads a thin one; a second run has dashed lines.
     """
-    colors, below = palette(mode), on(2)
+    colors, below = palette(mode), marks.on(2)
     traces: list[dict[str, Any]] = []
     for number, run in enumerate(runs):
-        dash, name = "dash" if number else None, safe(run.name)
+        dash, name = "dash" if number else None, marks.safe(run.name)
         hidden = {"showlegend": number == 0}
         dashed = {"showlegend": True, "name": f"dashed: {name}"} if number else {}  # one line for all of it
         for what, losses, color, width in (
@@ -57,38 +46,39 @@ def training_curves(
         ):
             hover = {"hovertemplate": f"{name}, step %{{x}}: {what} loss %{{y:.3f}}<extra></extra>"}
             shown = hidden | (dashed if what == "validation" else {})
-            traces.append(_curve(run, what, losses, line(color, width, dash)) | shown | hover)
+            traces.append(_curve(run, what, losses, marks.line(color, width, dash)) | shown | hover)
         for role, what, scores in (
             ("previous", "previous-token", run.previous),
             ("induction", "induction", run.induction),
         ):
-            color, heads = role_colors(mode)[role], scores.shape[2]
+            color, heads = marks.role_colors(mode)[role], scores.shape[2]
             flat = scores.reshape(len(scores), -1)  # (n, L, H) -> (n, L*H)
             thin = {"mode": "lines", "opacity": 0.35, "showlegend": False, "hoverinfo": "skip"}
             for i in range(flat.shape[1] if number == 0 else 0):
-                traces.append(_curve(run, "", flat[:, i], line(color, 1)) | below | thin)
+                traces.append(_curve(run, "", flat[:, i], marks.line(color, 1)) | below | thin)
             best = flat.argmax(axis=1) if flat.size else np.zeros(0, dtype=int)
             told = [
                 f"{name}, step {at}: {what} {fixed(float(row[i]), 2)}, block {i // heads}, head {i % heads}"
                 for at, row, i in zip(run.steps, flat, best, strict=True)
             ]
-            strong = _curve(run, f"best {what} head", flat.max(axis=1, initial=0.0), line(color, 3, dash))
-            traces.append(strong | below | hidden | says(told))
+            largest = flat.max(axis=1, initial=0.0)
+            strong = _curve(run, f"best {what} head", largest, marks.line(color, 3, dash))
+            traces.append(strong | below | hidden | marks.says(told))
     axis = {"range": [-0.01 * last, 1.01 * last]}
     loss = {"title": {"text": "loss, nats per token"}, "domain": [0.46, 1]}
     score = {"title": {"text": "score of a head"}, "domain": [0, 0.4]}
-    mark = line(colors.accent, 2, "dot")
+    mark = marks.line(colors.accent, 2, "dot")
     layout = {
         "showlegend": True,
-        "legend": legend(0, 1.01, **STILL),
+        "legend": marks.legend(0, 1.01, **marks.STILL),
         "xaxis": axis | {"anchor": "y", "showticklabels": False},
         "xaxis2": axis | {"anchor": "y2", "matches": "x", "title": {"text": "steps of training"}},
         "yaxis": loss | {"range": list(_range(runs, levels))},
         "yaxis2": score | {"range": [-0.03, 1.05], "anchor": "x2"},
         "shapes": [
-            *(across(level.nats, line(colors.quiet, 1.5, "dash")) for level in levels),
-            upright(step, mark, ("x", "y")),
-            upright(step, mark, ("x2", "y2")),
+            *(marks.across(level.nats, marks.line(colors.quiet, 1.5, "dash")) for level in levels),
+            marks.upright(step, mark, ("x", "y")),
+            marks.upright(step, mark, ("x2", "y2")),
         ],
         "annotations": [_named(level, i, levels, colors) for i, level in enumerate(levels)],
     }
@@ -96,16 +86,11 @@ def training_curves(
 
 
 def _curve(run: Curves, name: str, values: Floats, stroke: dict[str, Any]) -> dict[str, Any]:
-    values = np.asarray(values, dtype=np.float64)
-    return {
-        "type": "scatter",
-        "mode": "lines+markers",
-        "x": run.steps.astype(np.int32),
-        "y": [None if not math.isfinite(v) else v for v in values.tolist()],
-        "name": name,
-        "line": stroke,
-        "marker": {"size": 4 if stroke["width"] < 3 else 6},
-    }
+    numbers: Any = [v if math.isfinite(v) else None for v in np.asarray(values, dtype=np.float64).tolist()]
+    marker = {"size": 4 if stroke["width"] < 3 else 6}
+    return marks.dots(
+        run.steps.astype(np.int32), numbers, marker, mode="lines+markers", name=name, line=stroke
+    )
 
 
 def _range(runs: Sequence[Curves], levels: Sequence[Level]) -> tuple[float, float]:
@@ -126,6 +111,6 @@ def _named(level: Level, place: int, levels: Sequence[Level], colors: Palette) -
         for i, other in enumerate(levels)
     )
     near = near or level.nats == min(other.nats for other in levels)
-    text = f"{safe(level.name)}: {significant(level.nats, 3)}"
+    text = f"{marks.safe(level.name)}: {significant(level.nats, 3)}"
     at = {"xref": "paper", "xanchor": "right", "yanchor": "top" if near else "bottom"}
-    return note(text, 0.985, level.nats, colors.quiet, 13, **at)
+    return marks.note(text, 0.985, level.nats, colors.quiet, 13, **at)
