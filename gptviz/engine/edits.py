@@ -18,26 +18,9 @@ from typing import ClassVar
 import torch
 
 from gptviz.as_html import table
+from gptviz.engine import edit_values
 from gptviz.engine.config import GPTConfig
-from gptviz.engine.edit_values import (
-    EVERY,
-    FOR_WEIGHTS,
-    GRAMMAR,
-    NAMED,
-    NOT_FOR_WEIGHTS,
-    TABLES,
-    Named,
-    Plus,
-    Source,
-    check_range,
-    given,
-    indices,
-    known,
-    made,
-    named,
-    parts_of,
-    sound,
-)
+from gptviz.engine.edit_values import EVERY, GRAMMAR, TABLES, Named, Plus, Source
 from gptviz.engine.index import whole_number
 from gptviz.engine.sites import SITES, Key, check_key
 from gptviz.engine.weights import stamp
@@ -100,7 +83,7 @@ class Edit:
         for what in ("heads", "positions"):
             given = getattr(self, what)
             if given is not None:
-                object.__setattr__(self, what, indices(what, given))
+                object.__setattr__(self, what, edit_values.indices(what, given))
         if isinstance(self.value, torch.Tensor):
             object.__setattr__(self, "_stamp", stamp(self.value))
         if isinstance(self.value, Plus):
@@ -144,7 +127,7 @@ class Edit:
         if not isinstance(text, str):
             raise ValueError(f"{text!r} is no edit; an edit is written {GRAMMAR}")
         try:
-            edit = cls(*parts_of(text))
+            edit = cls(*edit_values.parts_of(text))
             edit.check_form()
         except ValueError as error:
             raise ValueError(f"{text!r} is no edit: {error}; an edit is written {GRAMMAR}") from None
@@ -153,7 +136,7 @@ class Edit:
     @property
     def named(self) -> Named | None:
         """The value as its name and numbers; None for a value of Python's, or one that does not exist."""
-        return named(self.value)
+        return edit_values.named(self.value)
 
     def check_form(self) -> None:
         """Raise a ValueError for what no model could do: all that can be said before one is known."""
@@ -161,13 +144,13 @@ class Edit:
         site, value = SITES[self.site], self.named
         if value is None and _pythons(self.value) is None:
             raise ValueError(
-                f"an edit's value is {self.value!r}; it must be one of {NAMED}, "
+                f"an edit's value is {self.value!r}; it must be one of {edit_values.NAMED}, "
                 "or in Python a trace, a tensor or a function"
             )
-        if value is not None and value.name in NOT_FOR_WEIGHTS and site.form == "weights":
-            why = NOT_FOR_WEIGHTS[value.name]
+        if value is not None and value.name in edit_values.NOT_FOR_WEIGHTS and site.form == "weights":
+            why = edit_values.NOT_FOR_WEIGHTS[value.name]
             raise ValueError(f"{self.value!r} would {why} in {self.site!r}: choose another value or site")
-        if value is not None and value.name in FOR_WEIGHTS and site.form != "weights":
+        if value is not None and value.name in edit_values.FOR_WEIGHTS and site.form != "weights":
             looks = ", ".join(name for name, site in SITES.items() if site.form == "weights")
             raise ValueError(
                 f"{self.value!r} says where a head looks: it is for {looks}, not for {self.site!r}"
@@ -190,13 +173,13 @@ class Edit:
         self.check_form()
         exact, n_tokens = n_tokens is not None, config.context_length if n_tokens is None else n_tokens
         self._check_block(config.n_layers)
-        check_range("head", self.heads, 0, config.n_heads)
-        check_range("position", self.positions, -n_tokens, n_tokens)
+        edit_values.check_range("head", self.heads, 0, config.n_heads)
+        edit_values.check_range("position", self.positions, -n_tokens, n_tokens)
         for part in () if self.named is None else self.named.parts:
             if part.name == "hide":
-                check_range("position", part.numbers, 0, n_tokens)
+                edit_values.check_range("position", part.numbers, 0, n_tokens)
             elif part.name != "shuffle":
-                check_range("token id", part.numbers, 0, config.vocab_size)
+                edit_values.check_range("token id", part.numbers, 0, config.vocab_size)
                 if len(part.numbers) > (longest := config.context_length):
                     raise ValueError(
                         f"{len(part.numbers)} ids are more than the {longest} that the model reads"
@@ -219,9 +202,9 @@ class Edit:
     def known(self) -> int | None:
         """Return for how many tokens of a text the value has numbers; None where for any number of them."""
         if isinstance(self.value, Source | torch.Tensor):
-            return known(self.value, SITES[self.site].form == "weights")
+            return edit_values.known(self.value, SITES[self.site].form == "weights")
         if isinstance(self.value, tuple):
-            ends = [known(part.numbers) for part in self.value]
+            ends = [edit_values.known(part.numbers) for part in self.value]
         else:
             parts = () if self.named is None else self.named.parts
             ends = [len(part.numbers) if part.name == "ids" else None for part in parts]
@@ -316,13 +299,13 @@ class Edit:
     def _replacement(self, value: torch.Tensor, first: int) -> torch.Tensor:
         weights = SITES[self.site].form == "weights"
         if self.named is not None:
-            return made(self.named, value, weights)
+            return edit_values.made(self.named, value, weights)
         if isinstance(self.value, Source | torch.Tensor):
-            new = given(self.value, value, self.key, first, weights)
-            return new if isinstance(self.value, Source) else sound(new, self.site, weights)
+            new = edit_values.given(self.value, value, self.key, first, weights)
+            return new if isinstance(self.value, Source) else edit_values.sound(new, self.site, weights)
         if isinstance(self.value, tuple):
             more = [part.times(value, self.key, first) for part in self.value]
-            return sound(sum(more, value), self.site)
+            return edit_values.sound(sum(more, value), self.site)
         assert callable(self.value)
         result = self.value(value.clone())
         if not isinstance(result, torch.Tensor) or result.shape != value.shape:
@@ -330,7 +313,7 @@ class Edit:
             raise ValueError(
                 f"the edit of {self.site!r} must return a tensor {tuple(value.shape)}, it returned {got}"
             )
-        return sound(result.to(value), self.site)
+        return edit_values.sound(result.to(value), self.site)
 
 
 Given = Edit | str
