@@ -9,6 +9,7 @@ tokens; a text of at most so many is read alike by all blocks, and there our con
 import json
 import math
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -105,20 +106,13 @@ def _head(config: GPTConfig) -> list[Copy]:
     return [] if config.tie_embeddings else [Copy("lm_head.weight", "out_head.weight")]
 
 
-DIALECT = Dialect(
-    "a Hugging Face GPT-2",
-    table,
-    prefixes=("transformer.",),
-    head="lm_head.weight",
-    ignored=re.compile(r"h\.\d+\.attn\.(bias|masked_bias)"),  # their causal masks
-)
-NEO_DIALECT = Dialect(
-    "a Hugging Face GPT-Neo",
-    neo_table,
-    prefixes=("transformer.",),
-    head="lm_head.weight",
-    ignored=re.compile(r"h\.\d+\.attn\.attention\.(bias|masked_bias)"),
-)
+def _dialect(name: str, table: Callable[[GPTConfig], list[Copy]], attention: str) -> Dialect:
+    masks = re.compile(rf"h\.\d+\.{attention}\.(bias|masked_bias)")  # their causal masks
+    return Dialect(f"a Hugging Face {name}", table, "lm_head.weight", ("transformer.",), masks)
+
+
+DIALECT = _dialect("GPT-2", table, "attn")
+NEO_DIALECT = _dialect("GPT-Neo", neo_table, r"attn\.attention")
 
 
 def dialect_of(config: GPTConfig) -> Dialect:

@@ -18,13 +18,8 @@ from gptviz.checkpoints.hugging_face import gpt2_table
 from gptviz.engine.config import GPTConfig
 from gptviz.tokenizer.vocabulary import Vocabulary, of_characters
 
-ARGUMENTS = {
-    "vocab_size": "vocab_size",
-    "block_size": "context_length",
-    "n_embd": "emb_dim",
-    "n_head": "n_heads",
-    "n_layer": "n_layers",
-}
+ARGUMENTS = {"vocab_size": "vocab_size", "block_size": "context_length", "n_embd": "emb_dim"}
+ARGUMENTS |= {"n_head": "n_heads", "n_layer": "n_layers"}
 
 
 DIALECT = Dialect(
