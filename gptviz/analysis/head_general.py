@@ -34,7 +34,7 @@ from gptviz.engine.sample import Window, long_passages, windows
 
 VERSION = 3  # of the formulas: a change makes what was kept on disk another model's
 MOST_WINDOWS = 64
-REPEATING = ("induction", "copies")
+REPEATING, NEVER_REPEATING = ("induction", "copies"), ("first", "previous")  # measured on both kinds of text
 LENGTH = 192  # tokens, or the context
 SHORTEST = 8  # a context below this has no room for a passage twice
 SEQUENCES = 16
@@ -212,21 +212,13 @@ def _table(lm: LanguageModel, repeated: _Means, read: _Means) -> pd.DataFrame:
         role = kind_of(lifts_of(of_head, flat), rests["mixed"], of_head[ENTROPY] / flat[ENTROPY])
         share, rest = shares.get(role, math.nan), rests[role]
         total = mass.sum() or math.nan  # 0: of a head that never looks at anything but token 0
+        elsewhere = {f"{name}_random": repeated.own[b, h, SHARES.index(name)] for name in NEVER_REPEATING}
+        elsewhere |= {f"{name}_sample": read.own[b, h, SHARES.index(name)] for name in REPEATING}
         rows.append(
-            {
-                "block": b,
-                "head": h,
-                "role": role,
-                "share": share,
-                "rest": rest,
-                "share_of_rest": share / (1 - rest),
-            }
+            {"block": b, "head": h, "role": role, "share": share, "rest": rest}
+            | {"share_of_rest": share / (1 - rest)}
             | shares
-            | {
-                f"{name}_random": float(repeated.own[b, h, SHARES.index(name)])
-                for name in ("first", "previous")
-            }
-            | {f"{name}_sample": float(read.own[b, h, SHARES.index(name)]) for name in REPEATING}
+            | {name: float(value) for name, value in elsewhere.items()}
             | {"entropy": of_head[ENTROPY], "spread": math.exp(of_head[ENTROPY])}
             | {"distance": float((mass * np.arange(len(mass))).sum() / total)}
             | {"write": float(read.writes[b, h])}
@@ -276,17 +268,10 @@ _HEAD = "Elhage et al., A Mathematical Framework for Transformer Circuits, 2021"
 MEASURES = {
     measure.name: measure
     for measure in (
-        _share("induction", "induction", RANDOM),
-        _share("copies", "copies", RANDOM),
-        _share("first", "first", SAMPLE),
-        _share("previous", "previous", SAMPLE),
-        _share("itself", "itself", SAMPLE),
-        _share("nearby", "nearby", SAMPLE),
-        _share("marks", "marks", SAMPLE),
-        _share("first_random", "first", RANDOM),
-        _share("previous_random", "previous", RANDOM),
-        _share("induction_sample", "induction", SAMPLE),
-        _share("copies_sample", "copies", SAMPLE),
+        *(_share(role, role, RANDOM) for role in REPEATING),
+        *(_share(role, role, SAMPLE) for role in (*NEVER_REPEATING, "itself", "nearby", "marks")),
+        *(_share(f"{role}_random", role, RANDOM) for role in NEVER_REPEATING),
+        *(_share(f"{role}_sample", role, SAMPLE) for role in REPEATING),
         Measure(
             *("entropy", "entropy in nats" + SAMPLE, "nats"),
             "mean over the queries of - sum over keys of a ln a, a the attention weights",
