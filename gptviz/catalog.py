@@ -30,11 +30,9 @@ class Entry:
         if self.download_bytes is None:
             return "in the package" if self.name == "mini" else "made on the spot"
         folder = self.folder()
-        return (
-            f"no: {gigabytes(self.download_bytes)} to fetch"
-            if folder is None
-            else gigabytes(size_on_disk(folder))
-        )
+        if folder is None:
+            return f"no: {gigabytes(self.download_bytes)} to fetch"
+        return gigabytes(size_on_disk(folder))
 
 
 @cache

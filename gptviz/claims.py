@@ -35,9 +35,8 @@ NAMES = (
 MOST = 20  # numbers in one claim
 CLOSE = 1e-4  # of a number, or of 1 where it is less: other threads and kernels add up in another order
 
-DEFAULT_TEXT = (
-    "The little birds sang beside the red mill. The little birds sang beside the red"  # of a link without
-)
+# of a link without
+DEFAULT_TEXT = "The little birds sang beside the red mill. The little birds sang beside the red"
 
 Traces = dict[Sites, Trace]
 Asked = str | tuple[str, Mapping[str, Any]]  # a number's name, and its arguments where it takes some
@@ -148,9 +147,8 @@ def verify(link: str, lm: LanguageModel | None = None) -> list[Checked]:
         lm = load(name, n_heads=given, tokenizer=said.get("tokenizer"), dtype=dtype)
     edits = [] if said.get("edits_off") == "on" else said.get("edits", "").split(",")
     changed = lm.edited(*(Edit.parse(edit) for edit in edits if edit))
-    ids = lm.encode(said.get("text", DEFAULT_TEXT), special_tokens=said.get("special") == "on")[
-        : lm.config.context_length
-    ]
+    ids = lm.encode(said.get("text", DEFAULT_TEXT), special_tokens=said.get("special") == "on")
+    ids = ids[: lm.config.context_length]
     token = said.get("token", str(len(ids) - 1))
     if token not in map(str, range(len(ids))):
         raise ClaimError(f"the link is about token {token[:20]!r} of a text of {len(ids)} tokens")
@@ -164,12 +162,7 @@ def model_hash(lm: LanguageModel) -> str:
 
 
 def _value(
-    lm: LanguageModel,
-    ids: Sequence[int],
-    position: int,
-    name: str,
-    given: Mapping[str, Any],
-    traces: Traces,
+    lm: LanguageModel, ids: Sequence[int], position: int, name: str, given: Mapping[str, Any], traces: Traces
 ) -> tuple[Any, str]:
     """The number as JSON has it, and as the screen says it, by the passes so far. Raises ValueError."""
     if name not in NAMES:

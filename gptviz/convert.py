@@ -100,9 +100,8 @@ def convert(
         )
     model, weights = checked(config, checkpoint.dialect, checkpoint.tensors, DTYPES[dtype])
     shapes = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
-    _write(
-        out / WEIGHTS, {copy.target: shapes[copy.target] for copy in table(config)}, weights, DTYPES[dtype]
-    )
+    written = {copy.target: shapes[copy.target] for copy in table(config)}
+    _write(out / WEIGHTS, written, weights, DTYPES[dtype])
     (out / CONFIG).write_text(json.dumps(config.to_dict()), encoding="utf-8")
 
 

@@ -126,11 +126,8 @@ def plan(
 
 def devices() -> list[str]:
     """Return where a model can run on this machine: "cpu", and "cuda" or Apple's "mps" where they are."""
-    return [
-        "cpu",
-        *(["cuda"] if torch.cuda.is_available() else []),
-        *(["mps"] if torch.backends.mps.is_available() else []),
-    ]
+    there = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
+    return ["cpu", *(name for name, is_there in there.items() if is_there)]
 
 
 def is_hub_name(name: str) -> bool:

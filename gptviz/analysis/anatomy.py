@@ -192,14 +192,8 @@ def sum_lines(found: Anatomy) -> list[Line]:
     feed_forward = _sum(FEED_FORWARD, (up, down), 3)
     norms = _line("norm1, norm2", _named(block, "norm1"), 3, times=2)
     one = _sum("one block", (attention, feed_forward, norms), 2)
-    blocks = Line(
-        "all blocks",
-        "n_layers × one block",
-        f"{config.n_layers:,} × {one.parameters:,}",
-        config.n_layers * one.parameters,
-        1,
-        is_sum=True,
-    )
+    worked, count = f"{config.n_layers:,} × {one.parameters:,}", config.n_layers * one.parameters
+    blocks = Line("all blocks", "n_layers × one block", worked, count, 1, is_sum=True)
     final = _line("final_norm", _named(tensors, "final_norm"), 1)
     head = _line("out_head", _named(tensors, "out_head"), 1)
     if config.tie_embeddings:
@@ -240,11 +234,6 @@ def _product(times: int, terms: Sequence[str]) -> str:
 
 def _sum(label: str, lines: Sequence[Line], level: int) -> Line:
     names = [f"({line.label})" if ", " in line.label else line.label for line in lines]
-    return Line(
-        label,
-        " + ".join(names),
-        " + ".join(f"{line.parameters:,}" for line in lines),
-        sum(line.parameters for line in lines),
-        level,
-        is_sum=True,
-    )
+    counts = [line.parameters for line in lines]
+    worked = " + ".join(f"{count:,}" for count in counts)
+    return Line(label, " + ".join(names), worked, sum(counts), level, is_sum=True)

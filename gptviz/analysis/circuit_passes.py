@@ -142,9 +142,8 @@ class Passes:
         def heads(z: torch.Tensor) -> torch.Tensor:
             z = z.unflatten(-1, (n_heads, -1))  # (1 or B, T, D) -> (.., T, H, d)
             speaks = kept[:, None, :, None].to(z.device)
-            return torch.where(speaks, z, self._null(("z", block), z)).flatten(
-                -2
-            )  # (B, T, H, d) -> (B, T, D)
+            made = torch.where(speaks, z, self._null(("z", block), z))
+            return made.flatten(-2)  # (B, T, H, d) -> (B, T, D)
 
         def whole(output: torch.Tensor) -> torch.Tensor:
             return self._null(("mlp_out", block), output).expand_as(output).clone()

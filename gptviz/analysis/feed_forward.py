@@ -118,17 +118,9 @@ def unit_table(found: Units) -> pd.DataFrame:
     out, along its own direction; with the bias's they sum to 1).
     """
     order = found.largest(len(found.writes))
-    return pd.DataFrame(
-        {
-            "unit": order,
-            "before": found.before[order],
-            "after": found.after[order],
-            "fires": found.fires[order],
-            "column": found.columns[order],
-            "writes": found.writes[order],
-            "share": found.shares[order],
-        }
-    )
+    columns = {"before": found.before, "after": found.after, "fires": found.fires, "column": found.columns}
+    columns |= {"writes": found.writes, "share": found.shares}
+    return pd.DataFrame({"unit": order} | {name: values[order] for name, values in columns.items()})
 
 
 # ---- what a unit's write adds to the tokens ----
@@ -235,6 +227,5 @@ def _times(matrix: Floats, row: Floats) -> Floats:
 
 
 def _numbers(weight: torch.Tensor) -> Floats:
-    return (
-        weight.detach().float().cpu().numpy().astype(np.float64)
-    )  # torch's threads would take ten times as long
+    # not by torch, whose threads would take ten times as long
+    return weight.detach().float().cpu().numpy().astype(np.float64)

@@ -147,12 +147,7 @@ def reading_of(logits: torch.Tensor, final: torch.Tensor, k: int = TOP) -> Cells
     entropy = -torch.linalg.vecdot(p, log_p)  # 0 x a large negative number is 0
     kl = torch.linalg.vecdot(final.exp(), final - log_p.unflatten(0, (-1, len(final)))).flatten()
     ids = torch.from_numpy(top_ids(logits, whole("k", k, 1)))
-    return Cells(
-        ids=ids.to(torch.int32).numpy(),
-        probabilities=p.gather(-1, ids).numpy(),
-        entropy=_bits(entropy),
-        kl=_bits(kl),
-    )
+    return Cells(ids.to(torch.int32).numpy(), p.gather(-1, ids).numpy(), _bits(entropy), _bits(kl))
 
 
 def followed(logits: torch.Tensor, ids: Sequence[int]) -> Followed:

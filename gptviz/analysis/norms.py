@@ -178,18 +178,14 @@ def arithmetic(steps: Steps, dimension: int) -> pd.DataFrame:
 
     x, centred, normalised = steps.before[i], steps.centred[i], steps.normalised[i]
     squares, divisor = (steps.centred**2).sum(), of(steps.deviation)
+    times = f"{of(normalised)} × {of(steps.scale[i])}"
     lines = [
         ("mean", f"sum of the {size} values / {size}", f"{of(steps.before.sum())} / {size}", steps.mean),
         ("variance", f"sum of (x − mean)² / {size}", f"{of(squares)} / {size}", steps.variance),
         ("deviation", "√(variance + eps)", f"√({of(steps.variance)} + {steps.eps_written})", steps.deviation),
         (f"x[{i}] − mean", "how far this is from the mean", f"{of(x)} − {term(of(steps.mean))}", centred),
         ("normalised", "(x − mean) / √(variance + eps)", f"{of(centred)} / {divisor}", normalised),
-        (
-            "times scale",
-            f"normalised × scale[{i}]",
-            f"{of(normalised)} × {of(steps.scale[i])}",
-            steps.scaled[i],
-        ),
+        ("times scale", f"normalised × scale[{i}]", times, steps.scaled[i]),
     ]
     if steps.has_shift:
         numbers = f"{of(steps.scaled[i])} + {term(of(steps.shift[i]))}"

@@ -67,9 +67,8 @@ def needed(sites: Sequence[str]) -> list[str]:
     return sorted(found | {"k", "v"} | ({"z", "q"} if set(sites) & set(HEAD_SITES) else set()))
 
 
-Batch = tuple[
-    list[Patch], torch.Tensor | None
-]  # patches, and (B, D) what the output head gets: None, as before
+# patches, and (B, D) what the output head gets: None, as before
+Batch = tuple[list[Patch], torch.Tensor | None]
 
 
 def one_by_one(

@@ -93,10 +93,7 @@ class Surgery:
 
 
 def surgery(
-    lm: LanguageModel,
-    text: str | Sequence[int],
-    operation: Operation,
-    progress: Progress = unheard,
+    lm: LanguageModel, text: str | Sequence[int], operation: Operation, progress: Progress = unheard
 ) -> Surgery:
     """Return what comes after a text (or ids) whose cache was operated on: real passes of the model.
 
@@ -114,14 +111,11 @@ def surgery(
     _check_edits(lm, operation)
     progress(0, 1)
     before = remembered(lm, ids)
-    unfrozen = None
-    if operation.kind == "freeze":
-        unfrozen = lm.next_logits(other_text(ids, operation))
     return Surgery(
         uncached=lm.next_logits(ids),
         cached=lm.next_logits(ids[-1:], before.cut(len(before))),
         after=lm.next_logits(ids[-1:], changed(lm, ids, before, operation)),
-        unfrozen=unfrozen,
+        unfrozen=lm.next_logits(other_text(ids, operation)) if operation.kind == "freeze" else None,
     )
 
 

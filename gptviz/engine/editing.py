@@ -40,9 +40,8 @@ class _Editing:
             shortcut = SITES[site].shortcut
             if shortcut is not None:
                 self.ends[shortcut.end, block] = ((site, block), (shortcut.plus, block))
-        self.carried: dict[Key, torch.Tensor | None] = {
-            key: None for pair in self.ends.values() for key in pair
-        }
+        ends = [key for pair in self.ends.values() for key in pair]
+        self.carried: dict[Key, torch.Tensor | None] = dict.fromkeys(ends)
 
     def hooks(self, done: Key | None) -> list[Hook]:
         keys = dict.fromkeys([*self.edits, *self.ends])

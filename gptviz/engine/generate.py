@@ -234,19 +234,9 @@ class _Writer:
         self.text += raw
         ended_by = END_OF_TEXT if chosen == self.end else self._stop(len(raw))
         self.ended = ended_by is not None
-        return Step(
-            chosen,
-            raw.decode("utf-8", "replace"),
-            probability,
-            self.text.decode("utf-8", "replace"),
-            point,
-            cropped,
-            ended_by,
-            logits,
-            self.sampling,
-            self.tokenizer,
-            trace,
-        )
+        token, so_far = (some.decode("utf-8", "replace") for some in (raw, self.text))
+        drawn_from = logits, self.sampling, self.tokenizer
+        return Step(chosen, token, probability, so_far, point, cropped, ended_by, *drawn_from, trace)
 
     def _stop(self, new: int) -> str | None:
         """The stop string that the last `new` bytes complete, the prompt not counted."""

@@ -55,11 +55,8 @@ def gradient(
     """Go back from (V,) logits to the tensors that the pass had at its sites; 0 where no way leads back."""
     value, tensors = metric.of(logits.float()), list(values.values())
     found = torch.autograd.grad(value, tensors, allow_unused=True)
-    grads = {
-        key: SITES[key[0]]
-        .present(torch.zeros_like(one) if grad is None else grad, config.n_heads)
-        .float()
-        .cpu()
-        for (key, one), grad in zip(values.items(), found, strict=True)
-    }
+    grads = {}
+    for (key, one), grad in zip(values.items(), found, strict=True):
+        shown = torch.zeros_like(one) if grad is None else grad
+        grads[key] = SITES[key[0]].present(shown, config.n_heads).float().cpu()
     return Gradient(metric, float(value.detach()), grads, config.n_layers)

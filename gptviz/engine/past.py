@@ -258,9 +258,8 @@ def final_hidden(
 
 class _Thread(threading.local):
     def __init__(self) -> None:
-        self.blocks: dict[
-            int, tuple[Past | Before, int]
-        ] = {}  # id of an attention module: whose past, which block
+        # id of an attention module: whose past, which block
+        self.blocks: dict[int, tuple[Past | Before, int]] = {}
 
 
 _this_thread = _Thread()

@@ -117,9 +117,8 @@ class Reader(Loaded):
         def id_of(one: OneToken) -> int:
             return one_token(self.tokenizer, self.config.vocab_size, one, "grad")
 
-        other = (
-            None if against is None or (isinstance(against, str) and against == "mean") else id_of(against)
-        )
+        is_mean = against is None or (isinstance(against, str) and against == "mean")
+        other = None if is_mean else id_of(against)
         return Metric(id_of(token), other, index_of("position", position, n_tokens))
 
     def traces(self, texts: Iterable[str | Sequence[int]], at_a_time: int = 1, **options: Any) -> list[Trace]:

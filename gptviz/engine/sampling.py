@@ -145,9 +145,8 @@ def distribution(logits: torch.Tensor, sampling: Sampling = AS_IT_IS) -> Distrib
         shares = torch.zeros_like(ordered)
         shares[0] = 1.0
     else:
-        shares = torch.softmax(
-            (ordered - ordered[0]) / sampling.temperature, dim=0
-        )  # no temperature overflows
+        below = ordered - ordered[0]  # so that no temperature overflows
+        shares = torch.softmax(below / sampling.temperature, dim=0)
 
     size = logits.numel() if sampling.top_k is None else min(sampling.top_k, logits.numel())
     shares[size:] = 0

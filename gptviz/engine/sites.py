@@ -49,9 +49,8 @@ class Site:
     meaning: str
     edit_at: str | None = None
     shortcut: Shortcut | None = None
-    in_past: Literal["keys", "values"] | None = (
-        None  # later tokens look at it: `gptviz.engine.past.Past` has it
-    )
+    # later tokens look at it: `gptviz.engine.past.Past` has it
+    in_past: Literal["keys", "values"] | None = None
 
     @property
     def in_attention(self) -> bool:
@@ -98,15 +97,9 @@ SITES: dict[str, Site] = {
         Site("tok_emb", "tok_emb", "output", "rows", "(T, D)", "each token's embedding"),
         Site("pos_emb", "pos_emb", "output", "rows", "(T, D)", "each position's embedding"),
         Site("embed", "drop_emb", "input", "rows", "(T, D)", "their sum"),
-        Site(
-            "resid_pre",
-            _BLOCK + "norm1",
-            "input",
-            "rows",
-            "(T, D)",
-            "the residual stream into the block",
-            edit_at="trf_blocks.{b}",  # the shortcut leaves before norm1: replace what the block is given
-        ),
+        # the shortcut leaves before norm1: replace what the block is given
+        Site("resid_pre", _BLOCK + "norm1", "input", "rows", "(T, D)", "the residual stream into the block",
+             edit_at="trf_blocks.{b}"),
         Site("q", _BLOCK + "att.W_query", "output", "heads", "(H, T, D/H)", "queries"),
         Site("k", _BLOCK + "att.W_key", "output", "heads", "(H, T, D/H)", "keys", in_past="keys"),
         Site("v", _BLOCK + "att.W_value", "output", "heads", "(H, T, D/H)", "values", in_past="values"),
@@ -114,22 +107,16 @@ SITES: dict[str, Site] = {
         Site("attn", _BLOCK + "att.dropout", "input", "weights", "(H, T, T)", "attention weights"),
         Site("z", _BLOCK + "att.out_proj", "input", "heads", "(H, T, D/H)", "each head's weighted values"),
         Site("attn_out", _BLOCK + "att", "output", "rows", "(T, D)", "what attention adds"),
-        Site(
-            "resid_mid",
-            _BLOCK + "norm2",
-            "input",
-            "rows",
-            "(T, D)",
-            "the stream after attention",
-            shortcut=Shortcut(plus="mlp_out", end="resid_post"),  # no module is given both ways of it
-        ),
+        # no module is given both ways of it
+        Site("resid_mid", _BLOCK + "norm2", "input", "rows", "(T, D)", "the stream after attention",
+             shortcut=Shortcut(plus="mlp_out", end="resid_post")),
         Site("mlp_pre", _BLOCK + "ff.layers.0", "output", "rows", "(T, 4D)", "the feed-forward before GELU"),
         Site("mlp_act", _BLOCK + "ff.layers.1", "output", "rows", "(T, 4D)", "the feed-forward's GELU"),
         Site("mlp_out", _BLOCK + "ff", "output", "rows", "(T, D)", "what the feed-forward adds"),
         Site("resid_post", "trf_blocks.{b}", "output", "rows", "(T, D)", "the stream out of the block"),
         Site("final", "final_norm", "output", "rows", "(T, D)", "after the final LayerNorm"),
     )
-}
+}  # fmt: skip
 
 
 def all_keys(config: GPTConfig) -> list[Key]:

@@ -365,11 +365,8 @@ class Trace:
 
     def _repr_html_(self) -> str:
         """The tokens and all heads; what was kept, where that is not enough for them."""
-        return (
-            self.show()._repr_html_()
-            if self._lean or self.holds(["attn", "z"])
-            else f"<code>{escape(repr(self))}</code>"
-        )
+        enough = self._lean or self.holds(["attn", "z"])
+        return self.show()._repr_html_() if enough else f"<code>{escape(repr(self))}</code>"
 
     def attribution(
         self, token: OneToken, against: OneToken | None = None, position: int = -1

@@ -18,12 +18,7 @@ from gptviz.engine.sites import SITES, Site
 
 
 def variants(
-    lm: Reader,
-    stream: torch.Tensor,
-    block: int,
-    edits: Sequence[Edit],
-    size: int,
-    row: int | None = None,
+    lm: Reader, stream: torch.Tensor, block: int, edits: Sequence[Edit], size: int, row: int | None = None
 ) -> Iterator[torch.Tensor]:
     """Yield what the output head is given, (B, T, D), or (B, D) of a `row`, with each of these edits in turn.
 

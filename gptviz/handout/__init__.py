@@ -59,14 +59,13 @@ def handout(
     start = {"text": text, "edits": [str(edit) for edit in changed.edits], "page": page} | _head(lm, text)
     led_by = None if guide is None else led(guide, lm, text)
     tensors, weights = _weights(lm)
-    given = {
-        "name": lm.name,
-        "config": lm.config.to_dict(),
-        "parameters": numbers,
-        "start": start,
+    given = {"name": lm.name, "config": lm.config.to_dict(), "parameters": numbers, "start": start}
+    given |= {
         "guide": led_by,
+        "tensors": tensors,
+        "tokenizer": _tokenizer(lm.tokenizer),
+        "model": _file("model.js"),
     }
-    given |= {"tensors": tensors, "tokenizer": _tokenizer(lm.tokenizer), "model": _file("model.js")}
     parts = {
         "TITLE": escape(f"{lm.name}: a GPT in one file"),
         "STYLE": _file("page.css"),

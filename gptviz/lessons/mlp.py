@@ -94,9 +94,8 @@ class MLP:
         logits = np.exp(log_p)  # d loss / d logits = (what is said - what came) / b
         logits[rows, came] -= 1
         logits /= len(came)
-        hidden = (logits @ self.weights["output"].T) * (
-            1 - active**2
-        )  # through tanh, whose slope is 1 - tanh^2
+        slope = 1 - active**2  # of tanh: 1 - tanh^2
+        hidden = (logits @ self.weights["output"].T) * slope
         wide = (hidden @ self.weights["hidden"].T).reshape(*before.shape, -1)  # (b, n d) -> (b, n, d)
         embedding = np.zeros_like(self.weights["embedding"])
         np.add.at(embedding, before, wide)  # a character that stands there twice is changed by both

@@ -63,9 +63,8 @@ def split_books(books: list[Book], held_out: Iterable[str] = HELD_OUT) -> tuple[
     missing = titles - {book.title for book in books}
     if missing:
         raise ValueError(f"held-out books not in the corpus: {', '.join(sorted(missing))}")
-    return [book for book in books if book.title not in titles], [
-        book for book in books if book.title in titles
-    ]
+    training = [book for book in books if book.title not in titles]
+    return training, [book for book in books if book.title in titles]
 
 
 def encode_books(encoding: tiktoken.Encoding, books: Iterable[Book]) -> Ids:

@@ -97,11 +97,8 @@ def measured_heads(lm: LanguageModel, progress: Progress = unheard) -> dict[str,
     general = head_general.general(lm, disk=False)
     found: dict[str | None, Any] = {general.key: head_general.to_json(general)}
     name = head_trial.names(lm, head_trial.passages_of(lm))
-    claims = [
-        (row.block, row.head, row.role)
-        for row in general.table.itertuples()
-        if row.role in head_trial.TESTABLE
-    ]
+    labelled = general.table[general.table["role"].isin(head_trial.TESTABLE)]
+    claims = [(row.block, row.head, row.role) for row in labelled.itertuples()]
     for done, claim in enumerate(claims, 1):
         trial = head_trial.trial(lm, *claim, known=general, disk=False)
         found[name(*claim)] = head_trial.to_json(trial)

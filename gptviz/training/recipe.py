@@ -29,9 +29,8 @@ class Recipe:
     shuffle_share: float = 0.25
     beta2: float = 0.95  # AdamW's memory of the gradients' squares
     precision: str = "bfloat16"  # of the forward pass; "float32" is the faster one for a tiny model
-    init: str = (
-        "gpt2"  # the first weights: GPT-2's, or "book": those of torch.manual_seed(seed); GPTModel(config)
-    )
+    # the first weights: GPT-2's, or "book": those of torch.manual_seed(seed); GPTModel(config)
+    init: str = "gpt2"
 
     def __post_init__(self) -> None:
         one_of("hidden_optimizer", self.hidden_optimizer, ("muon", "adamw"))

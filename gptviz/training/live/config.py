@@ -126,23 +126,17 @@ class LiveConfig:
     def parameters(self, vocab_size: int) -> int:
         """Return how many numbers are trained."""
         D, blocks = self.emb_dim, self.n_layers
-        absent = 0
-        if not self.layer_norm:
-            absent += (2 * blocks + 1) * 2 * D
-        if not self.positions:
-            absent += self.context_length * D
-        if not self.feed_forward:
-            absent += blocks * (8 * D * D + 5 * D)
+        norms, positions = (2 * blocks + 1) * 2 * D, self.context_length * D
+        feed_forwards = blocks * (8 * D * D + 5 * D)
+        absent = norms * (not self.layer_norm) + positions * (not self.positions)
+        absent += feed_forwards * (not self.feed_forward)
         return self.gpt_config(vocab_size).parameters - absent
 
     @property
     def why_not_elsewhere(self) -> str | None:
         """Why such a model can neither open on the other pages nor be downloaded; None where it can."""
-        missing = [
-            name
-            for name, there in (("LayerNorm", self.layer_norm), ("shortcuts", self.shortcut))
-            if not there
-        ]
+        parts = {"LayerNorm": self.layer_norm, "shortcuts": self.shortcut}
+        missing = [name for name, there in parts.items() if not there]
         if not missing:
             return None
         return (

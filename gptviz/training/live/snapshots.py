@@ -50,11 +50,8 @@ class Snapshot:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "Snapshot":
-        pairs = {
-            name: tuple(tuple(row) for row in values.get(name, ()))
-            for name in ("induction", "previous_token", "off")
-        }
-        return cls(**{**values, **pairs})
+        lists = ("induction", "previous_token", "off")  # of JSON
+        return cls(**values | {name: tuple(map(tuple, values.get(name, ()))) for name in lists})
 
     @property
     def best_induction(self) -> tuple[float, int, int]:
