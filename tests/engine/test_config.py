@@ -23,20 +23,11 @@ def test_parameters_are_counted_as_torch_counts_them(flags):
 @pytest.mark.parametrize(
     ("key", "value"),
     [
-        ("vocab_size", 0),
-        ("n_layers", 1.0),
-        ("n_heads", True),
-        ("n_heads", 3),
-        ("emb_dim", 10**9),
-        ("drop_rate", "0.1"),
-        ("drop_rate", 1.0),
-        ("norm_eps", 0),
-        ("norm_eps", float("nan")),
-        ("qkv_bias", "no"),
-        ("tie_embeddings", 1),
-        ("activation", "relu"),
+        ("vocab_size", 0), ("n_layers", 1.0), ("n_heads", True), ("n_heads", 3), ("emb_dim", 10**9),
+        ("drop_rate", "0.1"), ("drop_rate", 1.0), ("norm_eps", 0), ("norm_eps", float("nan")),
+        ("qkv_bias", "no"), ("tie_embeddings", 1), ("activation", "relu"),
     ],
-)
+)  # fmt: skip
 def test_values_that_no_model_has_are_refused_by_name(key, value):
     with pytest.raises(ValueError, match=key):
         GPTConfig(**SIZES | {key: value})

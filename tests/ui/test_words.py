@@ -18,14 +18,10 @@ from tests.specs import Reader
 @pytest.mark.parametrize(
     ("label", "written"),
     [
-        ("·cat", "`·cat`"),
-        ("`", "`` ` ``"),
-        ("a`b", "``a`b``"),
-        ("``", "``` `` ```"),
-        ("$x$", "`$x$`"),
+        ("·cat", "`·cat`"), ("`", "`` ` ``"), ("a`b", "``a`b``"), ("``", "``` `` ```"), ("$x$", "`$x$`"),
         (" ", "`   `"),
     ],
-)
+)  # fmt: skip
 def test_a_token_is_code_whatever_it_is(label, written):
     assert as_code(label) == written
 
@@ -65,8 +61,7 @@ def test_a_text_cannot_end_in_a_piece_of_a_character(lm):
 
 
 @pytest.mark.parametrize(
-    ("seconds", "said"),
-    [(0.2, "0 s"), (59.4, "59 s"), (61, "1 min 1 s"), (9000, "2 h 30 min")],
+    ("seconds", "said"), [(0.2, "0 s"), (59.4, "59 s"), (61, "1 min 1 s"), (9000, "2 h 30 min")]
 )
 def test_a_duration_has_its_two_largest_units(seconds, said):
     assert duration(seconds) == said
@@ -108,13 +103,7 @@ def test_code_is_left_as_it_is():
 @pytest.mark.parametrize(
     "text",
     [
-        "<img src=x>",
-        "``<img>`",
-        "\\`<img>`",
-        "a\n`\n<img>\n`",
-        "\\\\<img>",
-        "`a`<img>`",
-        "``` <img>",
+        *("<img src=x>", "``<img>`", "\\`<img>`", "a\n`\n<img>\n`", "\\\\<img>", "`a`<img>`", "``` <img>"),
         "&lt;img&gt;",
     ],
 )

@@ -15,10 +15,7 @@ from gptviz.ui.shell import state
 from gptviz.ui.shell.state import DEFAULT_TEXT, LINK_CHARACTERS
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=200)
-COMPUTED = {
-    "dtype": st.sampled_from(["float32", "bfloat16"]),
-    "device": st.sampled_from([None, "cpu"]),
-}
+COMPUTED = {"dtype": st.sampled_from(["float32", "bfloat16"]), "device": st.sampled_from([None, "cpu"])}
 CHOICES = st.builds(
     Choice, name=st.sampled_from([*KNOWN_MODELS, *HUB_MODELS, "owner/name"]), **COMPUTED
 ) | st.builds(
