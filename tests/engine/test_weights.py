@@ -54,7 +54,7 @@ def asked(function, lm, trace, **instead):
         "name": "final", "baseline": "mean", "patches": patches_of(lm.config, len(IDS), ["z", "resid_pre"]),
         "reading": READING, "writes": torch.ones(2, lm.config.emb_dim), "chosen": [0, 1],
         "activations": [1.0, 2.0], "k": 3, "unit": 2, "quantity": "variance", "sampling": AS_IT_IS,
-        "text": IDS, "ends": Ends(7, 8, 2.0, 1.0), "sites": ["z"],
+        "dimension": 2, "text": IDS, "ends": Ends(7, 8, 2.0, 1.0), "sites": ["z"],
         "row": torch.ones(1, 1), "values": torch.ones(1, 1, 1),
     }  # fmt: skip
     needed = [
