@@ -125,6 +125,8 @@ def test_peaks_are_those_of_every_token_but_the_first(lm):
             later = act[1:, unit]
             assert peaks.value[unit] == later.max() and act[peaks.position[unit], unit] == later.max()
             assert peaks.position[unit] > 0 and peaks.fired[unit] == (later > 0).sum()
+    relu = F.relu(torch.tensor([[9.0], [-3.0], [2.0], [-10.0]]))
+    assert numbers.peaks_of(relu).fired.tolist() == [1]  # 0 is no firing
 
 
 def test_the_sample_is_what_it_says():

@@ -163,6 +163,7 @@ def test_passages_differ_only_in_what_stood_before(mini):
         n = len(repeated) // 2
         assert len(unrepeated) == len(repeated) == 2 * n
         assert repeated[:n] == repeated[n:] == unrepeated[n:] != unrepeated[:n]
+    assert {len(text) for pair in passages_of(random_lm(context_length=16)) for text in pair} == {16}
 
 
 @pytest.mark.usefixtures("few")

@@ -120,7 +120,7 @@ REFUSED = [
     (lambda: head_formulas.induction_score(torch.ones(4, 4), 4), "period is 4; .* must be from 2 to 3"),
     (lambda: head_trial.trial(LM, 0, 0, "mixed"), "label is 'mixed'"),
     (lambda: head_trial.trial(LM, 0, 7, "itself"), "no head 7"),
-    (lambda: head_trial.trial(random_lm(context_length=8), 0, 0, "itself"), "reads at most 8 tokens"),
+    (lambda: head_trial.trial(random_lm(context_length=8), 0, 0, "itself"), "8 tokens; a trial needs 16:"),
     (lambda: logit_lens(T, MODEL, 1.0), "there is no position"),
     (lambda: logit_lens(LM.trace(IDS, keep=["embed"]), MODEL), "was not kept"),
     (lambda: logit_lens(T, random_lm(1).model), "made by another model"),

@@ -33,6 +33,9 @@ def test_a_token_that_is_half_a_character_says_of_which():
     assert list(table["token"]) == ["\\xe4\\xbd", "\\xa0"]
     assert list(table["characters"]) == [0, 0]
     assert list(table["part_of"]) == ["你 U+4F60, bytes 1-2 of 3", "你 U+4F60, byte 3 of 3"]
+    for text, shown in (("a😀好", ("😀", True)), ("cat", ("你", False))):
+        found, own = tokens.broken_character(GPT2, encode(GPT2, text))
+        assert (found.character, own) == shown
 
 
 @given(text=MIXED)

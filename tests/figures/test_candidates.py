@@ -11,12 +11,13 @@ import torch
 from gptviz.analysis.next_token import candidates
 from gptviz.engine.sampling import Sampling
 from gptviz.figures.candidates import candidate_rows, column_heads, draw_rows, place_text
+from gptviz.figures.next_token import probability_text
 
 LOGITS = torch.randn(500, generator=torch.Generator().manual_seed(4)) * 3
 
 
-def rows_of(sampling):
-    found = candidates(LOGITS, 12, sampling)
+def rows_of(sampling, logits=LOGITS):
+    found = candidates(logits, 12, sampling)
     return found, *candidate_rows(found, sampling, lambda i: f"<{i}>", lambda i: i % 2 == 0)
 
 
@@ -24,13 +25,14 @@ def number(text):
     return float(text.replace("−", "-"))
 
 
+@pytest.mark.parametrize("logits", [LOGITS, LOGITS - 40], ids=["a sum above 1", "a sum below 1"])
 @pytest.mark.parametrize(
     "sampling", [Sampling(), Sampling(0.7), Sampling(2.0, 40, 0.9), Sampling(0.05, None, 0.5), Sampling(1, 5)]
 )
-def test_a_kept_rows_sentence_can_be_worked_out(sampling):
-    found, rows, _ = rows_of(sampling)
+def test_a_kept_rows_sentence_can_be_worked_out(sampling, logits):
+    found, rows, _ = rows_of(sampling, logits)
     power = r"e\^\((?P<x>−?[\d.]+) (?P<sign>[−+]) (?P<sum>[\d.]+)\) = (?P<p>[\d.]+(?: × 10⁻\S+)?),"
-    said = 0
+    said, softmax = 0, logits.double().softmax(0)
     for row in rows:
         if row["filter"] != "kept":
             continue
@@ -39,7 +41,8 @@ def test_a_kept_rows_sentence_can_be_worked_out(sampling):
         assert math.exp(number(match["x"]) - log_sum) == pytest.approx(row["probability"], rel=0.02)
         assert match["p"] == row["p_text"]
         assert number(row["scaled_text"]) == pytest.approx(row["logit"] / sampling.temperature, abs=0.0051)
-        assert ("The model itself gives it" in row["sentence"]) == (not sampling.changes_nothing)
+        own = f" The model itself gives it {probability_text(softmax[row['id']].item())}."
+        assert row["sentence"].endswith(own) == (not sampling.changes_nothing)
         said += 1
     assert said == min(found.kept, len(rows))
 
@@ -67,7 +70,12 @@ def test_rows_and_rest_and_tokens():
     found, rows, rest = rows_of(Sampling(0.5))
     assert sum(row["probability"] for row in rows) + rest["probability"] == pytest.approx(1)
     assert rest["token"] == "488 others"
-    assert rest["sentence"].startswith("The other 488 tokens of the vocabulary, none of them cut, share")
+    own, set_so = ((LOGITS.double() / t).softmax(0) for t in (1, 0.5))
+    shares = [probability_text(1 - p[found.table["id"].tolist()].sum().item()) for p in (set_so, own)]
+    assert rest["sentence"] == (
+        f"The other 488 tokens of the vocabulary, none of them cut, share {shares[0]}. "
+        f"Without these settings they share {shares[1]}."
+    )
     assert [row["token"] for row in rows] == [f"<{i}>" for i in found.table["id"]]
     assert [row["whole"] for row in rows] == [i % 2 == 0 for i in found.table["id"]]
     assert [row["first"] for row in rows] == [True] + [False] * 11

@@ -8,7 +8,12 @@ from gptviz.figures.embeddings import embedding_sum
 def test_every_value_knows_the_whole_addition_and_digits_stand_under_their_dimensions():
     values = np.random.default_rng(0).normal(size=(3, 32)).astype(np.float32)  # (3, D)
     cells = [(f"a{i}", f"b{i}", f"c{i}") for i in range(5)]
-    rows, digits, written = embedding_sum(values, "·cat", 1, 6, range(4, 9), cells, 2.0, "light").data
+    fig = embedding_sum(values, "·cat", 1, 6, range(4, 9), cells, 2.0, "light")
+    rows, digits, written = fig.data
+    replaced = embedding_sum(values, "·cat", 1, 6, range(4, 9), cells, 2.0, "light", adds_up=False)
+    for drawn, names in ((fig, ("token", "+ position", "= sum")), (replaced, ("token", "position", "given"))):
+        for axis in (drawn.layout.yaxis, drawn.layout.yaxis2):
+            assert (axis.ticktext, axis.tickvals, axis.autorange) == (names, (0, 1, 2), "reversed")
     assert np.array_equal(rows.z, values)
     assert np.array_equal(rows.customdata, np.stack([values.T] * 3))
     assert rows.meta == "`·cat` (position 1)"

@@ -48,3 +48,9 @@ def test_a_long_text_is_pooled_weighs_little_and_its_diagonal_stays_visible():
     assert side == head_grid.THUMBNAIL_PX and picture.shape == (side, side, 3)
     assert (picture[range(side), range(side)] == rgb(palette("light").attention[-1][1])).all()
     assert len(head_grid.thumbnails(weights(6, 8, 256), "light")[0]) < 200_000
+
+
+def test_a_pixel_of_a_long_text_is_the_largest_weight_below_it():
+    attn = weights(1, 2, 2 * head_grid.THUMBNAIL_PX)[0]  # so two by two weights are a pixel
+    corners = [attn[:, row::2, column::2] for row in (0, 1) for column in (0, 1)]
+    assert np.array_equal(head_grid.pool(attn), np.stack(corners).max(axis=0))

@@ -68,6 +68,8 @@ def test_the_curve_draws_the_table(mode):
     notes = [note.text for note in fig.layout.annotations]
     assert notes == ["rank 41 on: cut", "·cat came: rank 77"]
     assert fig.layout.annotations[1].x == pytest.approx(math.log10(77))
+    cut, came = fig.layout.shapes
+    assert 40 < cut.x0 < 41 and cut.x1 > 5000 and came.x0 == came.x1 == 77
     whole = vocabulary_curve(table, tokens, 5000, mode).layout
     assert not whole.annotations and not whole.shapes  # without filters nothing is marked as cut
 

@@ -288,6 +288,11 @@ def test_the_presets_can_be_trained_and_are_told_apart():
         assert len({named(config) for config in preset.runs}) == len(preset.runs)
         for config in preset.runs:
             assert config.parameters(64) > 0
+    assert named(LiveConfig()) == f"{LiveConfig().n_layers} blocks, {LiveConfig().n_heads} heads"
+    other = LiveConfig(n_layers=1, n_heads=1, context_length=32, positions=False)
+    assert named(other) == "1 block, 1 head, context 32, no positions"
+    muted = replace(other, n_layers=3, muted=((2, 0),))
+    assert named(muted) == "3 blocks, 1 head, context 32, no positions, off: 2.0"
 
 
 def test_in_code_is_the_same_picture(capsys):

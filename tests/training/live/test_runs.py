@@ -31,11 +31,14 @@ def test_a_seeded_run_gives_the_same_curve_twice_and_another_seed_another(done, 
 
 def test_a_pause_between_two_points_changes_nothing(done, tmp_path):
     run = trained(tmp_path / "parts", stop_at=3)
-    assert run.status.state == "paused" and run.status.step == 3
+    paused = run.status
+    assert paused.state == "paused" and paused.step == 3
     torch.rand(3)
     train(run.folder)
     assert points(run).equals(points(done)) and run.measures == done.measures
     assert run.status.state == done.status.state == "done"
+    for status, seconds in ((paused, paused.seconds), (run.status, run.status.seconds - paused.seconds)):
+        assert status.tokens_per_second * seconds == pytest.approx(3 * 4 * 16, rel=0.01)  # of its own steps
 
 
 def test_measures_are_those_of_the_models_that_are_kept(done):
