@@ -164,15 +164,8 @@ def _choose(lm: LanguageModel, pairs: bool) -> tuple[list[Prompt], Left]:
         )
         help = "After a tab, if you like: another text, the token, and the one that it is compared with. "
         help += "Without a token it is what the model says first."
-        st.file_uploader(
-            f"A file of texts, {line}",
-            "txt",
-            key=_BOX,
-            help=help,
-            on_change=_opened,
-            max_upload_size=1,
-            width=420,
-        )
+        label = f"A file of texts, {line}"
+        st.file_uploader(label, "txt", key=_BOX, help=help, on_change=_opened, max_upload_size=1, width=420)
     if chosen:
         prompts, out = indirect_objects(lm), left_out(lm)
         said = f"Of {lm.name} too few of the names are single tokens: there is no sentence."

@@ -228,13 +228,9 @@ def pairs() -> pd.DataFrame:
     )
 
 
-sheet.numbers_of(
-    "baselines_pairs",
-    pairs,
-    "How often each pair was counted, its share of all that came after the first character, and what the "
-    "network gives it at the step that is shown.",
-    "every pair",
-)
+told = "How often each pair was counted, its share of all that came after the first character, and what the "
+told += "network gives it at the step that is shown."
+sheet.numbers_of("baselines_pairs", pairs, told, "every pair")
 measured = pd.DataFrame({"step": fit.steps, "own text": fit.own, "held-out text": fit.held_out})
 sheet.numbers_of("baselines_mlp", measured, "In bits per byte, at each of these steps.", "the MLP's loss")
 measured = pd.DataFrame({"model": scale.keys(), "bits per byte": scale.values()})

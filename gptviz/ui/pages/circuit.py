@@ -358,12 +358,8 @@ def every_head() -> Both[pd.DataFrame]:
     return Both(table, None if brought.was is None else table.assign(brings=brought.was.ravel()))
 
 
-sheet.numbers_of(
-    "circuit",
-    every_head,
-    "What each head brings: F with it, F without it, the others of the circuit as they are.",
-    what="every head",
-)
+caption = "What each head brings: F with it, F without it, the others of the circuit as they are."
+sheet.numbers_of("circuit", every_head, caption, what="every head")
 if worth is not None:
     text = "F of the circuit without the heads K, F of the model without them, and how far apart the two are."
     sheet.numbers_of("circuit-sets", worth, text, "the sets K")

@@ -125,12 +125,9 @@ def other_model() -> Scene | None:
 
 def other_edits() -> Scene | None:
     """The same text and model with other changes, or without any."""
+    told = "As in the address: `z.4.3=zero, mlp_out.2=mean`. On the left are those that you have made."
     typed = VS_EDITS.widget(
-        st.text_input,
-        "Changes on the right",
-        value=None,
-        placeholder="none: the model as it is",
-        help="As in the address: `z.4.3=zero, mlp_out.2=mean`. On the left are those that you have made.",
+        st.text_input, "Changes on the right", value=None, placeholder="none: the model as it is", help=told
     )
     try:
         edits = [Edit.parse(part) for part in (typed or "").split(",") if part.strip()]
@@ -410,12 +407,8 @@ sheet.numbers_of(
     "what comes next",
 )
 if apart is not None:
-    sheet.numbers_of(
-        "compare-heads",
-        ranking,
-        "Every head, the one that differs most first: the share of its attention that stands elsewhere.",
-        "the heads",
-    )
+    caption = "Every head, the one that differs most first: the share of its attention that stands elsewhere."
+    sheet.numbers_of("compare-heads", ranking, caption, "the heads")
 if one_shape:
     sheet.numbers_of(
         "compare-streams",

@@ -190,16 +190,10 @@ with panel("Every token of the prompt", ":material/grid_on:", "emb_rows") as is_
             + f" Shown are {MOST} tokens around the selected one."
             * (len(tokens) > MOST)
         )
-        sheet.curves(
-            scene,
-            "embedding_lengths",
-            {name: lengths.map(lambda t, c=f"{name}_norm": t[c]) for name in ("token", "position", "sum")},  # type: ignore[misc]
-            scene.labels,
-            "length",
-            "The length of each token's three rows",
-            at=at,
-            axis=token_ticks([escape(one, quote=False) for one in scene.labels], 80) | {"showgrid": False},
-        )
+        lines = {name: lengths.map(lambda t, c=f"{name}_norm": t[c]) for name in ("token", "position", "sum")}  # type: ignore[misc]
+        alt = "The length of each token's three rows"
+        axis = token_ticks([escape(one, quote=False) for one in scene.labels], 80) | {"showgrid": False}
+        sheet.curves(scene, "embedding_lengths", lines, scene.labels, "length", alt, at=at, axis=axis)
 
 with panel("Which positions are alike?", ":material/straighten:", "emb_positions") as is_open:
     if is_open:
@@ -220,11 +214,8 @@ with panel("Which positions are alike?", ":material/straighten:", "emb_positions
         )
         left, right = st.columns(2)
         with left:
-            scene.chart(
-                similarity_matrix(square, places, at, scene.mode),
-                key="embedding_positions",
-                alt="The cosine of every learned position with every other",
-            )
+            alt = "The cosine of every learned position with every other"
+            scene.chart(similarity_matrix(square, places, at, scene.mode), key="embedding_positions", alt=alt)
         with right:
             sheet.curves(
                 scene,
@@ -247,10 +238,6 @@ sheet.numbers_of(
     f"The three rows of {label} (position {at}), a line per dimension.",
     what="the rows",
 )
-sheet.numbers_of(
-    "embedding_lengths",
-    lengths,
-    "The length of each row; the cosine of token and position.",
-    what="the lengths",
-)
+caption = "The length of each row; the cosine of token and position."
+sheet.numbers_of("embedding_lengths", lengths, caption, what="the lengths")
 sheet.code_of(scene, [GPTModel.final_hidden], embeddings.embedding_rows)

@@ -281,12 +281,8 @@ prose(
     ),
     "GELU",
 )
-scene.chart(
-    expansion(strips.now, unit, scene.mode, old),
-    key="expansion",
-    alt=f"{len(found.given)} numbers of {scene.label} become {count} units of block {block}, and back",
-    which=(f"block{block}",),
-)
+alt = f"{len(found.given)} numbers of {scene.label} become {count} units of block {block}, and back"
+scene.chart(expansion(strips.now, unit, scene.mode, old), key="expansion", alt=alt, which=(f"block{block}",))
 bias = lm.config.linear_bias
 biased = "with the bias's " * bias
 prose(

@@ -129,14 +129,8 @@ with left:
     st.caption(
         "A row is a block: its heads by number, its attention (att), its feed-forward (ff). Click a cell."
     )
-    muted_map(
-        scene,
-        lost,
-        divmod(opened, n_heads + 2),
-        "knock_out_map",
-        f"What muting each part takes away from the {MEASURES[measure]} of {explained.shown}",
-        open_part,
-    )
+    alt = f"What muting each part takes away from the {MEASURES[measure]} of {explained.shown}"
+    muted_map(scene, lost, divmod(opened, n_heads + 2), "knock_out_map", alt, open_part)
 with right:
     rows = order[:LISTED]
 
@@ -218,12 +212,8 @@ example_row(*EXAMPLES)
 drawn = ("lost", 1) if measure == "probability" else ("effect", -1)
 nouns = ("what muting {} takes away", f"of the {MEASURES[measure]}")
 many.section(scene, knock_out, {"baseline": null}, MEASURED, drawn, table, labels, nouns, parts)
-sheet.numbers_of(
-    "knock-out",
-    tables,
-    "Each part with the prediction without it: `logit` (minus the mean over the vocabulary, or minus the "
-    "other token's), the probability, the effect on `logit` (below zero where the token loses), and what is "
-    "lost of the probability.",
-    what="every part",
-)
+caption = "Each part with the prediction without it: `logit` (minus the mean over the vocabulary, or minus "
+caption += "the other token's), the probability, the effect on `logit` (below zero where the token loses), "
+caption += "and what is lost of the probability."
+sheet.numbers_of("knock-out", tables, caption, what="every part")
 program()

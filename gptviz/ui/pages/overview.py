@@ -113,24 +113,13 @@ prose(
 sheet.numbers_of(
     "overview-place", lambda: both.map(machine.table), "What the picture shows.", what="this picture"
 )
-sheet.numbers_of(
-    "overview.csv",
-    lambda: sheet.of(scene, token_table),
-    "A row per token: its embeddings' lengths, and the variance (the spread, squared) of its numbers before "
-    "the first and the last LayerNorm.",
-)
-sheet.numbers_of(
-    "overview-norms",
-    lambda: sheet.of(scene, spreads, position),
-    "The selected token's spread (standard deviation) before and after each LayerNorm.",
-    what="the LayerNorms",
-)
+caption = "A row per token: its embeddings' lengths, and the variance (the spread, squared) of its numbers "
+caption += "before the first and the last LayerNorm."
+sheet.numbers_of("overview.csv", lambda: sheet.of(scene, token_table), caption)
+caption = "The selected token's spread (standard deviation) before and after each LayerNorm."
+sheet.numbers_of("overview-norms", lambda: sheet.of(scene, spreads, position), caption, what="the LayerNorms")
 if scene.other is not None:
-    sheet.numbers_of(
-        "overview-heads",
-        lambda: heads.marks_table(scene.run),
-        "A row per head: whether it is itself changed, and how far its pattern moved by what is changed (the "
-        "mean total variation of its rows: 0 for none, 1 for all).",
-        what="the heads",
-    )
+    caption = "A row per head: whether it is itself changed, and how far its pattern moved by what is "
+    caption += "changed (the mean total variation of its rows: 0 for none, 1 for all)."
+    sheet.numbers_of("overview-heads", lambda: heads.marks_table(scene.run), caption, what="the heads")
 sheet.code_of(scene, [GPTModel.forward, GPTModel.final_hidden], machine.level, here.at, position)

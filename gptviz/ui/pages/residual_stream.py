@@ -151,16 +151,8 @@ else:
         Map("write / stream", ratios, "log", "size of the write / size of the stream:", (1 / limit, limit)),
     ]
     how = "The colours are logarithmic; a write as large as the stream that it joins has none."
-sheet.maps(
-    scene,
-    "stream_maps",
-    panels,
-    names,
-    f"Every token's stream after each of {len(names)} steps, and each write beside it",
-    (2 * block + 2, at),
-    pick,
-    shown,
-)
+alt = f"Every token's stream after each of {len(names)} steps, and each write beside it"
+sheet.maps(scene, "stream_maps", panels, names, alt, (2 * block + 2, at), pick, shown)
 st.caption(f"A row is a write, the embedding on top; a column is a token; a click chooses both. {how}")
 
 # ---- the two shortcuts of a block ----

@@ -49,13 +49,8 @@ if scene.other is not None:
         "reads it."
     )
 scene.strip(coloured=True)  # a position has one colour in the strip, the cards and the merges
-token_cards(
-    pieces,
-    scene.tokens,
-    scene.position,
-    scene.select,
-    saved=scene.saved("tokens", "The tokens of a text, with their ids and bytes"),
-)
+picture = scene.saved("tokens", "The tokens of a text, with their ids and bytes")
+token_cards(pieces, scene.tokens, scene.position, scene.select, saved=picture)
 
 # ---- the merges ----
 
@@ -199,11 +194,8 @@ else:
         )
     )
 
-sheet.numbers_of(
-    "tokens.csv",
-    lambda: numbers.token_table(encoding, scene.run.ids),
-    "Every token of the prompt. `part_of` names the character that a token holds only some bytes of.",
-)
+caption = "Every token of the prompt. `part_of` names the character that a token holds only some bytes of."
+sheet.numbers_of("tokens.csv", lambda: numbers.token_table(encoding, scene.run.ids), caption)
 sheet.code_of(
     scene,
     [show_work, bpe],

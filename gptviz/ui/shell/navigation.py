@@ -201,12 +201,8 @@ def _draw_next(name: str) -> None:
         return  # the guide knows the way
     door = PAGES[name]
     with address.as_the_page(), st.container(key="gv_next", horizontal=True, gap="small"):
-        link(
-            door.next,
-            state.link(),
-            label=f"Next: **{PAGES[door.next].title}**",
-            icon=":material/arrow_forward:",
-        )
+        label = f"Next: **{PAGES[door.next].title}**"
+        link(door.next, state.link(), label=label, icon=":material/arrow_forward:")
         st.markdown(f"because {door.because}", width="content")
 
 

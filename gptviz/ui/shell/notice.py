@@ -42,12 +42,8 @@ def notice(model: InUse) -> None:
 def _buttons(model: InUse, label: str, key: str, do: Callable[..., Any], *args: object, **how: Any) -> None:
     """Draw what can be done about it, and the way back to the model that is seen."""
     st.button(label, key=key, on_click=do, args=args, **how)
-    st.button(
-        f"Stay with {label_of(model.choice)}",
-        key="model_stay",
-        on_click=state.choose_model,
-        args=(model.choice,),
-    )
+    stay = f"Stay with {label_of(model.choice)}"
+    st.button(stay, key="model_stay", on_click=state.choose_model, args=(model.choice,))
 
 
 def _failed(model: InUse, why: str) -> None:
@@ -103,12 +99,8 @@ def _running(download: Download, seen: str) -> None:
     else:
         share = progress.done / progress.total if progress.total else 0.0
         st.progress(min(share, 1.0), f"{download.name}: {in_words(progress)}. Until then you see {seen}.")
-    st.button(
-        "Stop the download",
-        key="model_cancel",
-        on_click=download.cancel,
-        help="For everybody who waits for it. What has arrived is kept for the next download.",
-    )
+    told = "For everybody who waits for it. What has arrived is kept for the next download."
+    st.button("Stop the download", key="model_cancel", on_click=download.cancel, help=told)
 
 
 def in_words(progress: Progress) -> str:

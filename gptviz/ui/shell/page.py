@@ -142,13 +142,8 @@ def _way(name: str, prompted: bool) -> None:
         for other, icon in zip(navigation.neighbours(name), ("arrow_back", "arrow_forward"), strict=True):
             link(other, query, icon=f":material/{icon}:", width="content")
     elif prompted and name != COMPARE:
-        link(
-            COMPARE,
-            query,
-            label="Compare with …",
-            icon=":material/compare:",
-            help="This text and model beside another text, another model, or the unchanged model.",
-        )
+        told = "This text and model beside another text, another model, or the unchanged model."
+        link(COMPARE, query, label="Compare with …", icon=":material/compare:", help=told)
 
 
 def _present_switch() -> None:

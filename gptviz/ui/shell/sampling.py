@@ -32,32 +32,15 @@ def name_of(ids: Sequence[int]) -> str:
 
 def sampling_controls(row: DeltaGenerator, vocabulary: int) -> Sampling:
     """Draw temperature, top-k and top-p into a row; return what they say, None for a filter that is off."""
-    temperature = _slider(
-        row,
-        TEMPERATURE,
-        "Temperature",
-        (0.0, 2.0, 0.05),
-        "Every logit is divided by it before the softmax. 1 leaves the model as it is; "
-        "0 always takes the most probable token.",
-    )
+    told = "Every logit is divided by it before the softmax. 1 leaves the model as it is; 0 always takes the "
+    told += "most probable token."
+    temperature = _slider(row, TEMPERATURE, "Temperature", (0.0, 2.0, 0.05), told)
+    told = f"Keep the k largest logits of the {vocabulary:,}. Empty: keep all."
     top_k = TOP_K.number(
-        row.number_input,
-        "Top-k",
-        1,
-        vocabulary,
-        value=None,
-        step=1,
-        placeholder="off",
-        width=130,
-        help=f"Keep the k largest logits of the {vocabulary:,}. Empty: keep all.",
+        row.number_input, "Top-k", 1, vocabulary, value=None, step=1, placeholder="off", width=130, help=told
     )
-    top_p = _slider(
-        row,
-        TOP_P,
-        "Top-p",
-        (0.01, 1.0, 0.01),
-        "Keep the fewest tokens whose probabilities reach p, after temperature and top-k. 1: keep all.",
-    )
+    told = "Keep the fewest tokens whose probabilities reach p, after temperature and top-k. 1: keep all."
+    top_p = _slider(row, TOP_P, "Top-p", (0.01, 1.0, 0.01), told)
     return Sampling(temperature, None if top_k is None else int(top_k), None if top_p == 1 else top_p)
 
 

@@ -96,25 +96,15 @@ def target_input(
         token = best[0].id if TARGET.value is None else TARGET.value
         runner_up = next((one.id for one in best if one.id != token), token)  # a vocabulary of one token
         other = AGAINST.value if against is not None and AGAINST.value != token else None
-        _box(
-            scene,
-            TARGET,
-            label,
-            f"most probable: {best[0].shown}",
-            "Choose a token, or type any of the vocabulary; · is a space. Empty: the model's first choice.",
-        )
+        told = "Choose a token, or type any of the vocabulary; · is a space. Empty: the model's first choice."
+        _box(scene, TARGET, label, f"most probable: {best[0].shown}", told)
         if scene.other is not None and (first := top(scene.other, scene.position)[0]).id != token:
             help = "The unchanged model's first choice here"
             _take_button(f"explain {as_code(first.shown)}", "target_unchanged", TARGET, first.id, help)
         if against is not None:
-            _box(
-                scene,
-                AGAINST,
-                "Against",
-                against,
-                "With a second token the page explains the difference of the two logits: why this word and "
-                f"not that one. Empty: {against}.",
-            )
+            told = "With a second token the page explains the difference of the two logits: why this word "
+            told += f"and not that one. Empty: {against}."
+            _box(scene, AGAINST, "Against", against, told)
             if other != runner_up != token:
                 help = "The runner-up: the most probable of all other tokens"
                 said = f"against {as_code(show_id(lm, runner_up))}"

@@ -72,13 +72,9 @@ def everything() -> None:
         f"below each block, are {percent(vectors / count)} together.",
         *("dimension", "parameter", "token", "block", "feed-forward", "LayerNorm"),
     )
-    scene.chart(
-        model_map(shown, scene.mode),
-        key="anatomy_model",
-        alt="Every tensor of the model as a rectangle to one scale: the token and position tables, "
-        f"{blocks:,} block{'s' * (blocks > 1)}, the final LayerNorm and the output head; {count:,} "
-        "parameters in all",
-    )
+    alt = f"Every tensor of the model as a rectangle to one scale: the token and position tables, {blocks:,} "
+    alt += f"block{'s' * (blocks > 1)}, the final LayerNorm and the output head; {count:,} parameters in all"
+    scene.chart(model_map(shown, scene.mode), key="anatomy_model", alt=alt)
     xl = PRESETS["XL"]
     prose(
         (
@@ -158,12 +154,9 @@ def everything() -> None:
     scene.chart(
         block_map(shown, scene.mode), key="anatomy_block", alt="Block 0's tensors, each with its shape"
     )
-    sheet.numbers_of(
-        "anatomy.csv",
-        lambda: tensor_table(config),
-        "A row for each tensor, by its name in the state_dict. The parameters add up to the whole model: a "
-        "tensor whose numbers are another's is there with 0.",
-    )
+    caption = "A row for each tensor, by its name in the state_dict. The parameters add up to the whole "
+    caption += "model: a tensor whose numbers are another's is there with 0."
+    sheet.numbers_of("anatomy.csv", lambda: tensor_table(config), caption)
     built = [cls.__init__ for cls in (GPTModel, TransformerBlock, MultiHeadAttention, FeedForward, LayerNorm)]
     sheet.code_of(scene, built, tensor_table, config=config)
 

@@ -298,19 +298,10 @@ def by_pencil() -> None:
         softmax()
         trick(start)
 
-    sheet.numbers_of(
-        "by_hand_pairs",
-        lambda: pairs(start, found),
-        "Where the mask hides a key there is a score, but no weight.",
-        "pairs",
-        missing="masked",
-    )
-    sheet.numbers_of(
-        "by_hand_vectors",
-        lambda: vectors(start, found),
-        "Each word's vector, what each head makes of it, and its context.",
-        "vectors",
-    )
+    caption = "Where the mask hides a key there is a score, but no weight."
+    sheet.numbers_of("by_hand_pairs", lambda: pairs(start, found), caption, "pairs", missing="masked")
+    caption = "Each word's vector, what each head makes of it, and its context."
+    sheet.numbers_of("by_hand_vectors", lambda: vectors(start, found), caption, "vectors")
     lesson = [simple_attention, averages_by_loop, averages_by_matrix, averages_by_softmax]
     sources = lesson if way == "simple" else [self_attention]
     sheet.code_of(made, [MultiHeadAttention.forward, *sources], by_hand, start.x, start.heads, causal)

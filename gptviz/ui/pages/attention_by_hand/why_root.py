@@ -167,11 +167,6 @@ def _own_heads(made: Frame) -> None:
         )  # fmt: skip
     with st.container(horizontal=True, gap="small"):
         block_and_head_inputs(config, block, head)
-    sheet.numbers_of(
-        "scaling_heads",
-        found,
-        f"The heads of block {block} on this text: variance of the scores, mean largest weight.",
-        what="this model's heads",
-        missing="one key only",
-    )
+    caption = f"The heads of block {block} on this text: variance of the scores, mean largest weight."
+    sheet.numbers_of("scaling_heads", found, caption, what="this model's heads", missing="one key only")
     sheet.code_of(shown, [lesson.undivided], own_heads, block, key="in_code_heads")

@@ -226,14 +226,8 @@ def writer(scene: Scene) -> Writer:
     chosen = sampling.sampling_controls(row, scene.lm.config.vocab_size)
     told = "Which random numbers draw the tokens: the same seed, the same text."
     seed = sampling.seed_input(row, told, unset=SEED)
-    STOP.widget(
-        row.text_input,
-        "Stop at",
-        placeholder="nothing",
-        width=130,
-        max_chars=60,
-        help="Nothing more is written once these characters stand in what was written.",
-    )
+    about = "Nothing more is written once these characters stand in what was written."
+    STOP.widget(row.text_input, "Stop at", placeholder="nothing", width=130, max_chars=60, help=about)
     return Writer(scene, replace(chosen, seed=seed))
 
 

@@ -284,26 +284,18 @@ sheet.numbers_of(
 )
 sheet.code_of(scene, [MultiHeadAttention.forward, role_keys, shares], head_table)
 if general is not None:
-    sheet.numbers_of(
-        "heads-general",
-        general.table,
-        f"induction and copies are measured on {general.sequences} texts of random tokens in which a passage "
-        f"comes back ({general.random_tokens:,} tokens), the others on {general.windows} windows of books "
-        f"that the bundled model was never trained on ({general.sample_tokens:,} tokens), but for _random "
-        "and _sample. ov_copying, qk_matching and copies_top5 come from the weights.",
-        "every head in general",
-        missing="–",
-    )
+    caption = f"induction and copies are measured on {general.sequences} texts of random tokens in which a "
+    caption += f"passage comes back ({general.random_tokens:,} tokens), the others on {general.windows} "
+    caption += f"windows of books that the bundled model was never trained on ({general.sample_tokens:,} "
+    caption += "tokens), but for _random and _sample. ov_copying, qk_matching and copies_top5 come from the "
+    caption += "weights."
+    sheet.numbers_of("heads-general", general.table, caption, "every head in general", missing="–")
     sheet.code_of(scene.unchanged, [], in_general, key="in_code_general", what="every head in general")
 if held is not None:
-    sheet.numbers_of(
-        "heads-trial",
-        held.table,
-        "A head gives zero, or its mean over the sample; the head on trial looks at all tokens alike (even), "
-        "or only where its label says (label). By how much the loss rises, in nats per token: on repeated "
-        "and on unrepeated passages, their difference (extra) and mean (rise), each with its standard error "
-        "(_se).",
-        "the trial",
-    )
+    caption = "A head gives zero, or its mean over the sample; the head on trial looks at all tokens alike "
+    caption += "(even), or only where its label says (label). By how much the loss rises, in nats per token: "
+    caption += "on repeated and on unrepeated passages, their difference (extra) and mean (rise), each with "
+    caption += "its standard error (_se)."
+    sheet.numbers_of("heads-trial", held.table, caption, "the trial")
     claim = (block, head, held.label)
     sheet.code_of(scene.unchanged, [], hold, *claim, key="in_code_trial", what="the trial")

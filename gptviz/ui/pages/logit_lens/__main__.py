@@ -94,12 +94,9 @@ prose(f"{text}.", "block", "embedding", "attention", "feed-forward")
 # ---- the grid ----
 
 with st.container(horizontal=True, vertical_alignment="bottom", gap="medium", key="set_lens"):
-    measure = COLOUR.choose(
-        "Colour",
-        NAMES,
-        help="Entropy: how unsure the reading is. Distance to the end: how many bits a depth would need on "
-        "top to answer as the model does in the end (KL divergence).",
-    )
+    told = "Entropy: how unsure the reading is. Distance to the end: how many bits a depth would need on top "
+    told += "to answer as the model does in the end (KL divergence)."
+    measure = COLOUR.choose("Colour", NAMES, help=told)
     target = target_input(scene, "Token to follow", against=None)
 chosen = ROW.within(len(names))
 row = max(0, now.settled - 1) if chosen is None else chosen

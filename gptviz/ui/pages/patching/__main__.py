@@ -289,13 +289,9 @@ if found is not None:
         labels = list(map(" | ".join, words_at))
         made_here = [(block, position) for block, position in cells_of(site) if position < n]
         grid = Map("", effects, ends=(-1, 1), unit=f"{size}{unit}", framed=made_here, tint=reached)
-        scene.chart(
-            maps([grid], blocks, labels, None, scene.mode),
-            key="patching_map",
-            alt=f"{SITES[site]} patched at each block and position ({way})",
-            which=(way, site),
-            on_cell=pick_position,
-        )
+        fig = maps([grid], blocks, labels, None, scene.mode)
+        alt = f"{SITES[site]} patched at each block and position ({way})"
+        scene.chart(fig, key="patching_map", alt=alt, which=(way, site), on_cell=pick_position)
     mine, theirs = (target.top(run, at)[0] for run in (pair.own, pair.other))
     other_says = f"{as_code(theirs.shown)} ({significant(theirs.probability)})"
     text = f"After {as_code(scene.label)} the model says {as_code(mine.shown)} "

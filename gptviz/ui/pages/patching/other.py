@@ -103,12 +103,9 @@ def choose(scene: Scene) -> Other | None:
             note += f"changes of one token that were tried moves {whose} prediction most."
     st.session_state[_BOX] = (text or "").replace("\n", "⏎")
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="set_other"):
+        empty = "Other text: nearly the same, as many tokens, one word another. Enter takes it."
         st.text_input(
-            "Other text",
-            key=_BOX,
-            placeholder="Other text: nearly the same, as many tokens, one word another. Enter takes it.",
-            label_visibility="collapsed",
-            on_change=_typed,
+            "Other text", key=_BOX, placeholder=empty, label_visibility="collapsed", on_change=_typed
         )
         st.button(
             "Make one",

@@ -249,13 +249,9 @@ def details(training: Training | None, seen: Seen | None) -> None:
     config = USUAL if training is None else training.config
     size = choice.vocabulary(config, "") if training is None else training.run.task.vocab_size
     if training is not None and seen is not None and seen.measures:
-        sheet.numbers_of(
-            "training_curve",
-            seen.table,
-            "The mean training loss since the row before and the validation loss, in nats per token, the "
-            "heads with the highest scores (block.head), and what the model then wrote.",
-            "the curves",
-        )
+        told = "The mean training loss since the row before and the validation loss, in nats per token, the "
+        told += "heads with the highest scores (block.head), and what the model then wrote."
+        sheet.numbers_of("training_curve", seen.table, told, "the curves")
         caption = "Every head's two scores at every point: the mean attention to where such a head looks."
         sheet.numbers_of("training_heads", seen.heads, caption, "every head")
         lines = pd.DataFrame(levels(training.run)).set_axis(["loss of", "nats a token"], axis=1)

@@ -267,13 +267,9 @@ if MUTE.widget(st.toggle, "Mute each part in turn"):
         more = {"direct": direct, "takes away": total}
         return muted[["kind", "block", "head"]].assign(**more, **muted[["logit", "probability"]])
 
-    sheet.numbers_of(
-        "muting",
-        effects,
-        "Each part's direct share and what muting it takes away; without the part, the difference of logits "
-        "(`logit`) and the target's probability.",
-        "direct and total",
-    )
+    caption = "Each part's direct share and what muting it takes away; without the part, the difference of "
+    caption += "logits (`logit`) and the target's probability."
+    sheet.numbers_of("muting", effects, caption, "direct and total")
 
 alone_scene = replace(scene, other=None)  # these are of the run alone
 with panel("Paths: who wrote what the heads read", ":material/conversion_path:", "why_paths_box") as opens:
@@ -298,20 +294,12 @@ def by_token(found: HeadsRead) -> pd.DataFrame:
     return pd.concat([pd.DataFrame(places | heads), pd.DataFrame([sums])], ignore_index=True)
 
 
-sheet.numbers_of(
-    "why",
-    shares,
-    "Every part's direct share, in the order of the pass; the last rows are their sum and the model's own "
-    "number.",
-    what="every part",
-)
+caption = "Every part's direct share, in the order of the pass; the last rows are their sum and the model's "
+caption += "own number."
+sheet.numbers_of("why", shares, caption, what="every part")
 what_read = "what was read"
-sheet.numbers_of(
-    f"why-block{block}",
-    lambda: read.map(by_token),
-    "What each token gave through each head of the opened block; the last row is each head's share.",
-    what=what_read,
-)
+caption = "What each token gave through each head of the opened block; the last row is each head's share."
+sheet.numbers_of(f"why-block{block}", lambda: read.map(by_token), caption, what=what_read)
 sources: list[Any] = [TransformerBlock.forward, LayerNorm.formula, reader, attribution]
 sheet.code_of(scene, sources, logit_shares, **named)
 sheet.code_of(scene, [reader], heads_read, block, **named, key="in_code_read", what=what_read)

@@ -44,13 +44,10 @@ def draw(scene: Scene) -> None:
         if way == CONTRIBUTIONS:
             shown = {"step": 0.5, "format": "%.1f %%", "width": 320}
             threshold = THRESHOLD.number(st.slider, "Follow edges of more than … %", FROM, TO, **shown) / 100
-            scaled = RENORMALIZE.widget(
-                st.toggle,
-                "Head by head",
-                help="On, as in LLM Transparency Tool: each head's part is compared with the threshold by "
-                "itself, and what remains is scaled up to 100 %. Off: the heads are added up, nothing is "
-                "scaled.",
-            )
+            told = "On, as in LLM Transparency Tool: each head's part is compared with the threshold by "
+            told += "itself, and what remains is scaled up to 100 %. Off: the heads are added up, nothing is "
+            told += "scaled."
+            scaled = RENORMALIZE.widget(st.toggle, "Head by head", help=told)
     asked = token_flow if way == CONTRIBUTIONS else rollout
     found = sheet.once(scene.run, asked, at)
     rows, followed = found if way == CONTRIBUTIONS else (found, 1.0)  # (L + 1, n)
@@ -80,14 +77,9 @@ def draw(scene: Scene) -> None:
             f"{len(graph.edges)} edges. A dot is a token's stream after a step; an edge's thickness is its "
             f"share of the stream above. Followed is what makes more than {percent(threshold)}, {whole}{left}"
         )
-        sheet.numbers_of(
-            "why-graph",
-            graph.edges,
-            "A row an edge: contribution is its share of the target's stream after the block's step; head is "
-            "the one that gives most of it.",
-            "the graph's edges",
-            missing="–",
-        )
+        caption = "A row an edge: contribution is its share of the target's stream after the block's step; "
+        caption += "head is the one that gives most of it."
+        sheet.numbers_of("why-graph", graph.edges, caption, "the graph's edges", missing="–")
     # of the token alone, on top, the share is 1
     strongest = float(rows[:-1].max()) if at else 1.0
     title = f"share of the last stream of {escape(labels[at], quote=False)}, by {way.lower()}"

@@ -56,14 +56,9 @@ def draw(scene: Scene, target: Target) -> None:
         "each part wrote of them. A feed-forward is not linear: no path goes on below it.",
         *("LayerNorm", "query", "key", "attention weight"),
     )
-    sheet.numbers_of(
-        "why-paths",
-        found.edges,
-        "A row an edge: what writes at which position, and which head reads it there, by value (V), query "
-        "(Q) or key (K). In logits. `parent` is the edge that the reading head itself makes.",
-        "every path that was found",
-        missing="–",
-    )
+    caption = "A row an edge: what writes at which position, and which head reads it there, by value (V), "
+    caption += "query (Q) or key (K). In logits. `parent` is the edge that the reading head itself makes."
+    sheet.numbers_of("why-paths", found.edges, caption, "every path that was found", missing="–")
     named: dict[str, Any] = dict(zip(("token", "against", "position"), word, strict=True))
     sheet.code_of(scene, [TransformerBlock.forward], paths, **named, key="in_code_paths")
 
