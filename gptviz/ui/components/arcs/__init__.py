@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from gptviz.ui.components.kernel import On, among, component, packed, parts
+from gptviz.ui.components.kernel import Event, On, among, component, packed, parts
 from gptviz.ui.components.saved import Saved
 
 _component = component("arcs")
@@ -60,27 +60,13 @@ def arcs(
     """
     rows, columns = np.tril_indices(len(tokens))
     at = among(range(first, first + len(tokens)))
-    _component(
-        f"arcs_{name}",
-        {
-            "name": name,
-            "weights": packed(weights[:, rows, columns]),  # (H, T (T + 1) / 2)
-            "tokens": list(tokens),
-            "first": first,
-            "query": query,
-            "key": key_position,
-            "block": block,
-            "heads": list(heads),
-            "head": head,
-            "mass": mass,
-            "masses": list(MASSES),
-            "height": HEIGHT,
-            "words": WORDS,
-        },
-        {
-            "pick": parts(on_pick, "query", "key", query=at, key=at),
-            "head": (among(set(heads)), on_head),
-            "mass": (among(set(MASSES)), on_mass),
-        },
-        saved,
-    )
+    lines = packed(weights[:, rows, columns])  # (H, T (T + 1) / 2)
+    data = {"name": name, "weights": lines, "tokens": list(tokens), "first": first}
+    data |= {"query": query, "key": key_position, "block": block, "heads": list(heads), "head": head}
+    data |= {"mass": mass, "masses": list(MASSES), "height": HEIGHT, "words": WORDS}
+    on: dict[str, Event] = {
+        "pick": parts(on_pick, "query", "key", query=at, key=at),
+        "head": (among(set(heads)), on_head),
+        "mass": (among(set(MASSES)), on_mass),
+    }
+    _component(f"arcs_{name}", data, on, saved)

@@ -34,14 +34,7 @@ def change_strip(
     the chips, each text and code in turn; `ask` is one more, and the words of its button, which is
     `on_act["try"]`.
     """
-    _component(
-        key,
-        {
-            "chips": list(chips),
-            "effect": effect,
-            "off": off,
-            "notes": [list(note) for note in notes],
-            "ask": ask,
-        },
-        {"remove": (among(range(len(chips))), on_remove), "act": (among(ACTS), lambda act: on_act[act]())},
-    )
+    said = [list(note) for note in notes]
+    data = {"chips": list(chips), "effect": effect, "off": off, "notes": said, "ask": ask}
+    remove, act = (among(range(len(chips))), on_remove), (among(ACTS), lambda act: on_act[act]())
+    _component(key, data, {"remove": remove, "act": act})

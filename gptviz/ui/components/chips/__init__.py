@@ -44,24 +44,17 @@ def chips(
     """
     if weights is not None and len(weights) != len(tokens):
         raise ValueError(f"there are {len(weights)} weights for {len(tokens)} tokens; give one for each")
-    _component(
-        key,
-        {
-            "tokens": [{"id": token.id, "shown": show_token(token.raw)} for token in tokens],
-            "groups": shared_characters([token.raw for token in tokens]),
-            "selected": selected,
-            "highlight": {str(position): role for position, role in (highlight or {}).items()},
-            "weights": None if weights is None else list(weights),
-            "shares": None if shares is None else _drawn(shares, len(tokens)),
-            "coloured": coloured,
-            "next": None if following is None else dict(following),
-            "appends": on_append is not None,
-        },
-        {
-            "position": (among(range(len(tokens))), on_select),
-            "append": (among(() if following is None else (following["id"],)), on_append),
-        },
-    )
+    data = {
+        "tokens": [{"id": token.id, "shown": show_token(token.raw)} for token in tokens],
+        "groups": shared_characters([token.raw for token in tokens]),
+        "highlight": {str(position): role for position, role in (highlight or {}).items()},
+        "weights": None if weights is None else list(weights),
+        "shares": None if shares is None else _drawn(shares, len(tokens)),
+        "next": None if following is None else dict(following),
+    }
+    data |= {"selected": selected, "coloured": coloured, "appends": on_append is not None}
+    append = among(() if following is None else (following["id"],)), on_append
+    _component(key, data, {"position": (among(range(len(tokens))), on_select), "append": append})
 
 
 def _drawn(shares: Sequence[float], count: int) -> list[dict[str, float] | None]:

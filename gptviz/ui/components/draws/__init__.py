@@ -31,16 +31,6 @@ def draws(
     the rows' ghosts and bars are, where both are shown.
     """
     others = {int(row["id"]) for row in rows if not row["drawn"]} if can_branch else set()
-    _component(
-        "draws",
-        {
-            "rows": list(rows),
-            "segments": list(segments),
-            "point": point,
-            "rest": rest,
-            "branch": can_branch,
-            "compared": compared,
-        },
-        {"branch": (among(others), on_branch)},
-        saved,
-    )
+    data: dict[str, Any] = {"rows": list(rows), "segments": list(segments), "point": point, "rest": rest}
+    data |= {"branch": can_branch, "compared": compared}
+    _component("draws", data, {"branch": (among(others), on_branch)}, saved)

@@ -128,23 +128,12 @@ def matrix(
         return dict(zip(("rows", "columns"), sides, strict=True))
 
     at = among(range(first, first + len(tokens)))
-    _component(
-        f"matrix_{name}",
-        {
-            "name": name,
-            "panels": [asdict(panel) | shape(panel.array) for panel in panels],
-            "arrays": sent,
-            "tokens": list(tokens),
-            "first": first,
-            "positions": None if positions is None else list(positions),
-            "query": query,
-            "key": key_position,
-            "small": small,
-            "largest": largest,
-        },
-        {"pick": parts(on_pick, "query", "key", query=at, key=at)},
-        saved,
-    )
+    drawn = [asdict(panel) | shape(panel.array) for panel in panels]
+    data = {"name": name, "panels": drawn, "arrays": sent, "tokens": list(tokens), "first": first}
+    data |= {"positions": None if positions is None else list(positions)}
+    data |= {"query": query, "key": key_position, "small": small, "largest": largest}
+    on = {"pick": parts(on_pick, "query", "key", query=at, key=at)}
+    _component(f"matrix_{name}", data, on, saved)
 
 
 def encode(values: np.ndarray, triangle: bool) -> dict[str, Any]:

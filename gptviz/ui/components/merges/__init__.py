@@ -57,7 +57,7 @@ def _stage(replay: Sequence[Stage], index: int, piece: Piece, mine: range) -> di
                 "shown": show_token(raw),
                 "bytes": len(raw),
                 "hex": raw.hex(" "),
-                "title": f"“{show_token(raw)}”: {_count(len(raw), 'byte')}, {raw.hex(' ')}",
+                "title": f"“{show_token(raw)}”: {len(raw)} byte{'s' * (len(raw) != 1)}, {raw.hex(' ')}",
                 "mine": start in mine,
             }
             for raw, start in zip(stage.parts, starts, strict=False)
@@ -81,7 +81,7 @@ def _pair_title(stage: Stage, i: int) -> str:
 def _sentence(replay: Sequence[Stage], index: int, piece: Piece) -> list[str]:
     """Text and code in turn: [text, code, text, ...]."""
     stage, last = replay[index], len(replay) - 1
-    whole, parts, done = show_token(piece.raw), len(stage.parts), f"After {_count(last, 'merge')}"
+    whole, parts, done = show_token(piece.raw), len(stage.parts), f"After {last} merge{'s' * (last != 1)}"
     if piece.special:
         return ["", whole, " is a special token: it is looked up, and neither cut nor merged."]
     if last == 0 and parts > 1:
@@ -99,7 +99,3 @@ def _sentence(replay: Sequence[Stage], index: int, piece: Piece) -> list[str]:
     rank = stage.ranks[stage.chosen]
     why = f"the lowest of {possible}" if possible > 1 else "the only pair that makes a token"
     return ["Next, ", left, " and ", right, f" merge: rank {rank} is {why}."]
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

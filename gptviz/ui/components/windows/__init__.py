@@ -38,20 +38,11 @@ def draw_windows(
     outside = [number for number, start in starts if start < first or start + length + 1 > end]
     if outside:
         raise ValueError(f"window {outside[0]} is not inside the tokens, positions {first} to {end - 1}")
-    _component(
-        key,
-        {
-            "tokens": list(tokens) if len(tokens) <= READABLE else None,
-            "count": len(tokens),
-            "first": first,
-            "rows": [
-                {"window": number, "start": start, "dropped": dropped is not None and number >= dropped}
-                for number, start in starts
-            ],
-            "length": length,
-            "selected": selected,
-            "colours": len(palette("light").positions),
-        },
-        {"window": (among({number for number, _ in starts}), on_select)},
-        saved,
-    )
+    rows = [
+        {"window": number, "start": start, "dropped": dropped is not None and number >= dropped}
+        for number, start in starts
+    ]
+    shown, colours = list(tokens) if len(tokens) <= READABLE else None, len(palette("light").positions)
+    data = {"tokens": shown, "count": len(tokens), "first": first, "rows": rows, "length": length}
+    data |= {"selected": selected, "colours": colours}
+    _component(key, data, {"window": (among({number for number, _ in starts}), on_select)}, saved)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-from gptviz.ui.components.kernel import Check, among, component, parts, text
+from gptviz.ui.components.kernel import Check, Event, among, component, parts, text
 from gptviz.ui.components.saved import Saved
 
 LONGEST = 60  # characters of what may be typed into a cell
@@ -98,32 +98,18 @@ def worksheet(
     """
     sheets = [item for line in lines for item in line.items if isinstance(item, Sheet)]
     editable = [sheet for sheet in sheets if sheet.edit]
+    widest = max((len(sheet.columns) for sheet in editable), default=0)
 
     def rows_of(some: Iterable[Sheet]) -> Check:
         return among(range(max((len(sheet.rows) for sheet in some), default=0)))
 
-    _component(
-        f"worksheet_{name}",
-        {
-            "name": name,
-            "lines": [
-                {"heading": line.heading, "items": [asdict(item) for item in line.items]} for line in lines
-            ],
-            "selected": selected,
-            "rest": rest,
-            "longest": LONGEST,
-            "picks": on_row is not None,
-        },
-        {
-            "number": parts(
-                on_number,
-                sheet=among({sheet.name for sheet in editable}),
-                row=rows_of(editable),
-                column=among(range(max((len(sheet.columns) for sheet in editable), default=0))),
-                text=text(LONGEST),
-            ),
-            "word": parts(on_word, row=rows_of(sheet for sheet in sheets if sheet.words), text=text(LONGEST)),
-            "row": (rows_of(sheet for sheet in sheets if sheet.tokens), on_row),
-        },
-        saved,
-    )
+    drawn = [{"heading": line.heading, "items": [asdict(item) for item in line.items]} for line in lines]
+    data: dict[str, Any] = {"name": name, "lines": drawn, "selected": selected, "rest": rest}
+    data |= {"longest": LONGEST, "picks": on_row is not None}
+    name_of, column = among({sheet.name for sheet in editable}), among(range(widest))
+    on: dict[str, Event] = {
+        "number": parts(on_number, sheet=name_of, row=rows_of(editable), column=column, text=text(LONGEST)),
+        "word": parts(on_word, row=rows_of(sheet for sheet in sheets if sheet.words), text=text(LONGEST)),
+        "row": (rows_of(sheet for sheet in sheets if sheet.tokens), on_row),
+    }
+    _component(f"worksheet_{name}", data, on, saved)

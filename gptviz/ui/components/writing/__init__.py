@@ -23,7 +23,6 @@ def writing(
     delay: int | None = None,
     on_turn: On | None = None,
     address: Mapping[str, str] | None = None,
-    key: str = "writing",
 ) -> None:
     """Draw the text `before` and the tokens; `on_step(step)` runs before the rerun that a click causes.
 
@@ -32,19 +31,8 @@ def writing(
     plays: `on_turn(step)` runs so long after step `chosen` was drawn. `address` are query parameters that the
     address has to say meanwhile, without a step in the browser's history.
     """
-    _component(
-        key,
-        {
-            "before": before,
-            "tokens": list(tokens),
-            "groups": shared_characters(raws),
-            "chosen": chosen,
-            "open": open_end,
-            "delay": delay,
-            "address": address,
-        },
-        {
-            "step": (among(range(len(tokens) + open_end)), on_step),
-            "turn": (among(() if delay is None else (chosen,)), on_turn),
-        },
-    )
+    data = {"before": before, "tokens": list(tokens), "groups": shared_characters(raws), "chosen": chosen}
+    data |= {"open": open_end, "delay": delay, "address": address}
+    step = among(range(len(tokens) + open_end)), on_step
+    turn = among(() if delay is None else (chosen,)), on_turn
+    _component("writing", data, {"step": step, "turn": turn})
