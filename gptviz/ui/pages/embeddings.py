@@ -67,11 +67,8 @@ elif rows.was is not None:
         f"**Another than in the unchanged model:** {which}, at {int(moved.any(axis=0).sum()):,} of "
         f"{len(tokens):,} tokens. For {label} block 0 is given a row of length "
         f"{lengths.map(lambda t: t.loc[at, 'sum_norm']):3}."
-        + (
-            " A change put something else in place of the sum: the first two rows do not add up to the third."
-            if replaced
-            else ""
-        )
+        + " A change put something else in place of the sum: the first two rows do not add up to the third."
+        * replaced
     )
 
 
@@ -206,11 +203,8 @@ with panel("Which positions are alike?", ":material/straighten:", "emb_positions
             f"{len(tokens):,} (shaded). Neighbours have a cosine of {fixed(beside, 2)} on average, what "
             f"stands {count // 2:,} apart {fixed(apart, 2)}: that 7 comes after 6 is written nowhere, a "
             "model has to learn it."
-            + (
-                f" The square shows {len(places)} of the positions, evenly spread."
-                if len(places) < count
-                else ""
-            )
+            + f" The square shows {len(places)} of the positions, evenly spread."
+            * (len(places) < count)
         )
         left, right = st.columns(2)
         with left:
@@ -232,12 +226,8 @@ with panel("Which positions are alike?", ":material/straighten:", "emb_positions
                 used=len(tokens),
             )
 
-sheet.numbers_of(
-    "embedding",
-    lambda: rows.map(lambda r: embeddings.row_table(r, at)),
-    f"The three rows of {label} (position {at}), a line per dimension.",
-    what="the rows",
-)
+told = f"The three rows of {label} (position {at}), a line per dimension."
+sheet.numbers_of("embedding", lambda: rows.map(lambda r: embeddings.row_table(r, at)), told, what="the rows")
 caption = "The length of each row; the cosine of token and position."
 sheet.numbers_of("embedding_lengths", lengths, caption, what="the lengths")
 sheet.code_of(scene, [GPTModel.final_hidden], embeddings.embedding_rows)

@@ -143,12 +143,8 @@ cut = {edit.site for edit in scene.run.edits} & (set(BREAKING) - {"embed", "attn
 st.caption(
     "Raised and lowered is a token's logit minus the mean over the vocabulary: the direct effect, with the "
     "final LayerNorm's divisor held as it is. What later blocks make of a write is not in it."
-    + (
-        " A change puts other numbers into the stream: where that is behind this block, what the units write "
-        "does not reach the output head."
-        if cut or found.is_replaced
-        else ""
-    )
+    + " A change puts other numbers into the stream: where that is behind this block, what the units write "
+    "does not reach the output head." * bool(cut or found.is_replaced)
 )
 
 st.subheader(f"Unit {unit} of block {block}", anchor=False)
@@ -274,11 +270,8 @@ prose(
     f"The first matrix makes {count:,} numbers of {len(found.given):,}, the second {len(found.given):,} of "
     f"{count:,} again. GELU stands between: after {'the change' if put_here else 'it'} nothing is below "
     f"{significant(float(found.after.min()), 2)}. The chosen unit is framed."
-    + (
-        " Below a strip, in a dashed frame, is the unchanged model's."
-        if any(one is not None for one in old)
-        else ""
-    ),
+    + " Below a strip, in a dashed frame, is the unchanged model's."
+    * any(one is not None for one in old),
     "GELU",
 )
 alt = f"{len(found.given)} numbers of {scene.label} become {count} units of block {block}, and back"
