@@ -115,6 +115,13 @@ def member() -> Member | None:
     return found
 
 
+def _me() -> Member:
+    """The same, for who is in a class."""
+    found = member()
+    assert found is not None
+    return found
+
+
 def look() -> Member | None:
     """Return who this browser is in which class; as it was where the database does not answer."""
     if not secret():
@@ -177,9 +184,7 @@ def _watch(room: Room) -> None:
 
 def guide() -> str:
     """The text of the class's guide, for who is in it."""
-    found = member()
-    assert found is not None
-    return str(_guide_of(found.room.id) or "")
+    return str(_guide_of(_me().room.id) or "")
 
 
 @st.cache_resource(max_entries=50, show_spinner=False)  # a class never changes its guide
@@ -189,9 +194,7 @@ def _guide_of(room: int) -> str:
 
 def standing(number: int) -> Standing:
     """Return how it stands with the question of this step, for who is in a class."""
-    found = member()
-    assert found is not None
-    room = found.room
+    found, room = _me(), _me().room
     told, shut = room.has("revealed", number), room.has("locked", number) or room.frozen
     if found.teaches:
         return Standing(False, None, told, False)
@@ -214,16 +217,12 @@ def holds(number: int, ask: Question | None) -> bool:
 
 def vote(number: int, given: Any, hints: int) -> None:
     """Callback: a pupil answers; where that is too late it is said."""
-    found = member()
-    assert found is not None
-    attempt(lambda: classes().vote(found, number, given, hints))
+    attempt(lambda: classes().vote(_me(), number, given, hints))
 
 
 def controls(number: int, asks: bool) -> None:
     """Draw what the teacher steers: all acts where the step asks something."""
-    found = member()
-    assert found is not None and found.teaches
-    room = found.room
+    room = _me().room
     on = [act for act in ACTS if _is_on(room, act, number)]
     st.session_state["class_acts"] = on
     st.pills(
