@@ -11,24 +11,8 @@ import pandas as pd
 import streamlit as st
 from numpy.typing import NDArray
 
+from gptviz.analysis import circuit_search as numbers
 from gptviz.analysis.circuit_passes import Head, Passes, all_heads, edits_of
-from gptviz.analysis.circuit_search import (
-    ROUNDING,
-    WAYS,
-    Circuit,
-    allowed,
-    brings,
-    each_brings,
-    in_order,
-    of_passes,
-    parse,
-    random_order,
-    score,
-    search,
-    subsets,
-    three_values,
-    written,
-)
 from gptviz.both import Both
 from gptviz.digits import fixed, significant
 from gptviz.figures.shares import share_grid
@@ -63,7 +47,7 @@ AGREES, OF_LOGITS = 0.005, 2e-5  # of the score, and at least
 scene = page("Circuit", params=PARAMS)
 lm = scene.lm
 explained = target.target_input(scene, "Token to keep", "nothing: the probability")
-SEARCH.within((*WAYS, "both"))
+SEARCH.within((*numbers.WAYS, "both"))
 with st.container(horizontal=True, vertical_alignment="bottom", gap="medium", key="set_circuit"):
     others = OTHERS.choose("Every other head gives", dict(reversed(GIVES.items())))
     forwards = FORWARDS.widget(st.toggle, "The feed-forwards stay")
@@ -90,12 +74,12 @@ def known(name: str, function: Callable[..., T], *args: Any, stop: Callable[[], 
     """Return what `function(passes, *args)` gives for this question; with a button where it can stop."""
     question = (scene.run.ids, pair, others, forwards, scene.position)
     says, key = "{} passes, at most {}".format, f"circuit_stop_{name}" if stop else None
-    return worked(scene.run, of_passes, question, function, *args, says=says, key=key, stop=stop)
+    return worked(scene.run, numbers.of_passes, question, function, *args, says=says, key=key, stop=stop)
 
 
 def take(heads: Iterable[Head]) -> None:
     """Callback: these heads are the circuit."""
-    CIRCUIT.set(written(tuple(heads)) or NOBODY)
+    CIRCUIT.set(numbers.written(tuple(heads)) or NOBODY)
     SCORE.set(None)
 
 
@@ -125,15 +109,15 @@ with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         )
     for key, label, some in (("all", "All heads", everyone), ("none", "No head", ())):
         st.button(label, key=f"circuit_{key}", type="tertiary", on_click=take, args=(some,))
-searches: dict[str, Circuit] = {}
-for way in WAYS:
+searches: dict[str, numbers.Circuit] = {}
+for way in numbers.WAYS:
     if SEARCH.value in (way, "both"):
-        searches[way] = known(f"search_{way}", search, way, stop=lambda: SEARCH.set(None))
+        searches[way] = known(f"search_{way}", numbers.search, way, stop=lambda: SEARCH.set(None))
 best = min(searches.values(), key=lambda found: (not found.kept, len(found.heads)), default=None)
 heads = everyone if best is None else best.heads
 if CIRCUIT.value is not None:
     try:
-        heads = tuple(parse("" if CIRCUIT.value == NOBODY else CIRCUIT.value, lm))
+        heads = tuple(numbers.parse("" if CIRCUIT.value == NOBODY else CIRCUIT.value, lm))
     except ValueError as error:
         st.warning(f"The link's circuit cannot be read, and is left out: {error}.")
 
@@ -141,12 +125,12 @@ tokens, shape = len(scene.tokens), (lm.config.n_layers, lm.config.n_heads)
 asked = pair, heads, others, forwards, scene.position
 brought: Both[NDArray[np.float64]] | None = None  # what each head brings to this circuit
 if is_wanted(SHEET, lm, tokens, of):
-    change, values = known("brings", each_brings, heads, stop=lambda: SHEET.set("off"))
+    change, values = known("brings", numbers.each_brings, heads, stop=lambda: SHEET.set("off"))
     brought = Both(change)
 else:
-    values = known("values", three_values, heads)
+    values = known("values", numbers.three_values, heads)
 whole, value, empty = values
-enough, size = allowed(whole, empty), len(heads)
+enough, size = numbers.allowed(whole, empty), len(heads)
 off, kept = number(abs(whole - value)), abs(whole - value) <= enough
 counted, verdict = f"{size} head{'s' * (size != 1)}", "kept" if kept else "not kept"
 is_model = size == of and forwards
@@ -159,14 +143,14 @@ else:
     text = f"{who}, and {measured} is **{number(value)}**; the whole model has {number(whole)}, no head "
     text += f"{number(empty)}. Every other head {'' if forwards else 'and every feed-forward '}gives "
     text += f"{GIVES[others]}. "
-    if enough <= ROUNDING:
+    if enough <= numbers.ROUNDING:
         them = "all heads" if forwards else everybody
         text += f"No head at all gives the same as {them}: there is nothing to keep. This is {off} off."
     else:
         side = "higher" if value > whole else "lower"
         text += f"The prediction is **{verdict}**: it is {off} {side} than in the whole model, and "
         text += f"{number(enough)} is allowed, a tenth of the way from no head to {everybody}."
-    if enough > ROUNDING and not kept and (value > whole) == (whole > empty):
+    if enough > numbers.ROUNDING and not kept and (value > whole) == (whole > empty):
         text += " This circuit overshoots: what is left out, taken together, "
         text += f"{'lowers' if value > whole else 'raises'} it in the whole model."
 unchanged, worth = None, None
@@ -192,14 +176,14 @@ with said:
                 f"The link says {as_code(SCORE.value)}, but with these heads, this text and this model F is "
                 f"**{shown}**, worked out just now: the link's number is not what comes out."
             )
-    sets, everything = subsets(heads)
+    sets, everything = numbers.subsets(heads)
     if not is_model:  # of which both are 0
         ask, stopped = "circuit_score_ask", "circuit_score_stopped"
         waits = st.session_state.get(stopped) == heads or is_asked_for(lm, tokens, 2 * len(sets))
         label = f"Work out faithfulness and completeness ({2 * len(sets)} passes)"
         if not waits or st.toggle(label, key=ask):
             stop_it = partial(st.session_state.update, {stopped: heads, ask: False})
-            worth = known("score", score, heads, stop=stop_it)
+            worth = known("score", numbers.score, heads, stop=stop_it)
             worst = worth.loc[worth["gap"].idxmax()]
             where = f"for K = {worst['K']}" if worst["K"] else "with nothing taken out"
             prose(
@@ -219,7 +203,7 @@ with left:
     elif scene.other is not None and is_wanted(BESIDE, lm, tokens, 2 * of):
         says, stop = "{} of {} heads tried".format, partial(BESIDE.set, "off")
         key, ids = "circuit_stop_brings_beside", scene.other.ids
-        old = worked(scene.other, brings, ids, *asked, says=says, key=key, stop=stop)
+        old = worked(scene.other, numbers.brings, ids, *asked, says=says, key=key, stop=stop)
         brought = Both(brought.now, old)
     elif scene.other is not None:
         label = "Colour it for the unchanged model, too"
@@ -247,7 +231,7 @@ def over_sizes(steps: pd.DataFrame) -> NDArray[np.float64]:
 
 steps = {CURVES[way]: found.steps for way, found in searches.items()}
 if searches:
-    steps[RANDOM] = known("random", in_order, tuple(random_order(lm)))
+    steps[RANDOM] = known("random", numbers.in_order, tuple(numbers.random_order(lm)))
 curves = {name: over_sizes(rows) for name, rows in steps.items()}
 
 
@@ -309,7 +293,7 @@ if not is_model:
 text = f"the prediction is {verdict} (F is {off} off; {number(enough)} is allowed)."
 text += " Who needs fewer?" * kept
 st.markdown(f"**Circuit golf:** {counted}, and {text} The link holds the circuit and its F:")
-link = {CIRCUIT.name: written(heads) or NOBODY, SCORE.name: f"{value:.4g}", SEARCH.name: None}
+link = {CIRCUIT.name: numbers.written(heads) or NOBODY, SCORE.name: f"{value:.4g}", SEARCH.name: None}
 query = urlencode(state.link() | in_link(PARAMS, link), safe="+")
 st.code(f"{(st.context.url or '').partition('?')[0]}?{query}", language=None, wrap_lines=True)
 prose(
@@ -367,5 +351,5 @@ if searches:
     every = pd.concat([rows.assign(way=name) for name, rows in steps.items()], ignore_index=True)
     text = "Each circuit of the search: the head that was taken away or added, and F."
     sheet.numbers_of("circuit-search", every, text, "the curves")
-sources: list[Any] = [each_brings, Passes.of, edits_of, MultiHeadAttention.forward]
-sheet.code_of(scene, sources, brings, *asked)
+sources: list[Any] = [numbers.each_brings, Passes.of, edits_of, MultiHeadAttention.forward]
+sheet.code_of(scene, sources, numbers.brings, *asked)

@@ -281,12 +281,9 @@ if apart is not None:
     ranking = pd.DataFrame({"block": blocks, "head": heads_of, "elsewhere": apart.ravel()})
     ranking = ranking.sort_values("elsewhere", ascending=False, kind="stable", ignore_index=True)
     with halves[1]:
-        scene.chart(
-            share_grid(apart, columns, head_at, "elsewhere is", scene.mode, signed=False),
-            key="compare_heads",
-            alt=f"How much of each head's attention stands elsewhere: {names[0]} and {names[1]}",
-            on_cell=open_head,
-        )
+        fig = share_grid(apart, columns, head_at, "elsewhere is", scene.mode, signed=False)
+        alt = f"How much of each head's attention stands elsewhere: {names[0]} and {names[1]}"
+        scene.chart(fig, key="compare_heads", alt=alt, on_cell=open_head)
         first = ranking.query("elsewhere >= @ROUNDING")[:RANKED]
         if len(first):
             st.caption("The heads that differ most, and by how much; a click opens one:")
@@ -384,12 +381,9 @@ if one_shape:
     depths = [*(f"before block {b}" for b in range(ours.n_layers)), "at the end"]
     tokens = [(scene.labels[i], right.labels[j]) for i, j in pairs.pairs]
     shown = [a if a == b else f"{a} | {b}" for a, b in tokens]
-    scene.chart(
-        maps([few], depths, shown, (ours.n_layers, chosen), scene.mode, positions=pairs.left),
-        key="compare_streams",
-        alt=f"How far apart the residual streams are: {names[0]} and {names[1]}",
-        on_cell=lambda _, pair: scene.select(pairs.left[pair]),
-    )
+    fig = maps([few], depths, shown, (ours.n_layers, chosen), scene.mode, positions=pairs.left)
+    alt = f"How far apart the residual streams are: {names[0]} and {names[1]}"
+    scene.chart(fig, key="compare_streams", alt=alt, on_cell=lambda _, pair: scene.select(pairs.left[pair]))
     prose(
         "1 minus the cosine of the two residual streams, for each pair of tokens: 0 is the same direction, 1 "
         "has none in common. Read from the top down: where does a difference begin, and how far does it "

@@ -3,18 +3,7 @@
 import numpy as np
 import streamlit as st
 
-from gptviz.analysis.norms import (
-    QUANTITIES,
-    STAGES,
-    inside,
-    largest_dimension,
-    norm_grids,
-    norm_steps,
-    norm_table,
-    run_norm,
-    variance_parts,
-    worked_out,
-)
+from gptviz.analysis import norms as numbers
 from gptviz.both import Both
 from gptviz.digits import significant, term
 from gptviz.engine.layer_norms import norms_of
@@ -30,7 +19,7 @@ from gptviz.ui.words import as_code, prose
 SITES = ("resid_pre", "resid_mid", "resid_post")
 NORM = Param("ln_norm", str, "block 0 · norm1", if_there)
 DIMENSION: Param[int | None] = Param("ln_dim", int, None, if_there)
-QUANTITY = Param("ln_quantity", str, QUANTITIES[0], if_there)
+QUANTITY = Param("ln_quantity", str, numbers.QUANTITIES[0], if_there)
 
 scene = page("LayerNorm", keep=SITES, params=(NORM, DIMENSION, QUANTITY, SHOWN))
 lm, label, size = scene.lm, as_code(scene.label), scene.lm.config.emb_dim
@@ -42,37 +31,34 @@ names = list(norms)
 above = st.container()
 with st.container(horizontal=True):
     name = NORM.choose("Norm", names, st.selectbox, width=220)
-    steps = sheet.of(scene, inside, name, scene.position)
+    steps = sheet.of(scene, numbers.inside, name, scene.position)
     told = "The orange mark. A click on a bar of scale or shift chooses it, too."
-    largest, empty = largest_dimension(steps.now), "the farthest from the mean"
+    largest, empty = numbers.largest_dimension(steps.now), "the farthest from the mean"
     dimension = DIMENSION.index("Dimension", size, largest, empty, width=260, help=told)
 given = steps.map(lambda s: s.before)
-ends = {stage: steps.map(lambda s, stage=stage: float(s.stage(stage).var())) for stage in STAGES}  # type: ignore[misc]
+ends = {stage: steps.map(lambda s, stage=stage: float(s.stage(stage).var())) for stage in numbers.STAGES}  # type: ignore[misc]
 which = (*name.replace("block ", "block").split(" · "), f"dimension{dimension}")
 with above:
     sheet.say(
         scene,
         f"The {size} numbers of {label} have a variance of {ends['before']:3} when they come into {name}, "
         f"and of **{ends['after']:3}** when they leave it.",
-        "variance",
-        "token",
+        *("variance", "token"),
         about=given,
         what=f"{name.replace('final', 'the final norm')} at {label}",
         sites=[norms[name].source],
         position=scene.position,
     )
+    alt = f"How the {size} values of {scene.label} are spread before {name}, normalised, and after it"
     scene.chart(
-        norm_histograms(steps, dimension, scene.mode),
-        key="layernorm_histograms",
-        which=which,
-        alt=f"How the {size} values of {scene.label} are spread before {name}, normalised, and after it",
+        norm_histograms(steps, dimension, scene.mode), key="layernorm_histograms", which=which, alt=alt
     )
     ghosts = " The grey outline and the open mark are the unchanged model's." * given.moved
     st.caption(
         "How many dimensions have a value of about this size. The line is the mean, the band one standard "
         f"deviation to each side of it, the orange mark dimension {dimension}.{ghosts}"
     )
-tables = sheet.of(scene, worked_out, name, scene.position, dimension)
+tables = sheet.of(scene, numbers.worked_out, name, scene.position, dimension)
 sheet.table("stages", tables.map(lambda t: t[0]))
 
 # ---- every norm, every token ----
@@ -82,8 +68,8 @@ sheet.end_unless_near("norms")
 said = st.container()
 learned_by = "scale and shift" if steps.now.has_shift else "its scale"
 with st.container(horizontal=True):
-    quantity = QUANTITY.choose("Of each token's values", QUANTITIES)
-    grids = sheet.of(scene, norm_grids, quantity)
+    quantity = QUANTITY.choose("Of each token's values", numbers.QUANTITIES)
+    grids = sheet.of(scene, numbers.norm_grids, quantity)
     before, after = grids.map(lambda g: g[0]), grids.map(lambda g: g[1])
     shown = sheet.shown(scene, before)
 with said:
@@ -148,7 +134,7 @@ st.caption(f"{label} through the depth of the network, norm by norm.")
 
 # ---- why not 1: scale and shift ----
 
-parts, now = variance_parts(steps.now), steps.now
+parts, now = numbers.variance_parts(steps.now), steps.now
 st.subheader(f"Why {significant(parts.after)} and not 1", anchor=False)
 why = (
     f"Dividing by √(variance + eps) leaves variance / (variance + eps) = {significant(now.variance, 4)} / "
@@ -163,16 +149,8 @@ if now.has_shift:
         f"{significant(parts.shift)} + {term(significant(parts.together))} = "
         f"**{significant(parts.after, 4)}**. "
     )
-prose(
-    why
-    + (
-        "Scale and shift are learned: they say how large a dimension is for what reads it next."
-        if now.has_shift
-        else "The scale is learned: it says how large a dimension is for what reads it next."
-    ),
-    "variance",
-    "dimension",
-)
+say = "Scale and shift are learned: they say" if now.has_shift else "The scale is learned: it says"
+prose(f"{why}{say} how large a dimension is for what reads it next.", "variance", "dimension")
 
 
 learned = [("layernorm_weights", "scale", now.scale, 1.0), ("layernorm_shift", "shift", now.shift, 0.0)]
@@ -198,15 +176,16 @@ st.caption(
 st.markdown(f"**Dimension {dimension}, step by step** (worked out with all digits, written with four)")
 sheet.table("step by step", Both(tables.now[1]))
 
-sheet.numbers_of(
-    "layernorm", lambda: sheet.of(scene, norm_table), "A row for each norm and token, before and after."
-)
+caption = "A row for each norm and token, before and after."
+sheet.numbers_of("layernorm", lambda: sheet.of(scene, numbers.norm_table), caption)
 sheet.code_of(
     scene,
-    [LayerNorm.forward, LayerNorm.formula, norm_steps],
-    norm_grids,
+    [LayerNorm.forward, LayerNorm.formula, numbers.norm_steps],
+    numbers.norm_grids,
     quantity,
-    run=lambda: run_norm(lm.model, name, scene.trace),
+    run=lambda: numbers.run_norm(lm.model, name, scene.trace),
 )
 one = (name, scene.position, dimension)
-sheet.code_of(scene, [inside], worked_out, *one, key="in_code_one", what="one norm and one token")
+sheet.code_of(
+    scene, [numbers.inside], numbers.worked_out, *one, key="in_code_one", what="one norm and one token"
+)

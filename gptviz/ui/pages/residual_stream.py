@@ -4,17 +4,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from gptviz.analysis.stream import (
-    PARTS,
-    SITES,
-    all_tokens_table,
-    apart,
-    block_at_work,
-    does,
-    ladder_table,
-    step_names,
-    stream,
-)
+from gptviz.analysis import stream as numbers
 from gptviz.both import Both
 from gptviz.digits import fixed, percent, significant
 from gptviz.figures.maps import Map
@@ -37,11 +27,11 @@ MEANS = {
     "erases": "it takes back what is there",
 }
 
-scene = page("Residual stream", keep=SITES, params=(sheet.SHOWN,))
+scene = page("Residual stream", keep=numbers.SITES, params=(sheet.SHOWN,))
 at, label, layers = scene.position, as_code(scene.label), scene.lm.config.n_layers
-names = step_names(layers)
-streams = sheet.of(scene, stream)
-moved = None if scene.other is None else sheet.between(scene.run, scene.other, apart)
+names = numbers.step_names(layers)
+streams = sheet.of(scene, numbers.stream)
+moved = None if scene.other is None else sheet.between(scene.run, scene.other, numbers.apart)
 found = streams.now
 sizes, writes = found.sizes[:, at], found.writes[:, at]
 
@@ -59,7 +49,8 @@ with above:
         f"{label} enters block 0 as a row of size {significant(float(sizes[0]))} and leaves the last block "
         f"with size **{significant(float(sizes[-1]))}**. On the way every block adds two rows to the "
         f"residual stream: one of attention, one of the feed-forward. The largest, of size "
-        f"{significant(float(writes[largest]))}, is from the {PARTS[largest % 2]} of block {largest // 2}.",
+        f"{significant(float(writes[largest]))}, is from the {numbers.PARTS[largest % 2]} of block "
+        f"{largest // 2}.",
         *("residual stream", "block", "attention", "feed-forward"),
     )
     if moved is not None:
@@ -73,7 +64,7 @@ with above:
                 f"unchanged one: the two are {percent(float(gaps[-1]))} of the unchanged size apart."
             )
         else:
-            sites = [(site, b) for b in range(layers) for site in SITES]
+            sites = [(site, b) for b in range(layers) for site in numbers.SITES]
             prose(sheet.why_same(scene, f"the residual stream of {label}", sites, at))
 
 
@@ -89,12 +80,12 @@ scene.chart(
 def says(write: int) -> str:
     """Return what a write of the block does to the stream."""
     size = streams.map(lambda s: float(s.writes[write, at]))
-    cosine = streams.map(lambda s: float(s.cosines[write, at]))
+    cosine, part = streams.map(lambda s: float(s.cosines[write, at])), numbers.PARTS[write % 2]
     if size.now == 0:
-        return f"Its {PARTS[write % 2]} writes nothing."
+        return f"Its {part} writes nothing."
     return (
-        f"Its {PARTS[write % 2]} writes a row of size {size:3} to one of {significant(float(sizes[write]))}, "
-        f"with cosine {cosine:.2}: {MEANS[does(cosine.now)]}. It turns the stream by "
+        f"Its {part} writes a row of size {size:3} to one of {significant(float(sizes[write]))}, "
+        f"with cosine {cosine:.2}: {MEANS[numbers.does(cosine.now)]}. It turns the stream by "
         f"{fixed(float(found.turns[write, at]), 0)}°."
     )
 
@@ -157,7 +148,7 @@ st.caption(f"A row is a write, the embedding on top; a column is a token; a clic
 
 # ---- the two shortcuts of a block ----
 
-work = sheet.of(scene, block_at_work, block, at).now
+work = sheet.of(scene, numbers.block_at_work, block, at).now
 st.subheader(f"The two shortcuts of block {block}", anchor=False)
 prose(
     "`shortcut = x` puts the stream aside, `x = x + shortcut` adds it back: attention and feed-forward only "
@@ -237,7 +228,7 @@ def with_moved(tables: Both[pd.DataFrame], where: int | slice) -> Both[pd.DataFr
 
 sheet.numbers_of(
     "residual-stream",
-    lambda: with_moved(streams.map(lambda s: ladder_table(s, at)), at),
+    lambda: with_moved(streams.map(lambda s: numbers.ladder_table(s, at)), at),
     "A row per write: the size of the stream that it joins, its own, their ratio and cosine, how much of it "
     "points along the stream, by how many degrees it turns it, the size after, and its share of the stream "
     "at the end. It adds (erases) from a cosine of 0.71 (−0.71) on, and turns up to 0.1.",
@@ -247,10 +238,10 @@ sheet.numbers_of(
 texts = [token.text for token in scene.tokens]
 sheet.numbers_of(
     "residual-stream-all",
-    lambda: with_moved(streams.map(lambda s: all_tokens_table(s, texts)), slice(None)),
+    lambda: with_moved(streams.map(lambda s: numbers.all_tokens_table(s, texts)), slice(None)),
     "A row per write and token: the numbers of the two maps.",
     what="every token",
     missing="–",
 )
-sheet.code_of(scene, [TransformerBlock.forward], stream)
-sheet.code_of(scene, [], block_at_work, block, at, key="in_code_block", what=f"block {block} at work")
+sheet.code_of(scene, [TransformerBlock.forward], numbers.stream)
+sheet.code_of(scene, [], numbers.block_at_work, block, at, key="in_code_block", what=f"block {block} at work")

@@ -43,9 +43,7 @@ def limits(key: str, lm: LanguageModel, text: str, written: int = 0) -> None:
     ):
         st.caption(f"mini has read 262 English books, nothing else. {said}{rest}", width="content")
         if other:
+            label = f"Read it with {other}"
             st.button(
-                f"Read it with {other}",
-                key=f"limit_other_{bool(written)}",
-                on_click=state.choose_model,
-                args=(Choice(other),),
+                label, key=f"limit_other_{bool(written)}", on_click=state.choose_model, args=(Choice(other),)
             )

@@ -53,12 +53,9 @@ def draw(made: Frame) -> None:
     for name, title in side_by_side(squares.items()):
         ends = (0.0, 1.0 if name == "mask" else largest)
         square = Map(title, Both(getattr(found, name).numpy()), "weight", "weight", ends, written=written)
-        made.chart(
-            maps([square], labels, labels, None, made.mode),
-            key=f"scaling_drop_{name}",
-            which=(f"p{p:g}", f"seed{seed}"),
-            alt=f"Dropout with p = {p:g}, seed {seed}: {title.lower()}",
-        )
+        fig = maps([square], labels, labels, None, made.mode)
+        alt = f"Dropout with p = {p:g}, seed {seed}: {title.lower()}"
+        made.chart(fig, key=f"scaling_drop_{name}", which=(f"p{p:g}", f"seed{seed}"), alt=alt)
     book = " The book prints them in its section 3.5.2." if of != "text" and (p, seed) == (0.5, 123) else ""
     st.caption(
         f"It is for training only. `torch.manual_seed({seed}); torch.nn.Dropout({p:g})(weights)` gives the "

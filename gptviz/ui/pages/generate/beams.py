@@ -59,12 +59,9 @@ def draw(scene: Scene, written: Written) -> None:
     prose(f"{start} may miss the best text. {best}", "perplexity")
     if tokens > FIT_A_PHONE:
         sideways("generate_beam_tree", COLUMN * (tokens + 1))
-    scene.chart(
-        beam_tree(rounds, lambda i: show_id(lm, i), scene.mode, old),
-        key="generate_beam_tree",
-        alt=f"Beam search with {beams} beams over {tokens} tokens",
-        which=(f"beams{beams}",),
-    )
+    fig = beam_tree(rounds, lambda i: show_id(lm, i), scene.mode, old)
+    alt = f"Beam search with {beams} beams over {tokens} tokens"
+    scene.chart(fig, key="generate_beam_tree", alt=alt, which=(f"beams{beams}",))
     if old is not None:
         st.caption("At the ends: ln p of the whole text, unchanged → changed.")
     sheet.table("beams", found, chosen=0)

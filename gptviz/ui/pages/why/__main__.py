@@ -8,17 +8,8 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from gptviz.analysis import logit_attribution as numbers
 from gptviz.analysis.ablation import parts_of
-from gptviz.analysis.logit_attribution import (
-    HeadsRead,
-    attribution,
-    attributions,
-    heads_read,
-    logit_shares,
-    reader,
-    sites,
-    spread,
-)
 from gptviz.analysis.shares import Waterfall, label_of
 from gptviz.both import Both
 from gptviz.digits import fixed, significant
@@ -46,7 +37,10 @@ MUTE = Param("mute", bool, False)
 PARAMS = (*target.PARAMS, sheet.SHOWN, PART, MUTE, *paths.PARAMS, *flow.PARAMS, many.SET)
 
 scene = page(
-    "Why this token?", lambda lm, _: ((*sites(lm.config), "q", "k", "v"), ()), params=PARAMS, strip=False
+    "Why this token?",
+    lambda lm, _: ((*numbers.sites(lm.config), "q", "k", "v"), ()),
+    params=PARAMS,
+    strip=False,
 )
 lm, at, labels, here = scene.lm, scene.position, scene.labels, as_code(scene.label)
 layers, n_heads = lm.config.n_layers, lm.config.n_heads
@@ -59,7 +53,7 @@ title = f"the logit of {word} minus {'the mean of all' if against is None else f
 # ---- the sum ----
 
 KEYS = ["part", "block", "head"]
-shares = sheet.of(scene, logit_shares, *asked)
+shares = sheet.of(scene, numbers.logit_shares, *asked)
 if shares.was is not None:  # a change may have added a part, which the unchanged model has not
     old = shares.now[KEYS].merge(shares.was, "left", KEYS).fillna({"contribution": 0.0})
     shares = Both(shares.now, old)
@@ -71,7 +65,7 @@ in_blocks = np.flatnonzero(table["block"].notna())
 grids = values.map(lambda v: v[in_blocks].reshape(layers, -1))  # (L, H heads, a bias or none, feed-forward)
 columns = [names[row].removeprefix("block 0 · ") for row in in_blocks[: grids.now.shape[1]]]
 block, head = opened_head(lm.config, lambda: divmod(int(np.abs(grids.now[:, :n_heads]).argmax()), n_heads))
-read = sheet.of(scene, heads_read, block, *asked)
+read = sheet.of(scene, numbers.heads_read, block, *asked)
 scene.strip(shares=read.now.given[head].tolist())
 
 said: list[str] = []
@@ -80,7 +74,7 @@ for (part, where), share in groups.loc[groups.abs().sort_values(ascending=False)
     text = f"{significant(share)} from the {part}{'s' if part == 'head' and n_heads > 1 else ''}"
     text += "" if pd.isna(where) else f" of block {where}"
     if part == "head":
-        given = sheet.of(scene, heads_read, int(where), *asked).now.given.sum(axis=0)  # (n,)
+        given = sheet.of(scene, numbers.heads_read, int(where), *asked).now.given.sum(axis=0)  # (n,)
         if np.isfinite(given).all() and given.any() and not any("read" in one for one in said):
             most = int(np.abs(given).argmax())
             text += f" ({significant(given[most])} of it read from {as_code(labels[most])}, position {most})"
@@ -153,12 +147,13 @@ with right:
     PART.within(KINDS)
     parts = [Part("head", block, head), Part("attention", block), Part("feed-forward", block)]
     menu(scene, *sorted(parts, key=lambda part: part.kind != PART.value), key="why")
+divisor = numbers.spread(scene.trace, lm.model, at)
 shift = "" if lm.model.final_norm.shift is None else " and its shift taken as a part of its own"
 text = (
     "**Why this is a sum.** Every part only adds to the residual stream. With the number that the final "
-    f"LayerNorm divides by held at what it is here ({significant(spread(scene.trace, lm.model, at), 4)})"
-    f"{shift}, each write goes through to the logit by itself. What raises all logits alike counts as 0. A "
-    "share is what a part wrote for the word *itself*, without what later parts made of it."
+    f"LayerNorm divides by held at what it is here ({significant(divisor, 4)}){shift}, each write goes "
+    "through to the logit by itself. What raises all logits alike counts as 0. A share is what a part wrote "
+    "for the word *itself*, without what later parts made of it."
 )
 if "edit" in set(table["part"]):
     text += " `edit` is what the change put into the stream in place of what the parts wrote."
@@ -280,12 +275,12 @@ with panel("Flow: which tokens the stream is made of", ":material/account_tree:"
         flow.draw(alone_scene)
 
 nouns = ("the share of {}", "of the logit difference")
-many.section(scene, attributions, {}, ["contribution"], ("contribution", 1), table, names, nouns, 1)
+many.section(scene, numbers.attributions, {}, ["contribution"], ("contribution", 1), table, names, nouns, 1)
 
 # ---- details ----
 
 
-def by_token(found: HeadsRead) -> pd.DataFrame:
+def by_token(found: numbers.HeadsRead) -> pd.DataFrame:
     """A row for each token, a column for each head of the block, and their sums."""
     heads = {f"head {h}": given for h, given in enumerate(found.given)}
     heads[f"all of block {block}"] = found.given.sum(axis=0)
@@ -300,6 +295,6 @@ sheet.numbers_of("why", shares, caption, what="every part")
 what_read = "what was read"
 caption = "What each token gave through each head of the opened block; the last row is each head's share."
 sheet.numbers_of(f"why-block{block}", lambda: read.map(by_token), caption, what=what_read)
-sources: list[Any] = [TransformerBlock.forward, LayerNorm.formula, reader, attribution]
-sheet.code_of(scene, sources, logit_shares, **named)
-sheet.code_of(scene, [reader], heads_read, block, **named, key="in_code_read", what=what_read)
+sources: list[Any] = [TransformerBlock.forward, LayerNorm.formula, numbers.reader, numbers.attribution]
+sheet.code_of(scene, sources, numbers.logit_shares, **named)
+sheet.code_of(scene, [numbers.reader], numbers.heads_read, block, **named, key="in_code_read", what=what_read)

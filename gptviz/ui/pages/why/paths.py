@@ -33,12 +33,9 @@ def draw(scene: Scene, target: Target) -> None:
     threshold = THRESHOLD.number(st.slider, "Draw edges from … % of the word on", FROM, TO, **shown) / 100
     above, drawn = found.above(threshold), found.above(threshold, MOST)
     sideways("why_paths")
-    scene.chart(
-        paths_graph(drawn, labels, scene.position, target.shown, scene.lm.config.n_layers, scene.mode),
-        key="why_paths",
-        alt=f"The {len(drawn)} largest paths from tokens to {target.shown}",
-        which=(f"from{threshold:g}",),
-    )
+    fig = paths_graph(drawn, labels, scene.position, target.shown, scene.lm.config.n_layers, scene.mode)
+    alt = f"The {len(drawn)} largest paths from tokens to {target.shown}"
+    scene.chart(fig, key="why_paths", alt=alt, which=(f"from{threshold:g}",))
     those = f"All {len(above)}" if len(drawn) == len(above) else f"The {len(drawn)} largest of {len(above)}"
     st.caption(
         f"{those} edges of {percent(threshold)} and more are drawn. 100 % is {significant(found.scale)}, the "
