@@ -211,12 +211,8 @@ def curves(
     fig = curve_mark.curves(
         {name: values.map(np.asarray) for name, values in lines.items()}, names, scene.mode, unit, **more
     )
-
-    def picked(point: Mapping[str, Any]) -> None:
-        assert pick is not None
-        pick(int(point["x"]), float(point["y"]))
-
-    scene.chart(fig, key=key, alt=alt, pick=pick and picked, which=which)
+    picked = None if pick is None else lambda point: pick(int(point["x"]), float(point["y"]))
+    scene.chart(fig, key=key, alt=alt, pick=picked, which=which)
 
 
 def bars(
@@ -235,12 +231,9 @@ def bars(
     A click on a bar is `pick(place)`.
     """
     fig = bar_mark.bars(values.map(np.asarray), names, scene.mode, unit, **more)
-
-    def picked(point: Mapping[str, Any]) -> None:
-        assert pick is not None
-        pick(int(point["y" if more.get("lying") else "x"]))
-
-    scene.chart(fig, key=key, alt=alt, pick=pick and picked, which=which)
+    place = "y" if more.get("lying") else "x"
+    picked = None if pick is None else lambda point: pick(int(point[place]))
+    scene.chart(fig, key=key, alt=alt, pick=picked, which=which)
 
 
 # ---- tabled and programmed ----
