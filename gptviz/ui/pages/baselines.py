@@ -217,15 +217,9 @@ for writer, sample in (
 
 def pairs() -> pd.DataFrame:
     step, (first, second) = STEP.value, np.indices(counts.pairs.shape).reshape(2, -1)  # (2, V, V) -> (2, V*V)
-    return pd.DataFrame(
-        {
-            "this": [names[i] for i in first],
-            "next": [names[i] for i in second],
-            "counted": counts.pairs.ravel(),
-            "share": counts.probabilities.ravel(),
-            f"after {step} steps": networks[step].probabilities.ravel(),
-        }
-    )
+    shares = {"share": counts.probabilities, f"after {step} steps": networks[step].probabilities}
+    found = pd.DataFrame({"this": [names[i] for i in first], "next": [names[i] for i in second]})
+    return found.assign(counted=counts.pairs.ravel(), **{name: p.ravel() for name, p in shares.items()})
 
 
 told = "How often each pair was counted, its share of all that came after the first character, and what the "

@@ -404,21 +404,16 @@ if apart is not None:
     caption = "Every head, the one that differs most first: the share of its attention that stands elsewhere."
     sheet.numbers_of("compare-heads", ranking, caption, "the heads")
 if one_shape:
-    sheet.numbers_of(
-        "compare-streams",
-        pd.DataFrame(
-            {
-                "before_block": np.repeat(np.arange(len(depths)), len(pairs)),
-                "left_position": pairs.left * len(depths),
-                "right_position": pairs.right * len(depths),
-                "left_token": [scene.tokens[i].text for i in pairs.left] * len(depths),
-                "right_token": [right.tokens[i].text for i in pairs.right] * len(depths),
-                "one_minus_cosine": distances.ravel(),
-            }
-        ),
-        "1 minus the cosine of the two residual streams: a row for each depth and pair of tokens.",
-        "the streams",
-    )
+    by_depth = {
+        "before_block": np.repeat(np.arange(len(depths)), len(pairs)),
+        "left_position": pairs.left * len(depths),
+        "right_position": pairs.right * len(depths),
+        "left_token": [scene.tokens[i].text for i in pairs.left] * len(depths),
+        "right_token": [right.tokens[i].text for i in pairs.right] * len(depths),
+        "one_minus_cosine": distances.ravel(),
+    }
+    caption = "1 minus the cosine of the two residual streams: a row for each depth and pair of tokens."
+    sheet.numbers_of("compare-streams", pd.DataFrame(by_depth), caption, "the streams")
 sheet.code_of(
     replace(scene, other=None),
     [GPTModel.forward, compare.block_apart, compare.streams_apart],

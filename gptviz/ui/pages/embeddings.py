@@ -129,6 +129,8 @@ def neighbors() -> None:
         "dot product",
     )
     values, unit = near[measure], MEASURES[measure]
+    pairs = zip(names, ids, values, strict=True)
+    says = [f"`{name}` (id {i}) and `{scene.label}`: {unit} {fixed(value, 4)}" for name, i, value in pairs]
     sheet.bars(
         scene,
         "embedding_neighbors",
@@ -140,12 +142,7 @@ def neighbors() -> None:
         lying=True,
         colors=palette(scene.mode).accent,
         text=Both([fixed(value, 3 if measure == "cosine" else 2) for value in values]),
-        says=Both(
-            [
-                f"`{name}` (id {i}) and `{scene.label}`: {unit} {fixed(value, 4)}"
-                for name, i, value in zip(names, ids, values, strict=True)
-            ]
-        ),
+        says=Both(says),
         height=90 + 30 * len(names),
     )
 

@@ -27,6 +27,7 @@ def _row(cut: Cut) -> dict[str, Any]:
     about = f"{cut.vocabulary:,} in its vocabulary"
     if cut.unknown:
         about += f"; {cut.unknown:,} unknown"
+    of_words = cut.tokenizer == "words"
     shown = list(zip(cut.tokens, cut.ids, strict=True))[:SHOWN]
     return {
         "tokenizer": cut.tokenizer,
@@ -35,9 +36,5 @@ def _row(cut: Cut) -> dict[str, Any]:
         "unknown": cut.unknown,
         "tokens": shown,
         "groups": shared_characters(cut.raws[:SHOWN]),
-        "lost": [
-            i
-            for i, (token, id) in enumerate(shown)
-            if id is None or (cut.tokenizer == "words" and token == UNK)
-        ],
+        "lost": [i for i, (token, id) in enumerate(shown) if id is None or (of_words and token == UNK)],
     }

@@ -318,19 +318,13 @@ def grid_table(run: Run) -> pd.DataFrame:
         return values[:, np.array(order) - start].T.ravel()
 
     top = flat(found.ids[..., 0])
-    table = pd.DataFrame(
-        {
-            "position": np.repeat(order, len(names)),
-            "token": np.repeat([scene.labels[p] for p in order], len(names)),
-            "depth": np.tile(np.arange(len(names)), len(order)),
-            "after": names * len(order),
-            "says": [show(int(i)) for i in top],
-            "id": top,
-            "probability": flat(found.probabilities[..., 0]),
-            "entropy_bits": flat(found.entropy),
-            "kl_bits": flat(found.kl),
-        }
-    )
+    table = pd.DataFrame({"position": np.repeat(order, len(names))})
+    table["token"] = np.repeat([scene.labels[p] for p in order], len(names))
+    table["depth"] = np.tile(np.arange(len(names)), len(order))
+    table["after"] = names * len(order)
+    table["says"], table["id"] = [show(int(i)) for i in top], top
+    table["probability"] = flat(found.probabilities[..., 0])
+    table["entropy_bits"], table["kl_bits"] = flat(found.entropy), flat(found.kl)
     if ranked is not None:
         own = columns(run, parts, lens.followed_cells, (ranked,))
         table[f"probability of {target.shown}"] = flat(own.probabilities[..., 0])
@@ -342,16 +336,9 @@ def followed_table(found: lens.Depths) -> pd.DataFrame:
     """A row a token and depth: the followed tokens, and those of the bars."""
     tokens = list(dict.fromkeys([*lines, *ids]))
     own, size = lens.followed(found.logits, tokens), len(names)
-    return pd.DataFrame(
-        {
-            "token": np.repeat(named(tokens), size),
-            "id": np.repeat(tokens, size),
-            "depth": np.tile(np.arange(size), len(tokens)),
-            "after": names * len(tokens),
-            "probability": own.probabilities.T.ravel(),
-            "rank": own.ranks.T.ravel(),
-        }
-    )
+    table = pd.DataFrame({"token": np.repeat(named(tokens), size), "id": np.repeat(tokens, size)})
+    table["depth"], table["after"] = np.tile(np.arange(size), len(tokens)), names * len(tokens)
+    return table.assign(probability=own.probabilities.T.ravel(), rank=own.ranks.T.ravel())
 
 
 sheet.numbers_of(
