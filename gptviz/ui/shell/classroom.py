@@ -194,7 +194,8 @@ def _guide_of(room: int) -> str:
 
 def standing(number: int) -> Standing:
     """Return how it stands with the question of this step, for who is in a class."""
-    found, room = _me(), _me().room
+    found = _me()
+    room = found.room
     told, shut = room.has("revealed", number), room.has("locked", number) or room.frozen
     if found.teaches:
         return Standing(False, None, told, False)

@@ -46,17 +46,8 @@ def sampling_controls(row: DeltaGenerator, vocabulary: int) -> Sampling:
 
 def seed_input(row: DeltaGenerator, help: str, unset: int = 0) -> int:
     """Draw the seed into a row; return it, or `unset` until somebody gives one."""
-    SEED.widget(
-        row.number_input,
-        "Seed",
-        min_value=0,
-        max_value=SEEDS - 1,
-        value=None,
-        placeholder=str(unset),
-        step=1,
-        width=130,
-        help=help,
-    )
+    shown = {"value": None, "placeholder": str(unset), "width": 130, "help": help}
+    SEED.number(row.number_input, "Seed", 0, SEEDS - 1, step=1, **shown)
     return unset if SEED.value is None else SEED.value
 
 
