@@ -73,13 +73,6 @@ def lens_cells(
         token, values["rank"] = ranks
         numbers[f"{show_id(lm, token)} has rank"] = values["rank"]
     ids = np.unique(named).tolist()
-    return encoded(
-        [span],
-        now.ids,
-        now.probabilities,
-        colors_of(measure, values[measure], lm.config.vocab_size),
-        numbers,
-        {i: show_id(lm, i) for i in ids},
-        [i for i in ids if is_piece(lm, i)],
-        ghosts,
-    )
+    colors = colors_of(measure, values[measure], lm.config.vocab_size)
+    shown, pieces = {i: show_id(lm, i) for i in ids}, [i for i in ids if is_piece(lm, i)]
+    return encoded([span], now.ids, now.probabilities, colors, numbers, shown, pieces, ghosts)

@@ -133,16 +133,9 @@ def slide() -> None:
     members = windows.members(batch)
     starts = [(i, windows.dataset.starts[i]) for i in members]
     title = f"Windows of {length} tokens, {stride} apart; targets of window {window}"
-    draw_windows(
-        labels(range(starts[0][1], starts[-1][1] + length + 1)),
-        starts[0][1],
-        starts,
-        length,
-        window,
-        WINDOW.set,
-        dropped=windows.used,
-        saved=scene.saved("data_windows", title, f"window{window}"),
-    )
+    first, saved = starts[0][1], scene.saved("data_windows", title, f"window{window}")
+    drawn = labels(range(first, starts[-1][1] + length + 1))
+    draw_windows(drawn, first, starts, length, window, WINDOW.set, dropped=windows.used, saved=saved)
     prose(overlap())
 
     which = f"windows {members[0]} to {members[-1]}" if len(members) > 1 else f"window {members[0]}"

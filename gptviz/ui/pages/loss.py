@@ -105,15 +105,9 @@ def picture() -> None:
         "logit",
     )
     chips, legend = surprise_rows(found.now, labels, vocabulary, scene.mode, "nats", found.was)
-    surprise_chips(
-        chips,
-        scene.position + 1,
-        legend,
-        scene.select,
-        raws=[token.raw for token in scene.tokens],
-        key="loss_text",
-        saved=scene.saved("loss_text", "What each token cost, in nats"),
-    )
+    key = "loss_text"
+    raws, saved = [token.raw for token in scene.tokens], scene.saved(key, "What each token cost, in nats")
+    surprise_chips(chips, scene.position + 1, legend, scene.select, raws=raws, key=key, saved=saved)
 
 
 def one_position() -> None:

@@ -260,16 +260,8 @@ for column, name, title, one, weights in zip(
         st.markdown(f"**{title}**")
         which = f"block{block}", f"head{head}"
         saved = one.saved(f"positions_{name}", f"{title}: attention of block {block}, head {head}", *which)
-        matrix(
-            f"positions_{name}",
-            [attention_panel(title)],
-            {"weights": weights.numpy()},
-            scene.labels,
-            position,
-            None,
-            scene.pick,
-            saved=saved,
-        )
+        panel, cells_of = attention_panel(title), {"weights": weights.numpy()}
+        matrix(f"positions_{name}", [panel], cells_of, scene.labels, position, None, scene.pick, saved=saved)
 
 columns = {"as it is" if scene.other is None else "changed above": own, WHAT_IF[what].lower(): now}
 if scene.other is not None:

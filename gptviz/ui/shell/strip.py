@@ -3,7 +3,7 @@
 It is drawn wherever a changed model is, and stays in sight while the page scrolls (shell.css).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -66,21 +66,13 @@ def draw(run: Run, listed: Sequence[Change], position: int, labels: Sequence[str
         chips.append({"text": change.text, "says": said, "state": made, "note": note})
     if any(change.edit is None for change in listed):
         notes.append([f"A change is written {GRAMMAR}."])
-    not_tried = f"Whether each of these did anything by itself takes {passes} more passes here."
-    change_strip(
-        chips,
-        _effect(run, position, labels, lm) if run.edits else None,
-        off,
-        changes.remove,
-        {
-            "undo": changes.undo,
-            "clear": changes.clear,
-            "switch": changes.switch,
-            "try": partial(st.session_state.__setitem__, _TRY, True),
-        },
-        notes=notes,
-        ask=(not_tried, "Look") if passes else None,
-    )
+    look = partial(st.session_state.__setitem__, _TRY, True)
+    acts: dict[str, Callable[[], None]] = {"undo": changes.undo, "clear": changes.clear}
+    acts |= {"switch": changes.switch, "try": look}
+    moved, ask = _effect(run, position, labels, lm) if run.edits else None, None
+    if passes:
+        ask = f"Whether each of these did anything by itself takes {passes} more passes here.", "Look"
+    change_strip(chips, moved, off, changes.remove, acts, notes=notes, ask=ask)
 
 
 def _passes(run: Run, able: int, lm: LanguageModel) -> int:

@@ -58,21 +58,9 @@ MASKED = "{query} cannot see {key}, which comes later: the causal mask hides it.
 
 def attention_panel(label: str = "Attention weights", says: str = ATTENDS, says_nothing: str = "") -> Panel:
     """A head's weights, of the array "weights": (T, T), a row a query."""
-    return Panel(
-        name="weights",
-        array="weights",
-        row_axis="query",
-        column_axis="key",
-        scale="attention",
-        low=0,
-        high=1,
-        masked=True,
-        digits="weight",
-        label=f"{label}: rows are queries, columns are keys",
-        says=says,
-        says_masked=MASKED,
-        says_nothing=says_nothing,
-    )
+    panel = Panel("weights", "weights", "query", "key", "attention", 0, 1, masked=True, digits="weight")
+    label = f"{label}: rows are queries, columns are keys"
+    return replace(panel, label=label, says=says, says_masked=MASKED, says_nothing=says_nothing)
 
 
 def pattern(weights: Both[torch.Tensor], shown: str, hide_first: bool = False) -> tuple[np.ndarray, Panel]:

@@ -204,20 +204,10 @@ class Writer:
         """Over the steps; its last place is the token that is not written yet."""
         open_end = not written.ended and len(written.steps) < LONGEST
         last, place = len(written.steps) - (not open_end), written.chosen + 1
-        placed(
-            st.slider,
-            "Token",
-            SLIDER,
-            place,
-            lambda place: self.go_to(place - 1),
-            min_value=1,
-            max_value=max(last, 1) + 1,
-            value=place,
-            disabled=not last or playing,
-            width=220,
-            label_visibility="collapsed",
-            help="Which of the written tokens is looked at; the last place is the one to come.",
-        )
+        told = "Which of the written tokens is looked at; the last place is the one to come."
+        shown = {"width": 220, "label_visibility": "collapsed", "disabled": not last or playing, "help": told}
+        ends = {"min_value": 1, "max_value": max(last, 1) + 1, "value": place}
+        placed(st.slider, "Token", SLIDER, place, lambda place: self.go_to(place - 1), **ends, **shown)
 
 
 def writer(scene: Scene) -> Writer:

@@ -102,17 +102,9 @@ with left:
             open_head(int(row["block"]), int(row["head"]))
 
     opened = label_of("", block, head)
-    sheet.bars(
-        scene,
-        "why_waterfall",
-        falls.values,
-        falls.names,
-        "",
-        f"The largest parts of {title}, and their sum",
-        open_bar,
-        at=falls.names.index(opened) if opened in falls.names else None,
-        **falling(falls, scene.mode),
-    )
+    bar = falls.names.index(opened) if opened in falls.names else None
+    alt, drawn = f"The largest parts of {title}, and their sum", falling(falls, scene.mode)
+    sheet.bars(scene, "why_waterfall", falls.values, falls.names, "", alt, open_bar, at=bar, **drawn)
     whose = "model's own" if scene.other is None else "changed model's"
     st.html(
         f'<div data-testid="why_sum" data-parts="{len(table)}" data-sum="{values.now[-2]}" '
