@@ -17,9 +17,11 @@ from gptviz.analysis.circuit_passes import all_heads
 from gptviz.analysis.circuit_search import circuit as search
 from gptviz.analysis.head_roles import most_telling, roles
 from gptviz.analysis.lens import cells, row_names
+from gptviz.analysis.logit_attribution import logit_shares
 from gptviz.analysis.moved import pattern_moved
 from gptviz.analysis.next_token import candidates
 from gptviz.analysis.places import resolve
+from gptviz.analysis.shares import Waterfall, label_of
 from gptviz.analysis.tokens import place_of
 from gptviz.both import Both
 from gptviz.digits import significant
@@ -27,6 +29,7 @@ from gptviz.engine.index import index_of, one_of, whole
 from gptviz.engine.names import show_id
 from gptviz.engine.sampling import Sampling
 from gptviz.engine.trace import Trace
+from gptviz.figures.bars import bars
 from gptviz.figures.candidates import candidate_rows, column_heads
 from gptviz.figures.curves import curves
 from gptviz.figures.head_grid import pool, words_of
@@ -34,7 +37,7 @@ from gptviz.figures.head_grid import thumbnails as small_heads
 from gptviz.figures.maps import Map, maps
 from gptviz.figures.marks import DIFFERENCE
 from gptviz.figures.next_token import back_to_back, probability_text
-from gptviz.figures.shares import share_grid
+from gptviz.figures.shares import falling, share_grid
 from gptviz.figures.theme import PALETTES, Mode
 from gptviz.guides import FOLDER, read
 from gptviz.tokenizer import named_bytes
@@ -237,8 +240,26 @@ def logit_lens(s: Sheet, measure: str = "probability") -> None:
 
 def why(s: Sheet, token: OneToken | None = None, against: Against = MEAN) -> None:
     """A token's logit as the sum of what the model's parts wrote for it; without one, the most probable."""
-    target, other, _ = _target(s, token, against)
-    of_page(s, "why", target=target, against=other)
+    target, other, title = _target(s, token, against)
+    shares = s.of(logit_shares, target, other, s.position)
+    keys = ["part", "block", "head"]
+    if shares.was is not None:  # a change may have added a part, which the unchanged model has not
+        old = shares.now[keys].merge(shares.was, "left", keys).fillna({"contribution": 0.0})
+        shares = Both(shares.now, old)
+    table = shares.now[:-2]
+    values = shares.map(lambda one: one["contribution"].to_numpy(float))
+    names = [label_of(*row) for row in table[keys].itertuples(index=False)]
+    falls = Waterfall.of(names, values.map(lambda v: v[:-1]))
+    s.title = f"Why this token? {title}: {significant(values.now[-1], 4)}"
+    fig = bars(falls.values, falls.names, s.mode, "", **falling(falls, s.mode))
+    s.figure(fig, "why_waterfall", f"The largest parts of {title}, and their sum")
+    blocks = np.flatnonzero(table["block"].notna())
+    grids = values.map(lambda v: v[blocks].reshape(s.t.config.n_layers, -1))
+    columns = [names[row].removeprefix("block 0 · ") for row in blocks[: grids.now.shape[1]]]
+    shown = s.shown_of(grids)
+    what = "its share has changed by" if shown == DIFFERENCE else "its share is"
+    fig = share_grid(Map("", grids).drawn(shown), columns, None, what, s.mode)
+    s.figure(fig, "why_grid", f"What every head and feed-forward wrote to {title}", what.removeprefix("its "))
 
 
 # ---- experiment ----
