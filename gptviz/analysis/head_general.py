@@ -34,7 +34,8 @@ from gptviz.engine.sample import Window, long_passages, windows
 
 VERSION = 3  # of the formulas: a change makes what was kept on disk another model's
 MOST_WINDOWS = 64
-REPEATING, NEVER_REPEATING = ("induction", "copies"), ("first", "previous")  # measured on both kinds of text
+REPEATING = ("induction", "copies")  # measured on texts that repeat themselves, the others on books
+ON_BOTH = ("first", "previous")  # of the others, on those texts, too
 LENGTH = 192  # tokens, or the context
 SHORTEST = 8  # a context below this has no room for a passage twice
 SEQUENCES = 16
@@ -212,7 +213,7 @@ def _table(lm: LanguageModel, repeated: _Means, read: _Means) -> pd.DataFrame:
         role = kind_of(lifts_of(of_head, flat), rests["mixed"], of_head[ENTROPY] / flat[ENTROPY])
         share, rest = shares.get(role, math.nan), rests[role]
         total = mass.sum() or math.nan  # 0: of a head that never looks at anything but token 0
-        elsewhere = {f"{name}_random": repeated.own[b, h, SHARES.index(name)] for name in NEVER_REPEATING}
+        elsewhere = {f"{name}_random": repeated.own[b, h, SHARES.index(name)] for name in ON_BOTH}
         elsewhere |= {f"{name}_sample": read.own[b, h, SHARES.index(name)] for name in REPEATING}
         rows.append(
             {"block": b, "head": h, "role": role, "share": share, "rest": rest}
@@ -269,8 +270,8 @@ MEASURES = {
     measure.name: measure
     for measure in (
         *(_share(role, role, RANDOM) for role in REPEATING),
-        *(_share(role, role, SAMPLE) for role in (*NEVER_REPEATING, "itself", "nearby", "marks")),
-        *(_share(f"{role}_random", role, RANDOM) for role in NEVER_REPEATING),
+        *(_share(role, role, SAMPLE) for role in (*ON_BOTH, "itself", "nearby", "marks")),
+        *(_share(f"{role}_random", role, RANDOM) for role in ON_BOTH),
         *(_share(f"{role}_sample", role, SAMPLE) for role in REPEATING),
         Measure(
             *("entropy", "entropy in nats" + SAMPLE, "nats"),

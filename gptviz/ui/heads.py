@@ -157,7 +157,7 @@ def marks_say(run: Run) -> str:
     )
 
 
-SCALED = "Here a change scales its weights: its rows no longer sum to 1, and a share is one of 1."
+SCALED = "Here a change scales its weights: its rows no longer sum to 1, and shares need not come to 100 %."
 
 
 def scaled(run: Run, block: int, head: int) -> bool:

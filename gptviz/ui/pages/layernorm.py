@@ -58,7 +58,8 @@ with above:
         "How many dimensions have a value of about this size. The line is the mean, the band one standard "
         f"deviation to each side of it, the orange mark dimension {dimension}.{ghosts}"
     )
-tables = sheet.of(scene, numbers.worked_out, name, scene.position, dimension)
+one = (name, scene.position, dimension)
+tables = sheet.of(scene, numbers.worked_out, *one)
 sheet.table("stages", tables.map(lambda t: t[0]))
 
 # ---- every norm, every token ----
@@ -185,7 +186,6 @@ sheet.code_of(
     quantity,
     run=lambda: numbers.run_norm(lm.model, name, scene.trace),
 )
-one = (name, scene.position, dimension)
 sheet.code_of(
     scene, [numbers.inside], numbers.worked_out, *one, key="in_code_one", what="one norm and one token"
 )
