@@ -315,7 +315,11 @@ def typed(field: Any, text: str) -> Any:
 
 def address(page: Any) -> dict[str, str]:
     """What the page's address says, name by name."""
-    return {name: values[-1] for name, values in parse_qs(urlsplit(page.url).query).items()}
+    return said_by(page.url)
+
+
+def said_by(url: str) -> dict[str, str]:
+    return {name: values[-1] for name, values in parse_qs(urlsplit(url).query).items()}
 
 
 def type_prompt(page: Any, text: str) -> Any:

@@ -2,7 +2,39 @@
 
 import re
 
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+
 from tests.browser.conftest import press, settled, went
+
+
+def overheard(page):
+    """The page's line to its server, in a list; what it asks for by itself; runs of its script that begin."""
+    lines, asked, heard = [], [], []
+
+    def line(browser):
+        server = browser.connect_to_server()
+        lines.append(server)
+        browser.on_message(lambda said: (server.send(said), by_itself(said) and asked.append(said)))
+        server.on_message(lambda said: (browser.send(said), is_whole(said) and heard.append(said)))
+
+    def by_itself(said):
+        return isinstance(said, bytes) and BackMsg.FromString(said).rerun_script.is_auto_rerun
+
+    def is_whole(said):
+        message = ForwardMsg.FromString(said)
+        return message.HasField("new_session") and not message.metadata.run.fragment_ids
+
+    page.route_web_socket(re.compile("/_stcore/stream"), line)
+    return lines, asked, heard
+
+
+def one_more(page, heard, before):
+    for _ in range(1200):
+        if len(heard) > before:
+            return
+        page.wait_for_timeout(50)
+    raise AssertionError("nothing was heard in a minute")
 
 
 def test_a_class_answers_together(open_page):
@@ -33,15 +65,23 @@ def test_a_class_answers_together(open_page):
     assert by_link.evaluate("document.documentElement.scrollWidth") <= 390
 
     teacher.get_by_text("2 of 2 pupils have answered").wait_for()
+    lines, asked, runs = overheard(by_link)
     by_link.reload()
     by_link.get_by_text("You said mill").wait_for()
     teacher.get_by_text("Truth told").click()  # what is shown when: tests/pages/test_class.py
     for pupil in pupils:
         pupil.get_by_test_id("candidate").first.wait_for()
+    one_more(by_link, asked, 0)
+    slow = asked[-1]
     settled(teacher)
     teacher.get_by_role("link", name="Next step").click()
     for pupil in pupils:
         pupil.wait_for_url("**/tokens?**")
+    settled(by_link)
+    before = len(runs)
+    lines[-1].send(slow)  # a slow browser looks for news of the page from which it was just led away
+    one_more(by_link, runs, before)
+    settled(by_link).get_by_role("button", name="That is my guess").wait_for()
 
     settled(teacher)
     teacher.locator(".st-key-gv_guide").get_by_role("link", name="Class").click()

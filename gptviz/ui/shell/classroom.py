@@ -13,7 +13,7 @@ import streamlit as st
 from gptviz.classroom import LOBBY, ClassError, Member, Room
 from gptviz.guides import Question
 from gptviz.ui.components.seat import COOKIE, seat
-from gptviz.ui.shell import address, state
+from gptviz.ui.shell import state
 from gptviz.ui.words import escaped
 
 if TYPE_CHECKING:
@@ -159,27 +159,26 @@ def lead() -> Member | None:
 
 
 def watch() -> bool:
-    """Keep the browser's secret, and look now and then for news; whether its screen is to stand still."""
+    """Keep the browser's secret, and say what went wrong; whether its screen is to stand still."""
     found = member()
     say_wrong()
     if found is None:
         return False
     keep()
-    st.fragment(run_every=EVERY)(_watch)(found.room)
     if found.teaches or not found.room.frozen:
         return False
     st.info("Your teacher asks you to look up. It goes on in a moment, and nothing is lost.")
     return True
 
 
-def _watch(room: Room) -> None:
+def has_moved() -> bool:
+    """Return whether the class was steered since this browser looked last."""
+    found = member()
     try:
-        steered, _ = classes().news(room)
+        return found is not None and classes().news(found.room)[0] != found.room.steered
     except ClassError as error:
         st.caption(str(error))
-    else:
-        if steered != room.steered and address.is_fragment_run():
-            st.rerun()
+        return False
 
 
 def guide() -> str:

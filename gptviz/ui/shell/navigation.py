@@ -5,7 +5,7 @@ A page is a script of `gptviz/ui/pages` whose name is its address. Streamlit can
 calls through `run()`, and `page()` as well when nobody did: see `ensure_navigation`.
 """
 
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from copy import copy
 from datetime import timedelta
 from functools import cache
@@ -116,23 +116,28 @@ def run() -> None:
     """Run the page that the address asks for, and draw the way to the next one below it."""
     page = navigate()
     name = next(name for name, target in st.session_state[_NAVIGATED].items() if target is page)
-    _come_back()
-    try:
-        with turn():
-            page.run()
-    except StopException:  # the page had nothing more to show
-        _draw_next(name)
-        raise
+    # A page with no part that looks for news stands there as before when its server was restarted, or is
+    # another one now, and the first click in it is lost: the new server has not run it.
+    every = classroom.EVERY if classroom.secret() else timedelta(days=7)
+    st.fragment(run_every=every)(_look_for_news)(name, address.page())
+    # A page that has nothing more to show stops. A script that does keeps the parts of the page before.
+    with suppress(StopException), turn():
+        page.run()
     _draw_next(name)
 
 
-@st.fragment(run_every=timedelta(days=7))
-def _come_back() -> None:
-    """Draw nothing: a page with a fragment that looks for news runs anew when its lost connection is back.
+def _look_for_news(name: str, page: str) -> None:
+    """Draw nothing, and run the page where its class has moved on.
 
-    Without it a page whose server was restarted, or is another one now, stands there as before, and the first
-    click in it is lost: the new server has not run it.
+    A browser that is slow to learn that its class led it on asks for this as a part of the page before.
+    Streamlit has it show that page then, empty: what is not a script's first part would find no place there.
     """
+    if not address.is_fragment_run():
+        return
+    if page != address.page():
+        st.switch_page(page_target(name), query_params=state.link())
+    if classroom.has_moved():
+        st.rerun()
 
 
 def navigate() -> st.Page:
