@@ -65,6 +65,7 @@ ROLES = {
         Role("first", "resting", "rests on the first token", "k = 0", _XIAO, quiet=True),
         Role("even", "even", "looks at all tokens almost alike", quiet=True),
         Role("mixed", "mixed", "has no single habit", quiet=True),
+        Role("nothing", "nothing", "looks at nothing", quiet=True),
         Role("alone", "alone", "has only one token to look at", quiet=True),
     )
 }  # fmt: skip

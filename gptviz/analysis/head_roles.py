@@ -70,7 +70,7 @@ class HeadRole:
 
     @property
     def share(self) -> float | None:
-        """The share of its own kind; None for an even or a mixed head."""
+        """The share of its own kind; None for a head without a habit."""
         return self.shares.get(self.kind)
 
     @property
@@ -82,6 +82,7 @@ class HeadRole:
 
 
 KINDS = tuple(ROLES)
+NO_HABIT = ("even", "mixed", "nothing")  # what they do has no share
 
 # A head is at rest where token 0 gets more than all other tokens together: no role can have as much.
 REST = 0.5
@@ -112,7 +113,7 @@ def _role(scores: torch.Tensor, targets: Targets, block: int, head: int) -> Head
         return HeadRole(block, head, "alone", {"alone": 1.0}, {"alone": (0,)}, None, 1.0)
     own, even = scores.tolist(), targets.even.tolist()
     shares = {name: None if math.isnan(own[i]) else own[i] for i, name in enumerate(SHARES)}
-    rows = dict(targets.rows) | dict.fromkeys(("even", "mixed"), targets.rows["first"])
+    rows = dict(targets.rows) | dict.fromkeys(NO_HABIT, targets.rows["first"])
     rests = rests_of(own)
     lifts = lifts_of(own, even)
     favourite = None if math.isnan(own[FAVOURITE]) else int(own[FAVOURITE])
@@ -123,17 +124,17 @@ def _role(scores: torch.Tensor, targets: Targets, block: int, head: int) -> Head
         rests["favourite"] = own[FAVOURITE_REST]
         alike = float(even_means(n_tokens)[favourite])  # of an even head, to this key and to token 0
         lifts["favourite"] = _lift(own[FAVOURITE_SHARE], rests["favourite"], alike, alike)
-    kind = kind_of(lifts, rests["mixed"], own[ENTROPY] / even[ENTROPY])
+    kind = kind_of(lifts, rests["mixed"], own[ENTROPY] / even[ENTROPY]) if any(shares.values()) else "nothing"
     return HeadRole(block, head, kind, shares, rows, favourite, math.exp(own[ENTROPY]), rests[kind])
 
 
 def rests_of(own: Sequence[float]) -> dict[str, float]:
-    """Return what the queries of each role leave on token 0; those of "even" and "mixed" are all.
+    """Return what the queries of each role leave on token 0; those of "even", "mixed" and "nothing" are all.
 
     From a row of `block_scores`; not a number where there is none.
     """
     everywhere = own[SHARES.index("first")]
-    return dict(zip(SHARES, own[RESTS:], strict=False)) | dict.fromkeys(("even", "mixed"), everywhere)
+    return dict(zip(SHARES, own[RESTS:], strict=False)) | dict.fromkeys(NO_HABIT, everywhere)
 
 
 def lifts_of(own: Sequence[float], even: Sequence[float]) -> dict[str, float]:

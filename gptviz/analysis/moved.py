@@ -85,12 +85,14 @@ def compared_rows(n_tokens: int, heads: int) -> tuple[int, ...]:
 
 
 def total_variation(before: torch.Tensor, after: torch.Tensor) -> torch.Tensor:
-    """Return how much of each row's attention went elsewhere: half the sum of |difference|, (..., T) ->
-    (...).
+    """Return how much of each row's attention went elsewhere, (..., T) -> (...): what its weights gained or
+    lost, the larger of the two sums.
 
-    0 for the same row, 1 where nothing is looked at as before.
+    0 for the same row, 1 where nothing is looked at as before, or nothing at all. Rows that sum to 1 gain
+    what they lose: half the sum of |difference|. Weights that a change scales up may gain more than 1.
     """
-    return (before - after).abs().sum(dim=-1) / 2
+    gained = after - before
+    return (gained.abs().sum(dim=-1) + gained.sum(dim=-1).abs()) / 2
 
 
 def pattern_moved(before: torch.Tensor, after: torch.Tensor) -> float:

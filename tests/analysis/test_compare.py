@@ -92,7 +92,7 @@ def test_heads_apart_is_half_the_sum_of_the_differences(mini):
     assert found.shape == (6, 8) and found[:2].abs().max() == 0  # nothing before the change is another
     a, b = (trace["attn", 4][3].double().numpy() for trace in (left, right))
     by_hand = np.mean([0.5 * np.abs(a[q] - b[q]).sum() for q in range(1, len(left))])
-    assert found[4, 3].item() == pytest.approx(by_hand, abs=1e-9) and by_hand > 0.001
+    assert found[4, 3].item() == pytest.approx(by_hand, abs=1e-7) and by_hand > 0.001
 
 
 def test_one_token_has_no_pattern_to_compare(mini):

@@ -93,6 +93,11 @@ def test_an_even_head_is_even():
     assert role.rows["induction"] == role.rows["copies"] == ()
 
 
+def test_a_head_whose_weights_a_change_sets_to_zero_looks_at_nothing():
+    role = block_roles(0 * even(8), tokens(DIFFERENT))[0]
+    assert (role.kind, role.share, role.rest) == ("nothing", None, 0) and len(role.rows["nothing"]) == 7
+
+
 def test_a_head_between_roles_is_mixed():
     heads = (looking_at([0, 0, 1, 2, 3, 4, 5, 6]), looking_at(list(range(8))), looking_at([0] * 8), even(8))
     attn = sum(heads) / 4

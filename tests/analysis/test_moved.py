@@ -31,6 +31,9 @@ def test_total_variation_of_rows():
     assert moved.total_variation(before, after).tolist() == pytest.approx([0, 0.5, 0.3])
     assert moved.pattern_moved(before, after) == pytest.approx(0.4)
     assert moved.pattern_moved(before[:1, :1], after[:1, :1]) == 0
+    assert moved.total_variation(before, 0 * before).tolist() == pytest.approx([1, 1, 1])
+    assert moved.total_variation(before, before / 4).tolist() == pytest.approx([0.75] * 3)
+    assert moved.total_variation(before / 4, before).tolist() == pytest.approx([0.75] * 3)
 
 
 @pytest.mark.parametrize(("n_tokens", "heads"), [(1, 48), (2, 48), (22, 48), (256, 48), (1024, 144)])

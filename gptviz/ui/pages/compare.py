@@ -305,7 +305,7 @@ if apart is not None:
     if same < apart.size:
         how = f": {share} of its attention stands elsewhere"
         if any(scaled(side.run, *most) for side in sides):
-            how = f", by {share}: a change scales its weights, and so half the sum of a row's differences"
+            how = f", by {share}: a change scales its weights, and so this is what a row gained or lost"
         said += f" Head {most[1]} of block {most[0]} differs most{how}."
     if same:
         count = "All" if same == apart.size else f"{same} of {apart.size}"

@@ -123,7 +123,7 @@ def neighbors() -> None:
             "No one tells a model which tokens are alike: training moves those together that stand in like "
             "places."
             if best["cosine"] > 1.4 * chance
-            else f"Among so many random rows the nearest would have a cosine of about "
+            else f"Among so many random rows the nearest by cosine would have one of about "
             f"{fixed(chance, 2)}: this likeness may well be chance, and nothing that was learned."
         ),
         "dot product",

@@ -104,6 +104,7 @@ def habit() -> str:
     how = {
         "even": f", as if at {fixed(role.spread, 1)} of them",
         "mixed": f" here: it looks at {fixed(role.spread, 1)} tokens",
+        "nothing": " here",
     }.get(role.kind) or f": {percent(role.share or 0.0)} of its attention"
     return f"{does(role, labels)}{how}, on average over {over}."
 
@@ -135,7 +136,7 @@ with sentence:
     if own.was is not None and own.moved:
         by = significant(pattern_moved(own.was, own.now), 2)
         much = "so much of each row goes elsewhere than in the unchanged model"
-        much = "half the sum of what the weights of a row changed by" if scaled else much
+        much = "what the weights of a row gained or lost, the larger of the two" if scaled else much
         said.append(f"**Its pattern moved by {by}**: {much}, on average.")
     elif own.was is not None:
         said.append(sheet.why_same(scene, "this pattern", [("attn", block)], head=one))
@@ -414,7 +415,7 @@ sheet.numbers_of(
     "share of what is then left: by this a head is named. `spread` is e to the mean entropy: over so many "
     "tokens the attention reaches. `mean_write` is the mean length of what the head adds to the residual "
     f"stream. {heads.CALLED}."
-    + " `moved` is half the sum of |changed − unchanged| over the keys, the mean of the rows."
+    + " `moved` is what the weights of a row gained or lost, the larger of the two; the mean of the rows."
     * bool(scene.other),
     "what each head does",
 )
