@@ -28,12 +28,12 @@ def csv(frame: pd.DataFrame) -> bytes:
 
     Numbers are written with the digits that give the same number back. A text that begins as a
     formula does (= + - @, a tab, a line break), or with an apostrophe, gets an apostrophe before it: take
-    one off, and it is the text again.
+    one off, and it is the text again. So do names of columns, of which two may be the same.
     """
-    safe = frame.copy()
-    for column in safe.columns:
-        if not pd.api.types.is_numeric_dtype(safe[column].dtype):
-            safe[column] = [_harmless(value) for value in safe[column]]
+    safe = frame.set_axis([_harmless(name) for name in frame.columns], axis=1)
+    for at, dtype in enumerate(safe.dtypes):
+        if not pd.api.types.is_numeric_dtype(dtype):
+            safe.isetitem(at, [_harmless(value) for value in safe.iloc[:, at]])
     # every text is quoted: a lone \r is a line break to a reader, but not to pandas' writer
     return safe.to_csv(index=False, quoting=QUOTE_NONNUMERIC).encode("utf-8-sig")
 

@@ -55,6 +55,12 @@ def test_numbers_stay_numbers_and_the_table_itself_is_left_alone():
     assert frame["token"].tolist() == ["=1"]
 
 
+def test_no_name_of_a_column_is_a_formula_and_two_may_be_the_same():
+    frame = pd.DataFrame([["=1", "-"]], columns=["=a", "=a"])
+    assert csv(frame).decode("utf-8-sig").replace('"', "").split() == ["'=a,'=a", "'=1,'-"]
+    assert [*frame.columns] == ["=a", "=a"]
+
+
 @pytest.mark.parametrize(
     "function", [GPTModel.forward, MultiHeadAttention.forward, LayerNorm.forward, GPTModel]
 )
