@@ -74,9 +74,13 @@ def test_the_list_of_pages_fits_marks_the_open_one_and_stays_where_it_was(open_p
     scrolled = "document.querySelector('[data-testid=stSidebarContent]').scrollTop"
     links.filter(has_text="Patching").scroll_into_view_if_needed()
     before = page.evaluate(scrolled)
+    # a page that is never short keeps its place: what is turned to begins at its top all the same
+    page.add_style_tag(content="[data-testid=stMainBlockContainer] { min-height: 2000px; }")
+    page.evaluate("document.querySelector('[data-testid=stMain]').scrollTop = 300")
     press(links.filter(has_text="Patching"))
     assert title(page) == "Patching" and marked.inner_text().split()[-1] == "Patching"
     assert before > 100 and page.evaluate(scrolled) == before
+    assert page.evaluate("document.querySelector('[data-testid=stMain]').scrollTop") == 0
     press(page.locator(".st-key-gv_next a"))
     assert title(page) == PAGES[PAGES["patching"].next].title and prompt(page) == FIVE
 

@@ -127,7 +127,7 @@ def _head(name: str, prompted: bool) -> None:
             _way(name, prompted)
             _present_switch()
     navigation.draw_halves(name)
-    follow_theme()
+    follow_theme(name)
 
 
 def _way(name: str, prompted: bool) -> None:

@@ -2,6 +2,7 @@
 
 Streamlit turns its own page at once and runs nothing; what a page drew for the other mode would stay,
 and be unreadable. This invisible component sees its background's colour change, and asks for a run.
+It also sees that a page is turned, and shows its top.
 """
 
 from gptviz.ui.components.kernel import component, happened
@@ -9,6 +10,6 @@ from gptviz.ui.components.kernel import component, happened
 _component = component("theme_watch")
 
 
-def follow_theme() -> None:
-    """Run the page again when its theme changes; to be called outside every fragment."""
-    _component("gptviz_theme_watch", {}, {"changed": (happened, None)})
+def follow_theme(page: str) -> None:
+    """Run this page again when its theme changes; to be called outside every fragment."""
+    _component("gptviz_theme_watch", {"page": page}, {"changed": (happened, None)})
