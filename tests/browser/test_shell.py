@@ -119,8 +119,11 @@ def test_on_a_projector_the_picture_stands_in_the_first_screen(open_page, name, 
     assert box["height"] > 300 and box["y"] + box["height"] <= 800
 
 
-def test_on_a_phone_what_can_be_set_stands_below_the_picture(open_page):
-    page = open_page("logit_lens", viewport=(390, 844), text=FIVE)
+def test_on_a_phone_the_list_of_pages_shuts_and_what_can_be_set_stands_below_the_picture(open_page):
+    page = open_page("tokens", viewport=(390, 844), text=FIVE)
+    page.get_by_test_id("stExpandSidebarButton").click()
+    press(page.get_by_test_id("stSidebar").get_by_role("link", name="Logit lens"))
+    page.get_by_test_id("stExpandSidebarButton").wait_for()
     for width, below in ((390, True), (1280, False)):
         page.set_viewport_size({"width": width, "height": 844})
         places = [page.locator(f".st-key-{key}").bounding_box()["y"] for key in ("lens", "set_lens")]
