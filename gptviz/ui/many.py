@@ -16,6 +16,7 @@ from gptviz.analysis.prompts import Prompt, averaged, indirect_objects, left_out
 from gptviz.both import Both
 from gptviz.digits import plus_minus, significant
 from gptviz.ui import sheet
+from gptviz.ui.models.room import still_here
 from gptviz.ui.shell import target
 from gptviz.ui.shell.params import Param, if_there
 from gptviz.ui.shell.scene import Scene
@@ -206,12 +207,12 @@ def _read(lm: LanguageModel, line: str, pairs: bool) -> Prompt | str:
 
 def _opened() -> None:
     """Callback: a file was opened; its lines, or why there are none."""
-    file = st.session_state[_BOX]
-    SET.set(FILE if file is not None else None)
-    if file is None:
+    sent = still_here(_BOX)
+    SET.set(FILE if sent else None)
+    if not sent:
         return
     try:
-        text = file.getvalue().decode("utf-8-sig").replace("\r\n", "\n")
+        text = sent[0].getvalue().decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError:
         st.session_state[_LINES] = "This file is no text in UTF-8: save it as such, and open it again."
         return

@@ -98,9 +98,16 @@ def test_a_class_answers_together(open_page):
         pupil.get_by_text("The class has ended").wait_for()
 
 
-def test_neither_another_tab_nor_a_dead_link_takes_a_place_in_a_class(open_page):
+def test_neither_another_tab_nor_a_dead_link_takes_a_place_in_a_class(open_page, tmp_path):
     tab = open_page("class")
+    (tmp_path / "mine.md").write_text("---\ntitle: Mine\n---\n## One\n\nRead.\n\n```step\npage: loss\n```\n")
+    tab.locator(".st-key-class_file input[type=file]").set_input_files(tmp_path / "mine.md")
+    tab.get_by_test_id("stFileChip").wait_for()
+    press(tab.get_by_role("button", name="More models"))  # which lets go of models that were sent
+    tab.keyboard.press("Escape")
+    tab.get_by_role("dialog").wait_for(state="detached")
     press(tab.get_by_role("button", name="Begin a class"))
+    tab.get_by_text("1. One").wait_for()
     other = tab.context.new_page()
     other.goto(tab.url)
     settled(other).get_by_test_id("code").wait_for()

@@ -60,8 +60,9 @@ app = st.App({script!r}, middleware=serving.MIDDLEWARE, routes=serving.ROUTES, l
 """
 
 
-def test_what_is_sent_is_bounded_for_all_together_and_goes_with_its_sender(browser, tmp_path):
+def test_what_is_sent_is_bounded_for_all_together_and_goes_with_its_sender(browser, tmp_path_factory):
     """In memory, before anybody presses Load. The server's numbers, which this one shows, say how much."""
+    tmp_path = tmp_path_factory.mktemp("t")  # a short name: a socket's, below TMPDIR, has 107 bytes at most
     (tmp_path / "app.py").write_text(APP.format(script=str(ROOT / "app.py")))
     killed = tmp_path / "gptviz-upload-killed"
     killed.mkdir()

@@ -13,6 +13,7 @@ import streamlit as st
 from streamlit import runtime
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.runtime.scriptrunner import get_script_run_ctx
+from streamlit.runtime.uploaded_file_manager import DeletedFile, UploadedFile
 
 from gptviz.checkpoints import CheckpointError
 from gptviz.digits import gigabytes
@@ -97,12 +98,25 @@ def room() -> Room:
     return Room(cache_bytes(SETTING, DEFAULT_MEGABYTES), of_one, sent)
 
 
-def let_go() -> None:
-    """Take what this session has sent out of Streamlit's memory: it was loaded, or is wanted no more."""
+def let_go(endings: tuple[str, ...]) -> None:
+    """Take the files with these endings that this session has sent out of Streamlit's memory: they were
+    loaded, or are wanted no more.
+    """
     context = get_script_run_ctx()
-    if context is not None:
-        context.uploaded_file_mgr.remove_session_files(context.session_id)
-        room().forget(context.session_id)
+    if context is None or not isinstance(manager := context.uploaded_file_mgr, MemoryUploadedFileManager):
+        return
+    for number, file in list(manager.file_storage.get(context.session_id, {}).items()):
+        if file.name.endswith(endings):
+            manager.remove_file(context.session_id, number)
+    room().forget(context.session_id)
+
+
+def still_here(key: str) -> list[UploadedFile]:
+    """The files of the uploader with this key. A browser may name some that were let go of, or of a server
+    before this one.
+    """
+    held = st.session_state.get(key) or []
+    return [one for one in (held if isinstance(held, list) else [held]) if not isinstance(one, DeletedFile)]
 
 
 def refused() -> str | None:

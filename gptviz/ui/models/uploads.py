@@ -17,6 +17,7 @@ from gptviz.ui.models.room import Room
 WEIGHTS = (".pth", ".pt", ".bin", ".ckpt", ".safetensors")
 BESIDE = (".json", ".txt", ".pkl", ".tiktoken")  # configs and tokenizers
 TOKENIZERS = ("tokenizer.json", "tokenizer.tiktoken", "meta.pkl")
+ENDINGS = (*WEIGHTS, *BESIDE)
 LONGEST_NAME = 200  # bytes of a file's name; most disks take 255
 
 
@@ -127,7 +128,6 @@ class Uploads:
         return next(label for n in count(1) if (label := stem if n == 1 else f"{stem} {n}") not in taken)
 
     def _check(self, files: Sequence[Sent], names: list[str], weights: list[str]) -> None:
-        endings = (*WEIGHTS, *BESIDE)
         if not names:
             raise CheckpointError("no file was chosen: choose one by Upload, then load it")
         for name in names:
@@ -136,8 +136,8 @@ class Uploads:
                     f"{name[:60]!r} is no name for a file here: it has {len(name.encode()):,} bytes, and at "
                     f"most {LONGEST_NAME} work, none of them a control character. Give it another name"
                 )
-            if not name.endswith(endings):
-                raise CheckpointError(f"{name} is no file of a checkpoint; those end in {', '.join(endings)}")
+            if not name.endswith(ENDINGS):
+                raise CheckpointError(f"{name} is no file of a checkpoint; those end in {', '.join(ENDINGS)}")
             if names.count(name) > 1:
                 raise CheckpointError(f"{name} was sent twice; send the files of one checkpoint at a time")
         if not weights:

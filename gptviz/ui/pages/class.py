@@ -16,6 +16,7 @@ from streamlit.net_util import get_internal_ip
 from gptviz.classroom import LOBBY, Member, Room, Vote, written_code
 from gptviz.guides import Guide, GuideError, files, find, read
 from gptviz.ui.models.choice import UPLOAD
+from gptviz.ui.models.room import still_here
 from gptviz.ui.shell import classroom, state
 from gptviz.ui.shell import guide as guide_bar
 from gptviz.ui.shell.guide import checked
@@ -38,9 +39,12 @@ def join() -> None:
 
 def begin() -> None:
     """Callback: this browser is the teacher of a new class, with the model in hand."""
-    file, name = st.session_state.get(FILE), st.session_state["class_guide"]
+    name, own = st.session_state["class_guide"], still_here(FILE)
+    if st.session_state.get(FILE) is not None and not own:
+        classroom.say("Your guide is no longer here: choose its file once more.")
+        return
     try:
-        held = files()[name].read_bytes() if file is None else file.getvalue()
+        held = own[0].getvalue() if own else files()[name].read_bytes()
         text = held.decode("utf-8", "replace")
         guide = read(text)
         checked(guide)

@@ -15,6 +15,7 @@ from gptviz.classroom import ClassError, Member
 from gptviz.guides import Guide, GuideError, Step, files, find, read
 from gptviz.guides.guide import Address
 from gptviz.ui.components.guide_look import look_at
+from gptviz.ui.models.room import still_here
 from gptviz.ui.shell import address, classroom, question, state
 from gptviz.ui.shell.navigation import CLASS, PAGES, page_target
 from gptviz.ui.shell.navigation import link as door
@@ -107,12 +108,12 @@ def _lessons() -> None:
 
 def _opened() -> None:
     """Callback: a guide was opened as a file, or why it is none."""
-    file = st.session_state["guide_file"]
+    sent = still_here("guide_file")
     st.session_state[_WRONG] = None
-    if file is None:
+    if not sent:
         return
     try:
-        text = file.getvalue().decode("utf-8", "replace")
+        text = sent[0].getvalue().decode("utf-8", "replace")
         read(text)
     except GuideError as error:
         st.session_state[_WRONG] = f"This file is no guide. {error}"

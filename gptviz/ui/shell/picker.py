@@ -17,8 +17,8 @@ from gptviz.ui.models import in_use as models
 from gptviz.ui.models.browsers import keep_upload, remove_upload, uploads
 from gptviz.ui.models.choice import DEFAULT_MODEL, PATH, UPLOAD, Choice
 from gptviz.ui.models.in_use import InUse, label_of
-from gptviz.ui.models.room import let_go, refused
-from gptviz.ui.models.uploads import BESIDE, WEIGHTS, Upload
+from gptviz.ui.models.room import let_go, refused, still_here
+from gptviz.ui.models.uploads import ENDINGS, Upload
 from gptviz.ui.shell import state
 from gptviz.ui.words import duration, escaped
 
@@ -52,7 +52,7 @@ def picker(model: InUse) -> None:
     )
     if st.button("More models …", key="model_more", type="tertiary", help="All models, and your own file"):
         st.session_state.pop(_REFUSED, None)  # of an earlier one
-        let_go()
+        let_go(ENDINGS)
         window(asked)
 
 
@@ -125,7 +125,7 @@ def _own_files(asked: Choice) -> None:
     )
     for upload in uploads():
         _kept(upload, asked)
-    endings = [suffix.removeprefix(".") for suffix in (*WEIGHTS, *BESIDE)]
+    endings = [suffix.removeprefix(".") for suffix in ENDINGS]
     with st.form("model_files", clear_on_submit=True, border=False):
         st.file_uploader("Your model's files", endings, accept_multiple_files=True, key=FILES)
         st.form_submit_button("Load these files", type="primary", on_click=partial(_bring, asked))
@@ -169,14 +169,14 @@ def _bring(asked: Choice) -> None:
     """Take the files that were sent. Nothing is held of those that cannot be taken."""
     st.session_state.pop(_REFUSED, None)
     try:
-        name = f"{UPLOAD}{keep_upload(st.session_state[FILES]).number}"
+        name = f"{UPLOAD}{keep_upload(still_here(FILES)).number}"
     except CheckpointError as error:
         st.session_state[_REFUSED] = str(error)
     else:
         st.session_state[_BROUGHT] = True
         state.choose_model(asked.named(name))
         models.retry()
-    let_go()
+    let_go(ENDINGS)
 
 
 def _repository(asked: Choice) -> None:

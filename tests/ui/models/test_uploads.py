@@ -6,9 +6,11 @@ import tempfile
 from pathlib import Path
 
 import pytest
+import streamlit as st
+from streamlit.runtime.uploaded_file_manager import DeletedFile
 
 from gptviz.checkpoints import CheckpointError
-from gptviz.ui.models.room import Room
+from gptviz.ui.models.room import Room, still_here
 from gptviz.ui.models.uploads import Uploads
 
 
@@ -16,6 +18,14 @@ def sent(name, content=b"1234"):
     file = io.BytesIO(content)
     file.name, file.size = name, len(content)
     return file
+
+
+def test_a_file_that_is_no_longer_here_is_none(monkeypatch):
+    """A browser may name it still: it let go of it late, or another server had it."""
+    here, gone = sent("mine.pth"), DeletedFile("1")
+    held = {"several": [gone, here], "one": here, "gone": gone, "none": None, "empty": []}
+    monkeypatch.setattr(st, "session_state", held)
+    assert [still_here(key) for key in (*held, "never")] == [[here], [here], [], [], [], []]
 
 
 @pytest.fixture
