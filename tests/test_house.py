@@ -56,7 +56,7 @@ UI_FLOORS = [
     {"runs", "training"},
     {"lens_cells"},
     {"models", "components"},
-    {"words", "tables", "settings", "worker", "log", "memory"},
+    {"words", "buttons", "tables", "settings", "worker", "log", "memory"},
 ]
 # a component draws what it is given: colours, and how a token looks
 COMPONENTS_KNOW = (

@@ -13,17 +13,8 @@ from cachetools import TTLCache
 from sqlalchemy import Connection, Engine, Row, Table, delete, func, insert, select, update
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
-from gptviz.classroom.room import (
-    MARKS,
-    ClassError,
-    Member,
-    Room,
-    Vote,
-    free_name,
-    new_code,
-    parse_code,
-    written_code,
-)
+from gptviz.classroom import ClassError, Member, Room, Vote, parse_code, written_code
+from gptviz.classroom.room import MARKS, free_name, new_code
 from gptviz.classroom.tables import ANSWERS, CLASSES, PUPILS, WAIT
 
 DAY = 24 * 3600.0  # seconds that a class lasts

@@ -16,11 +16,10 @@ from gptviz.analysis.prompts import Prompt, averaged, indirect_objects, left_out
 from gptviz.both import Both
 from gptviz.digits import plus_minus, significant
 from gptviz.ui import sheet
+from gptviz.ui.buttons import button
 from gptviz.ui.models.room import still_here
+from gptviz.ui.sheet import Param, Scene, if_there, is_asked_for, several
 from gptviz.ui.shell import target
-from gptviz.ui.shell.params import Param, if_there
-from gptviz.ui.shell.scene import Scene
-from gptviz.ui.shell.slow import is_asked_for, several
 from gptviz.ui.words import as_code, counted, prose, show_id
 
 NAMES, FILE = "names", "file"
@@ -61,8 +60,7 @@ def section(
     tokens = sum(len(scene.lm.encode(prompt.text)) for prompt in prompts)
     if is_asked_for(scene.lm, tokens, passes) and st.session_state.get(_ASKED) != asked:
         label = f"Work it out: {len(prompts)} texts, {passes} passes each"
-        go = partial(st.session_state.__setitem__, _ASKED, asked)
-        st.button(label, key="many_go", type="primary", on_click=go)
+        button(label, "many_go", st.session_state.__setitem__, _ASKED, asked, primary=True)
         prompts = []
     found: list[tuple[Prompt, pd.DataFrame, float]] = []
     before: list[pd.DataFrame] = []  # the same of the unchanged model
@@ -156,13 +154,8 @@ def _choose(lm: LanguageModel, pairs: bool) -> tuple[list[Prompt], Left]:
         )
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         chosen, who = SET.value == NAMES, "Who was given a thing? The indirect object of Wang et al., 2022"
-        st.button(
-            "24 sentences with two names",
-            key="many_names",
-            type="primary" if chosen else "secondary",
-            help=who,
-            on_click=partial(SET.set, None if chosen else NAMES),
-        )
+        take = None if chosen else NAMES
+        button("24 sentences with two names", "many_names", SET.set, take, primary=chosen, help=who)
         help = "After a tab, if you like: another text, the token, and the one that it is compared with. "
         help += "Without a token it is what the model says first."
         label = f"A file of texts, {line}"

@@ -30,13 +30,40 @@ from gptviz.ui.components.near import near
 from gptviz.ui.runs import per_run
 from gptviz.ui.shell import claim
 from gptviz.ui.shell.address import end_page
+from gptviz.ui.shell.block import block_and_head_inputs, opened_head
 from gptviz.ui.shell.change_words import cannot_matter, says
-from gptviz.ui.shell.details import csv, in_code, sideways
-from gptviz.ui.shell.params import Param, if_there
+from gptviz.ui.shell.details import csv, in_code, panel, side_by_side, sideways
+from gptviz.ui.shell.page import frame, page
+from gptviz.ui.shell.params import Param, between, if_there
+from gptviz.ui.shell.prompt import example_row
 from gptviz.ui.shell.scene import Frame, Scene
+from gptviz.ui.shell.slow import is_asked_for, is_wanted, several, worked
 from gptviz.ui.shell.state import GUIDE, WHOLE
 from gptviz.ui.tables import joined
 from gptviz.ui.words import capital, prose, show_id
+
+# what pages take from the shell, by one door
+__all__ = [
+    "Frame",
+    "Param",
+    "Scene",
+    "between",
+    "block_and_head_inputs",
+    "end_page",
+    "example_row",
+    "frame",
+    "if_there",
+    "in_code",
+    "is_asked_for",
+    "is_wanted",
+    "opened_head",
+    "page",
+    "panel",
+    "several",
+    "side_by_side",
+    "sideways",
+    "worked",
+]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -78,17 +105,17 @@ def reduced(run: Run, reduction: Reduction) -> Any:
 
 
 @per_run
-def _between(run: Run, right: Run, compare: Callable[..., Any], *args: Any) -> Any:
+def _compared(run: Run, right: Run, compare: Callable[..., Any], *args: Any) -> Any:
     keep = sites_of(compare, runs.model(run), *args)
     return compare(runs.get(run, keep), runs.get(right, keep), *args)
 
 
-def between(
+def compared(
     run: Run, right: Run, numbers: Callable[Concatenate[Trace, Trace, P], R], *args: P.args, **none: P.kwargs
 ) -> R:
     """`numbers(left, right, *args)` of two runs' traces, worked out once."""
-    compared: R = _between(run, right, numbers, *args)
-    return compared
+    found: R = _compared(run, right, numbers, *args)
+    return found
 
 
 def say(
@@ -299,12 +326,12 @@ def numbers_of(
         st.download_button(
             "CSV",
             csv(frame),
-            file_name=f"{stem}.csv",
-            mime="text/csv",
-            icon=":material/download:",
+            f"{stem}.csv",
+            "text/csv",
+            f"csv_{stem}",
+            "Every digit. A text that a spreadsheet could run as a formula has an apostrophe before it.",
             on_click="ignore",
-            key=f"csv_{stem}",
-            help="Every digit. A text that a spreadsheet could run as a formula has an apostrophe before it.",
+            icon=":material/download:",
         )
 
 

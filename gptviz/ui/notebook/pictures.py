@@ -229,13 +229,10 @@ def logit_lens(s: Sheet, measure: str = "probability") -> None:
     rows = [(name.removeprefix("block ").replace(" ·", ""), f"After {name}") for name in names[:-1]]
     s.title = "What the model would say at each depth"
     lens_grid(
-        lens_cells(s.lm, found, (0, len(s.t)), measure),
-        [*rows, ("output", "The model's own output")],
-        s.labels,
-        (len(names) - 1, s.position),
-        Legend(measure, *ends_of(measure, s.t.config.vocab_size), scale_of(measure, s.mode)),
-        ignored,
-    )
+        lens_cells(s.lm, found, (0, len(s.t)), measure), [*rows, ("output", "The model's own output")],
+        s.labels, (len(names) - 1, s.position),
+        Legend(measure, *ends_of(measure, s.t.config.vocab_size), scale_of(measure, s.mode)), ignored,
+    )  # fmt: skip
 
 
 def why(s: Sheet, token: OneToken | None = None, against: Against = MEAN) -> None:

@@ -19,10 +19,8 @@ from gptviz.lessons.compared import Counted, Fit, bits_per_byte, counted, readin
 from gptviz.lessons.mlp import MLP, Recipe
 from gptviz.tokenizer import show_token
 from gptviz.ui import sheet
-from gptviz.ui.shell.details import in_code, sideways
-from gptviz.ui.shell.page import frame
-from gptviz.ui.shell.params import Param, between, if_there
-from gptviz.ui.shell.slow import is_wanted, worked
+from gptviz.ui.buttons import button
+from gptviz.ui.sheet import Param, between, frame, if_there, in_code, is_wanted, sideways, worked
 from gptviz.ui.words import as_code, prose
 from gptviz.ui.words import counted as so_many
 
@@ -166,7 +164,7 @@ elif is_wanted(MEASURE, scene.lm, len(read.windows[0]), len(read.windows)):
     lead(f", and the model {name} needs **{fixed(cost, 2)}**")
 else:
     label = f"Measure {name} ({len(read.windows):,} passes)"
-    st.button(label, key="base_measure_start", on_click=MEASURE.set, args=("on",))
+    button(label, "base_measure_start", MEASURE.set, "on")
 scale = {
     f"blind guess among {bits.characters}": bits.blind,
     "single characters": bits.unigram,
@@ -230,9 +228,7 @@ sheet.numbers_of("baselines_mlp", measured, "In bits per byte, at each of these 
 measured = pd.DataFrame({"model": scale.keys(), "bits per byte": scale.values()})
 caption = "Nats, summed over the whole held-out text, turned into bits (by ln 2), and divided by its bytes."
 sheet.numbers_of("baselines_scale", measured, caption, "on one scale")
-in_code(
-    [NeuralBigram.loss, NeuralBigram.gradient, MLP.loss_and_gradients, counted],
-    f"""\
+program = f"""\
 from gptviz.analysis.tokens import chapter
 from gptviz.lessons.bigram import count, learn
 from gptviz.lessons.compared import Fit, counted
@@ -246,5 +242,5 @@ print("nats per character:", counts.loss, network.loss(counts))
 fit = Fit(chapter(), Recipe(context={context}, steps={recipe.steps}))
 fit.go_on({recipe.steps})
 print("bits per byte of the held-out text:", counted(chapter()), fit.held_out[-1])
-""",
-)
+"""
+in_code([NeuralBigram.loss, NeuralBigram.gradient, MLP.loss_and_gradients, counted], program)

@@ -18,11 +18,11 @@ from gptviz.digits import fixed, significant
 from gptviz.figures.shares import share_grid
 from gptviz.model import MultiHeadAttention
 from gptviz.ui import sheet
+from gptviz.ui.buttons import button
+from gptviz.ui.sheet import example_row, page
 from gptviz.ui.shell import changes, state, target
 from gptviz.ui.shell.muted import GIVES
-from gptviz.ui.shell.page import page
 from gptviz.ui.shell.params import Param, if_there, in_link
-from gptviz.ui.shell.prompt import example_row
 from gptviz.ui.shell.slow import is_asked_for, is_wanted, read_sample, worked
 from gptviz.ui.words import as_code, prose
 
@@ -97,18 +97,12 @@ everyone = tuple(all_heads(lm))
 of = len(everyone)
 with st.container(horizontal=True, vertical_alignment="center", gap="small"):
     for way, label in SEARCHES.items():
-        st.button(
-            label,
-            key=f"circuit_{way}",
-            icon=":material/search:",
-            help="A greedy search: each step tries every head, and takes the one that leaves F closest to "
-            "the whole model's. It takes about half as many passes as all heads squared.",
-            disabled=SEARCH.value in (way, "both"),
-            on_click=also_search,
-            args=(way,),
-        )
+        told = "A greedy search: each step tries every head, and takes the one that leaves F closest to "
+        told += "the whole model's. It takes about half as many passes as all heads squared."
+        on: Any = {"icon": "search", "help": told, "disabled": SEARCH.value in (way, "both")}
+        button(label, f"circuit_{way}", also_search, way, **on)
     for key, label, some in (("all", "All heads", everyone), ("none", "No head", ())):
-        st.button(label, key=f"circuit_{key}", type="tertiary", on_click=take, args=(some,))
+        button(label, f"circuit_{key}", take, some, type="tertiary")
 searches: dict[str, numbers.Circuit] = {}
 for way in numbers.WAYS:
     if SEARCH.value in (way, "both"):
@@ -199,15 +193,14 @@ left, right = st.columns([5, 4], gap="medium")
 with left:
     if brought is None:
         label = f"Colour the sheet: what does each of the {of} heads bring?"
-        st.button(label, key="circuit_sheet_start", on_click=SHEET.set, args=("on",))
+        button(label, "circuit_sheet_start", SHEET.set, "on")
     elif scene.other is not None and is_wanted(BESIDE, lm, tokens, 2 * of):
         says, stop = "{} of {} heads tried".format, partial(BESIDE.set, "off")
         key, ids = "circuit_stop_brings_beside", scene.other.ids
         old = worked(scene.other, numbers.brings, ids, *asked, says=says, key=key, stop=stop)
         brought = Both(brought.now, old)
     elif scene.other is not None:
-        label = "Colour it for the unchanged model, too"
-        st.button(label, key="circuit_sheet_beside", on_click=BESIDE.set, args=("on",))
+        button("Colour it for the unchanged model, too", "circuit_sheet_beside", BESIDE.set, "on")
     cells = brought or Both(np.full(shape, np.nan))
     text = f"F is {measured}. A thick frame: the head is in. The colour: what it brings, F with it minus F "
     text += "without it, the others as they are. A click puts a head in or takes it out."
@@ -287,9 +280,8 @@ with right:
 
 sheet.end_unless_near("golf")
 if not is_model:
-    label = "Make this circuit the model, on every page"
     edits = edits_of(lm, heads, others, forwards)
-    st.button(label, key="circuit_everywhere", on_click=changes.add, args=edits)
+    button("Make this circuit the model, on every page", "circuit_everywhere", changes.add, *edits)
 text = f"the prediction is {verdict} (F is {off} off; {number(enough)} is allowed)."
 text += " Who needs fewer?" * kept
 st.markdown(f"**Circuit golf:** {counted}, and {text} The link holds the circuit and its F:")

@@ -3,6 +3,8 @@
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -23,6 +25,7 @@ from gptviz.figures.shares import share_grid
 from gptviz.loading import on_disk
 from gptviz.model import GPTModel
 from gptviz.ui import runs, sheet
+from gptviz.ui.buttons import button
 from gptviz.ui.components.chips import chips
 from gptviz.ui.components.matrix import attention_panel, matrix
 from gptviz.ui.heads import scaled
@@ -31,14 +34,10 @@ from gptviz.ui.models.browsers import uploads
 from gptviz.ui.models.choice import UPLOAD, Choice, is_a_name
 from gptviz.ui.models.in_use import InUse, label_of
 from gptviz.ui.runs import Keep
+from gptviz.ui.sheet import Scene, block_and_head_inputs, end_page, is_asked_for, opened_head, page
 from gptviz.ui.shell import prompt, state
-from gptviz.ui.shell.address import end_page
-from gptviz.ui.shell.block import block_and_head_inputs, opened_head
 from gptviz.ui.shell.change_words import says
-from gptviz.ui.shell.page import page
 from gptviz.ui.shell.params import Param, at_most_last, if_there
-from gptviz.ui.shell.scene import Scene
-from gptviz.ui.shell.slow import is_asked_for
 from gptviz.ui.shell.state import BLOCK, open_head
 from gptviz.ui.words import Place, as_code, capital, escaped, prose, show_id
 
@@ -65,11 +64,8 @@ def keep_of(lm: LanguageModel, block: int | None) -> Keep:
     return ends if block is None else (("attn", block), *ends)
 
 
-scene = page(
-    "Compare",
-    lambda lm, tokens: (keep_of(lm, BLOCK.within(lm.config.n_layers)), ()),
-    params=(VS, VS_TEXT, VS_MODEL, VS_EDITS, VS_BLOCK, VS_HEAD, VS_ALL),
-)
+PARAMS = (VS, VS_TEXT, VS_MODEL, VS_EDITS, VS_BLOCK, VS_HEAD, VS_ALL)
+scene = page("Compare", lambda lm, _: (keep_of(lm, BLOCK.within(lm.config.n_layers)), ()), PARAMS)
 lm = scene.lm
 
 # ---- the right side ----
@@ -87,14 +83,10 @@ def without_beginning(text: str) -> str:
 def other_text() -> Scene | None:
     """Another text, read by the same model with the same changes."""
     shorter = without_beginning(scene.text)
-    text = VS_TEXT.widget(
-        st.text_input,
-        "The other text",
-        value=None,
-        placeholder=shorter or "type the other text",
-        max_chars=state.LINK_CHARACTERS,
-        help="Left empty: your text without its first sentence, or without its first word.",
-    )
+    told = "Left empty: your text without its first sentence, or without its first word."
+    most, empty = state.LINK_CHARACTERS, shorter or "type the other text"
+    shown: Any = {"value": None, "placeholder": empty, "max_chars": most, "help": told}
+    text = VS_TEXT.widget(st.text_input, "The other text", **shown)
     return read(scene.key, scene.plain_load, text or shorter, scene.run.edits)
 
 
@@ -216,7 +208,7 @@ if scene.run == right.run:
 
 sentence = st.container()
 halves = st.columns(2, gap="medium")
-nexts = sheet.between(scene.run, their_run, compare.expected, *at)
+nexts = sheet.compared(scene.run, their_run, compare.expected, *at)
 shown = [
     show_id(lm, int(row.left_id)) if row.left == row.left else show_id(their_lm, int(row.right_id))
     for row in nexts.itertuples()
@@ -270,9 +262,9 @@ with halves[1]:
             "Both have read one place together, so there are no patterns to compare: add a word to the text."
         )
     elif is_asked_for(lm, len(scene.run), 2) and not VS_ALL.value:  # every block once more, on both sides
-        st.button("Compare all heads", key="compare_all", on_click=VS_ALL.set, args=(True,))
+        button("Compare all heads", "compare_all", VS_ALL.set, True)
     else:
-        apart = sheet.between(scene.run, their_run, compare.heads_apart, pairs).numpy()
+        apart = sheet.compared(scene.run, their_run, compare.heads_apart, pairs).numpy()
 most = (0, 0) if apart is None else divmod(int(apart.argmax()), ours.n_heads)
 head_at = opened_head(ours, lambda: most)
 if apart is not None:
@@ -289,13 +281,9 @@ if apart is not None:
             st.caption("The heads that differ most, and by how much; a click opens one:")
         with st.container(horizontal=True, gap="xsmall", key="compare_ranked"):
             for row in first.itertuples():
-                st.button(
-                    f"{row.block}·{row.head} {significant(row.elsewhere, 2)}",
-                    key=f"compare_rank_{row.Index}",
-                    type="primary" if (row.block, row.head) == head_at else "secondary",
-                    on_click=open_head,
-                    args=(int(row.block), int(row.head)),
-                )
+                place = int(row.block), int(row.head)
+                label = f"{row.block}·{row.head} {significant(row.elsewhere, 2)}"
+                button(label, f"compare_rank_{row.Index}", open_head, *place, primary=place == head_at)
         if kind == MODEL:
             st.caption(
                 f"A head of {escaped(lm.name)} and the one with the same number in {escaped(their_lm.name)} "
@@ -376,7 +364,7 @@ with thirds[2]:
 
 if one_shape:
     st.subheader("How far apart are the residual streams?", anchor=False)
-    distances = sheet.between(scene.run, their_run, compare.streams_apart, pairs).numpy()  # (L + 1, P)
+    distances = sheet.compared(scene.run, their_run, compare.streams_apart, pairs).numpy()  # (L + 1, P)
     few = Map("", Both(distances), "share", "1 − cosine", (0.0, max(float(distances.max()), 1e-6)))
     depths = [*(f"before block {b}" for b in range(ours.n_layers)), "at the end"]
     tokens = [(scene.labels[i], right.labels[j]) for i, j in pairs.pairs]
@@ -384,25 +372,19 @@ if one_shape:
     fig = maps([few], depths, shown, (ours.n_layers, chosen), scene.mode, positions=pairs.left)
     alt = f"How far apart the residual streams are: {names[0]} and {names[1]}"
     scene.chart(fig, key="compare_streams", alt=alt, on_cell=lambda _, pair: scene.select(pairs.left[pair]))
-    prose(
-        "1 minus the cosine of the two residual streams, for each pair of tokens: 0 is the same direction, 1 "
-        "has none in common. Read from the top down: where does a difference begin, and how far does it "
-        "spread to the right?",
-        *("residual stream", "cosine"),
-    )
+    text = "1 minus the cosine of the two residual streams, for each pair of tokens: 0 is the same "
+    text += "direction, 1 has none in common. Read from the top down: where does a difference begin, and how "
+    text += "far does it spread to the right?"
+    prose(text, "residual stream", "cosine")
 
 # ---- details ----
 
-sheet.numbers_of(
-    "compare-next",
-    lambda: sheet.between(scene.run, their_run, compare.expected, *at, 50),
-    "Both sides' most probable next tokens. Missing is what a vocabulary does not have; ranks are over the "
-    "whole vocabulary, from 1.",
-    "what comes next",
-)
+caption = "Both sides' most probable next tokens. Missing is what a vocabulary does not have; ranks are over "
+caption += "the whole vocabulary, from 1."
+many = partial(sheet.compared, scene.run, their_run, compare.expected, *at, 50)
+sheet.numbers_of("compare-next", many, caption, "what comes next")
 if apart is not None:
-    caption = "Every head, the one that differs most first: the share of its attention that stands elsewhere."
-    sheet.numbers_of("compare-heads", ranking, caption, "the heads")
+    sheet.numbers_of("compare-heads", ranking, what="the heads")
 if one_shape:
     by_depth = {
         "before_block": np.repeat(np.arange(len(depths)), len(pairs)),
@@ -412,8 +394,7 @@ if one_shape:
         "right_token": [right.tokens[i].text for i in pairs.right] * len(depths),
         "one_minus_cosine": distances.ravel(),
     }
-    caption = "1 minus the cosine of the two residual streams: a row for each depth and pair of tokens."
-    sheet.numbers_of("compare-streams", pd.DataFrame(by_depth), caption, "the streams")
+    sheet.numbers_of("compare-streams", pd.DataFrame(by_depth), what="the streams")
 sheet.code_of(
     replace(scene, other=None),
     [GPTModel.forward, compare.block_apart, compare.streams_apart],

@@ -19,10 +19,7 @@ from gptviz.tokenizer import get_encoding, show_token
 from gptviz.training.datasets import GPTDatasetV1
 from gptviz.ui import sheet
 from gptviz.ui.components.windows import draw_windows
-from gptviz.ui.shell.details import in_code, panel
-from gptviz.ui.shell.page import page
-from gptviz.ui.shell.params import Param, between, if_there
-from gptviz.ui.shell.scene import Scene
+from gptviz.ui.sheet import Param, Scene, between, if_there, in_code, page, panel
 from gptviz.ui.tables import STYLE, Cell, Row, table
 from gptviz.ui.words import counted, prose
 
@@ -68,12 +65,10 @@ with above:
         )
     else:
         further = f", {counted(stride, 'token')} further each time: **{count:,} windows**, a row each"
-        prose(
-            f"A window of **{tokens}** slides over the {len(ids):,} tokens of the text"
-            f"{further * (count > 1)}. Its **targets** are the same tokens, one place further right: the "
-            "text itself gives the answers, and nobody has to write them down.",
-            "token",
-        )
+        text = f"A window of **{tokens}** slides over the {len(ids):,} tokens of the "
+        text += f"text{further * (count > 1)}. Its **targets** are the same tokens, one place further right: "
+        text += "the text itself gives the answers, and nobody has to write them down."
+        prose(text, "token")
         WINDOW.within((0, count - 1))
 
 
@@ -153,11 +148,9 @@ def slide() -> None:
 
     st.subheader(f"One window, {counted(length, 'example')}", anchor=False)
     told = found(window)
-    said = (
-        f"Window {window} holds **{counted(length, 'training example')}**, one per position. The causal "
-        "mask hides what comes later, so one pass predicts after the first token, after the first two, and "
-        "so on, and learns from all of them. "
-    )
+    said = f"Window {window} holds **{counted(length, 'training example')}**, one per position. The causal "
+    said += "mask hides what comes later, so one pass predicts after the first token, after the first two, "
+    said += "and so on, and learns from all of them. "
     if told is not None:
         mean = told.map(lambda one: loss_text(float(one["nats"].mean()))[0])
         said += "The loss is −ln of the probability that this model gives a target. Their mean is "

@@ -15,9 +15,7 @@ from gptviz.figures.maps import Map
 from gptviz.figures.marks import token_ticks, window
 from gptviz.figures.theme import palette
 from gptviz.ui import sheet
-from gptviz.ui.shell.details import panel, sideways
-from gptviz.ui.shell.page import page
-from gptviz.ui.shell.params import Param, if_there
+from gptviz.ui.sheet import Param, if_there, page, panel, sideways
 from gptviz.ui.words import as_code, prose, show_id
 
 PARTS_OF_SUM = ("token embedding", "+ position embedding", "= what block 0 is given")
@@ -49,11 +47,9 @@ replaced = rows.was is not None and not alike(parts[0, at] + parts[1, at], parts
 
 # ---- this row plus this row ----
 
-text = (
-    f"**This row plus this row is that row.** Row {tokens[at].id} of `tok_emb` says *which* token it is, "
-    f"{label}; row {at} of `pos_emb` says *where* it stands. Added up, they are the embedding that goes into "
-    "block 0. "
-)
+text = f"**This row plus this row is that row.** Row {tokens[at].id} of `tok_emb` says *which* token it is, "
+text += f"{label}; row {at} of `pos_emb` says *where* it stands. Added up, they are the embedding that goes "
+text += "into block 0. "
 others = embeddings.same_token_elsewhere(tokens, at)
 # a change may give one of the two another row, or both positions the same
 if others and [np.array_equal(*part[[at, others[0]]]) for part in parts[:2]] == [True, False]:
@@ -87,22 +83,17 @@ def three_rows() -> None:
     if replaced:
         said = f"{first} and {second} are added up, and block 0 is given **{total}** instead"
     with picture:
+        shown = parts[:, at], scene.label, at, dimension, window, cells, limit
+        fig, which = embedding_sum(*shown, scene.mode, not replaced), (f"dimension{dimension}",)
+        alt = f"{scene.label} at position {at}, dimension {dimension}: {said.replace('*', '')}"
         scene.chart(
-            embedding_sum(
-                parts[:, at], scene.label, at, dimension, window, cells, limit, scene.mode, not replaced
-            ),
-            key="embedding_sum",
-            which=(f"dimension{dimension}",),
-            alt=f"{scene.label} at position {at}, dimension {dimension}: {said.replace('*', '')}",
-            on_cell=lambda _, dimension: DIMENSION.set(dimension),
+            fig, key="embedding_sum", which=which, alt=alt, on_cell=lambda _, place: DIMENSION.set(place)
         )
     own = lengths.now.loc[at]
-    prose(
-        f"In dimension {dimension}, {said}. The token's row has length {significant(own['token_norm'])}, the "
-        f"position's {significant(own['position_norm'])}, {'the third' if replaced else 'their sum'} "
-        f"{significant(own['sum_norm'])}; the cosine between the two is {fixed(own['cosine'], 2)}.",
-        "cosine",
-    )
+    text = f"In dimension {dimension}, {said}. The token's row has length {significant(own['token_norm'])}, "
+    text += f"the position's {significant(own['position_norm'])}, {'the third' if replaced else 'their sum'} "
+    text += f"{significant(own['sum_norm'])}; the cosine between the two is {fixed(own['cosine'], 2)}."
+    prose(text, "cosine")
 
 
 @st.fragment
@@ -164,20 +155,13 @@ with panel("Every token of the prompt", ":material/grid_on:", "emb_rows") as is_
         few, scale = window(at, len(tokens), MOST), sheet.once(scene.run, embeddings.rows_scale)
         adds_up = alike(parts[0] + parts[1], parts[2])
         sideways("embedding_rows", 760)
-        sheet.maps(
-            scene,
-            "embedding_rows",
-            [
-                Map(name, rows.map(lambda r, i=i: r[i, few].T), "signed", name, (-scale.limit, scale.limit))  # type: ignore[misc]
-                for i, name in enumerate(PARTS_OF_SUM if adds_up else ROWS)
-            ],
-            [f"dimension {d}" for d in range(parts.shape[2])],
-            f"Token embedding, position embedding and sum of {len(tokens)} tokens",
-            (None, at),
-            pick,
-            joint=True,
-            few=few,
-        )
+        panels = [
+            Map(name, rows.map(lambda r, i=i: r[i, few].T), "signed", name, (-scale.limit, scale.limit))  # type: ignore[misc]
+            for i, name in enumerate(PARTS_OF_SUM if adds_up else ROWS)
+        ]
+        dimensions = [f"dimension {d}" for d in range(parts.shape[2])]
+        alt, cell = f"Token embedding, position embedding and sum of {len(tokens)} tokens", (None, at)
+        sheet.maps(scene, "embedding_rows", panels, dimensions, alt, cell, pick, joint=True, few=few)
         st.caption(
             f"A column is a token, a row a dimension. {scale.outside:,} of the {scale.count:,} values lie "
             f"beyond the scale; the largest is {significant(scale.largest)} from zero."
@@ -225,6 +209,5 @@ with panel("Which positions are alike?", ":material/straighten:", "emb_positions
 
 told = f"The three rows of {label} (position {at}), a line per dimension."
 sheet.numbers_of("embedding", lambda: rows.map(lambda r: embeddings.row_table(r, at)), told, what="the rows")
-caption = "The length of each row; the cosine of token and position."
-sheet.numbers_of("embedding_lengths", lengths, caption, what="the lengths")
+sheet.numbers_of("embedding_lengths", lengths, what="the lengths")
 sheet.code_of(scene, [GPTModel.final_hidden], embeddings.embedding_rows)

@@ -23,10 +23,8 @@ from gptviz.model import GELU, FeedForward
 from gptviz.tokenizer import show_token
 from gptviz.ui import sheet, tables
 from gptviz.ui.runs import Keep
+from gptviz.ui.sheet import Param, example_row, if_there, page
 from gptviz.ui.shell.change_menu import Part, menu
-from gptviz.ui.shell.page import page
-from gptviz.ui.shell.params import Param, if_there
-from gptviz.ui.shell.prompt import example_row
 from gptviz.ui.shell.state import BLOCK
 from gptviz.ui.tables import Cell, Row
 from gptviz.ui.words import Place, as_code, prose, show_id
@@ -106,12 +104,10 @@ scene.chart(
 )
 which = "the book's GELU, GPT-2's with a tanh in it" if curve.tanh else "the exact GELU"
 leaves = "A change puts others in their place:" if put_here else "GELU leaves them a little:"
-prose(
-    f"The line is {which}; the dashed one is ReLU, which would silence the {count - fired.now:,} units that "
-    f"do not fire. {leaves} together they write a row of size {significant(found.quiet)}. "
-    "A dot's area is what its unit writes; a click chooses the unit.",
-    "GELU",
-)
+text = f"The line is {which}; the dashed one is ReLU, which would silence the {count - fired.now:,} units "
+text += f"that do not fire. {leaves} together they write a row of size {significant(found.quiet)}. A dot's "
+text += "area is what its unit writes; a click chooses the unit."
+prose(text, "GELU")
 example_row("A name comes back", "He and she", "Counting", "Once upon a time")
 
 # ---- the units that write most, and one of them ----
@@ -124,11 +120,9 @@ read = sheet.once(scene.run, feed_forward.readings, block, (*order, unit), times
 
 
 st.subheader("The units that write most", anchor=False)
-prose(
-    "A unit writes its activation times its column in the second matrix. Beside each, the tokens that it "
-    "raises and lowers most directly.",
-    "logit",
-)
+text = "A unit writes its activation times its column in the second matrix. Beside each, the tokens that it "
+text += "raises and lowers most directly."
+prose(text, "logit")
 writes = {"writes": found.writes[order]}
 if both.was is not None:
     writes = {"writes, unchanged": both.was.writes[order], "writes, changed": found.writes[order]}
@@ -158,12 +152,10 @@ prose(
 left, right = st.columns([3, 5], gap="large")
 with left:
     divisor = spread(scene.trace, lm.model, at)
-    prose(
-        f"Whatever the text, unit {unit} writes along one column. Each 1 of its activation at {label} adds "
-        "this to the logits of these tokens, with the final LayerNorm's divisor held at "
-        f"{significant(divisor, 4)}:",
-        *("logit", "LayerNorm"),
-    )
+    text = f"Whatever the text, unit {unit} writes along one column. Each 1 of its activation at {label} "
+    text += "adds this to the logits of these tokens, with the final LayerNorm's divisor held at "
+    text += f"{significant(divisor, 4)}:"
+    prose(text, "logit", "LayerNorm")
 
     def moves(token: int, by: float) -> list[Cell | str]:
         return [Cell(show_id(lm, token), "label"), "+" * (by > 0) + significant(by)]
@@ -194,12 +186,10 @@ def fires_at(changes: Collection[Edit]) -> str:
 with right:
     activations = sheet.of(scene, feed_forward.excites, block, unit)
     peak = int(activations.now.argmax())
-    prose(
-        f"In this text it {fires_at(put)} {int((activations.now > 0).sum()):,} of {len(scene.tokens):,} "
-        f"tokens. It is largest at {Place(scene.labels[peak], peak)}: "
-        f"{significant(float(activations.now[peak]))}.",
-        "token",
-    )
+    text = f"In this text it {fires_at(put)} {int((activations.now > 0).sum()):,} of {len(scene.tokens):,} "
+    text += f"tokens. It is largest at {Place(scene.labels[peak], peak)}: "
+    text += f"{significant(float(activations.now[peak]))}."
+    prose(text, "token")
     theme, axis = palette(scene.mode), {"showgrid": False, "range": [-0.6, len(scene.tokens) - 0.4]}
     sheet.bars(
         scene,
@@ -248,15 +238,9 @@ def in_the_sample() -> None:
         what = "One change is" if left_out == 1 else f"{left_out} changes are"
         st.caption(f"{what} about a place of your text, and not made where the sample is read.")
     best = sorted(range(len(read_in)), key=lambda i: -float(peaks[i].value[unit]))[:PLACES]
-    excerpts(
-        (
-            float(peaks[i].value[unit]),
-            [show_token(token.raw) for token in lm.tokens(read_in[i].ids)],
-            int(peaks[i].position[unit]),
-            read_in[i].title,
-        )
-        for i in best
-    )
+    shown = {i: [show_token(token.raw) for token in lm.tokens(read_in[i].ids)] for i in best}
+    at_peak = {i: (float(peaks[i].value[unit]), int(peaks[i].position[unit])) for i in best}
+    excerpts((at_peak[i][0], shown[i], at_peak[i][1], read_in[i].title) for i in best)
 
 
 in_the_sample()

@@ -11,15 +11,13 @@ from gptviz.both import Both
 from gptviz.digits import fixed, significant
 from gptviz.model import TransformerBlock
 from gptviz.ui import many, sheet
+from gptviz.ui.buttons import button
+from gptviz.ui.sheet import end_page, example_row, is_wanted, page
 from gptviz.ui.shell import state, target
-from gptviz.ui.shell.address import end_page
 from gptviz.ui.shell.change_menu import Part, menu
 from gptviz.ui.shell.muted import GIVES, KINDS, knocked, muted_map
 from gptviz.ui.shell.navigation import link
-from gptviz.ui.shell.page import page
 from gptviz.ui.shell.params import Param, if_there, in_link
-from gptviz.ui.shell.prompt import example_row
-from gptviz.ui.shell.slow import is_wanted
 from gptviz.ui.shell.state import BLOCK, HEAD
 from gptviz.ui.words import as_code, compared_with, prose
 
@@ -62,7 +60,7 @@ if not is_wanted(MAP, lm, scene.position + 1, parts):
     if MAP.value == "off":
         st.info("Stopped. A map with gaps would look as if those parts did not matter: none is shown.")
     label = f"Mute each of the {parts} parts in turn ({scene.position + 1} tokens, {parts} passes)"
-    st.button(label, key="knock_out_start", type="primary", on_click=MAP.set, args=("on",))
+    button(label, "knock_out_start", MAP.set, "on", primary=True)
     example_row(*EXAMPLES)
     program()
     end_page()
@@ -119,11 +117,9 @@ elif order[0] == strongest:
 else:
     text += f"Without {labels[order[0]]} it is {without(order[0])}; of single heads {labels[strongest]} "
     text += "changes most"
-prose(
-    f"{text}: **{without(strongest)}** without it. But {harmless} of the {int(is_head.sum())} heads can be "
-    "muted, one at a time, and at least nine tenths of the probability stay.",
-    *("logit", "block", "head"),
-)
+said = f"{text}: **{without(strongest)}** without it. But {harmless} of the {int(is_head.sum())} heads can "
+said += "be muted, one at a time, and at least nine tenths of the probability stay."
+prose(said, "logit", "block", "head")
 left, right = st.columns([5, 4], gap="medium")
 with left:
     st.caption(
@@ -161,8 +157,7 @@ if scene.other is not None:  # here, so that the map stays in the first screen
         text += " The outlined bars are what muting it takes away from the unchanged one."
     st.caption(text)
     if old is None:
-        label = "Work out the unchanged model's map, too"
-        st.button(label, key="knock_out_beside", on_click=BESIDE.set, args=("on",))
+        button("Work out the unchanged model's map, too", "knock_out_beside", BESIDE.set, "on")
 
 # ---- the opened part ----
 
@@ -203,11 +198,9 @@ opposite = int((np.sign(table["effect"]) != np.sign(-table["lost"])).sum())
 if measure == "logit" and opposite:
     text += f"For {opposite} of the {parts} parts the probability goes the other way: "
     text += "it depends on all large logits. "
-prose(
-    f"{text}A pale part need not be idle: others may do the same work, or stand in for it once it is gone. "
-    "So what is lost one by one does not add up to what is lost together.",
-    *("residual stream", "feed-forward"),
-)
+said = f"{text}A pale part need not be idle: others may do the same work, or stand in for it once it is "
+said += "gone. So what is lost one by one does not add up to what is lost together."
+prose(said, "residual stream", "feed-forward")
 example_row(*EXAMPLES)
 drawn = ("lost", 1) if measure == "probability" else ("effect", -1)
 nouns = ("what muting {} takes away", f"of the {MEASURES[measure]}")

@@ -11,9 +11,7 @@ from gptviz.figures.maps import Map, Scale
 from gptviz.figures.norms import norm_histograms
 from gptviz.model import LayerNorm
 from gptviz.ui import sheet
-from gptviz.ui.sheet import DIFFERENCE, SHOWN, why_same
-from gptviz.ui.shell.page import page
-from gptviz.ui.shell.params import Param, if_there
+from gptviz.ui.sheet import DIFFERENCE, SHOWN, Param, if_there, page, why_same
 from gptviz.ui.words import as_code, prose
 
 SITES = ("resid_pre", "resid_mid", "resid_post")
@@ -137,19 +135,15 @@ st.caption(f"{label} through the depth of the network, norm by norm.")
 
 parts, now = numbers.variance_parts(steps.now), steps.now
 st.subheader(f"Why {significant(parts.after)} and not 1", anchor=False)
-why = (
-    f"Dividing by √(variance + eps) leaves variance / (variance + eps) = {significant(now.variance, 4)} / "
-    f"({significant(now.variance, 4)} + {now.eps_written}) = {significant(parts.normalised, 6)}. Then each "
-    f"dimension is multiplied by its own scale, from {significant(float(now.scale.min()))} to "
-    f"{significant(float(now.scale.max()))} here: the variance is {significant(parts.scaled, 4)}. "
-)
+why = f"Dividing by √(variance + eps) leaves variance / (variance + eps) = {significant(now.variance, 4)} / "
+why += f"({significant(now.variance, 4)} + {now.eps_written}) = {significant(parts.normalised, 6)}. Then "
+why += f"each dimension is multiplied by its own scale, from {significant(float(now.scale.min()))} to "
+why += f"{significant(float(now.scale.max()))} here: the variance is {significant(parts.scaled, 4)}. "
 if now.has_shift:
-    why += (
-        f"Then each gets its own shift, whose variance is {significant(parts.shift)}; twice its covariance "
-        f"with the scaled values is {significant(parts.together)}: {significant(parts.scaled, 4)} + "
-        f"{significant(parts.shift)} + {term(significant(parts.together))} = "
-        f"**{significant(parts.after, 4)}**. "
-    )
+    why += f"Then each gets its own shift, whose variance is {significant(parts.shift)}; twice its "
+    why += f"covariance with the scaled values is {significant(parts.together)}: "
+    why += f"{significant(parts.scaled, 4)} + {significant(parts.shift)} + "
+    why += f"{term(significant(parts.together))} = **{significant(parts.after, 4)}**. "
 say = "Scale and shift are learned: they say" if now.has_shift else "The scale is learned: it says"
 prose(f"{why}{say} how large a dimension is for what reads it next.", "variance", "dimension")
 

@@ -8,15 +8,7 @@ import pandas as pd
 import streamlit as st
 import torch
 
-from gptviz.analysis.loss import (
-    NOTEBOOK_CHARACTERS,
-    NOTEBOOK_LOSS,
-    SLIDE_LOGITS,
-    SLIDE_LOSSES,
-    SLIDE_TARGET,
-    loss_steps,
-    uniform_loss,
-)
+from gptviz.analysis import loss as lesson
 from gptviz.analysis.next_token import losses, surprises
 from gptviz.both import Both
 from gptviz.digits import fixed, significant, term
@@ -26,8 +18,7 @@ from gptviz.figures.next_token import loss_text, probability_text, surprise_colo
 from gptviz.model import GPTModel
 from gptviz.ui import sheet
 from gptviz.ui.components.surprise import surprise_chips
-from gptviz.ui.shell.page import page
-from gptviz.ui.shell.prompt import example_row
+from gptviz.ui.sheet import example_row, page
 from gptviz.ui.shell.target import candidates_at, logits_at
 from gptviz.ui.tables import STYLE, Cell, Row, table
 from gptviz.ui.words import Place, as_code, counted, prose, show_id, unlike_printed
@@ -41,7 +32,8 @@ st.html(STYLE)
 found = sheet.of(scene, losses)
 labels, last, vocabulary = scene.labels, len(scene.tokens) - 1, scene.lm.config.vocab_size
 nats = found.map(lambda one: one["nats"].to_numpy()[1:])  # (T - 1,): of the positions that have a target
-mean, guess = nats.map(lambda one: float(one.mean()) if len(one) else math.nan), uniform_loss(vocabulary)
+mean = nats.map(lambda one: float(one.mean()) if len(one) else math.nan)
+guess = lesson.uniform_loss(vocabulary)
 loss, perplexity = mean.map(lambda x: loss_text(x)[0]), mean.map(lambda x: loss_text(x)[1])
 
 
@@ -65,18 +57,14 @@ def picture() -> None:
     against = f"That is no better than to give {even}, which costs {cost}."
     if mean.now < guess:
         against = f"A guess that gives {even} costs {cost}."
-    sheet.say(
-        scene,
-        f"The loss of this text is **{loss} nats** per token: a perplexity of e^{loss.now} = {perplexity}, "
-        f"as if the model chose among {perplexity.now} equally likely tokens each time. {against} The last "
-        f"token, {Place(labels[last], last)}, has no target: what comes next is not in the text.",
-        *("perplexity", "token"),
-        about=nats,
-        what="these losses",
-        sites=[("final", None)],
-    )
+    text = f"The loss of this text is **{loss} nats** per token: a perplexity of e^{loss.now} = "
+    text += f"{perplexity}, as if the model chose among {perplexity.now} equally likely tokens each time. "
+    text += f"{against} The last token, {Place(labels[last], last)}, has no target: what comes next is not "
+    text += "in the text."
+    sheet.say(scene, text, "perplexity", "token", about=nats, what="these losses", sites=[("final", None)])
     shown = [html.escape(label, quote=False) for label in labels[1:]]
     axis = {"title": {"text": "the target: the token that came next"}, "showgrid": False}
+    # a click selects the token after which its target came
     sheet.bars(
         scene,
         "loss_bars",
@@ -84,7 +72,7 @@ def picture() -> None:
         labels[1:],
         "loss, in nats",
         "The loss of every position that has a target, the mean, and that of a uniform guess",
-        scene.select,  # the token after which its target came
+        scene.select,
         at=scene.position if scene.position < last else None,
         says=found.map(bar_says),
         colors=[surprise_color(float(cost), guess, scene.mode) for cost in nats.now],
@@ -160,31 +148,30 @@ def largest_logits(position: int, cost: float) -> str:
 def smallest() -> None:
     """The slides' vocabulary of five, and the notebook's first loss."""
     st.markdown("#### The smallest example")
-    logits = torch.tensor([SLIDE_LOGITS] * len(SLIDE_LOGITS), dtype=torch.float64)
-    steps = loss_steps(logits, torch.arange(len(SLIDE_LOGITS)))  # each token as the target once
-    others = unlike_printed(SLIDE_LOSSES, steps.loss.tolist())
+    logits = torch.tensor([lesson.SLIDE_LOGITS] * len(lesson.SLIDE_LOGITS), dtype=torch.float64)
+    steps = lesson.loss_steps(logits, torch.arange(len(lesson.SLIDE_LOGITS)))  # each token as the target once
+    others = unlike_printed(lesson.SLIDE_LOSSES, steps.loss.tolist())
     more = f" Its logits have more digits than it prints, and so it has {', '.join(others)}."
     left, right = st.columns([5, 6], gap="medium")
     with left:
-        prose(
-            "A vocabulary of five, from Fijalkow's slides *Transformers from scratch*: five logits, their "
-            "softmax, and the loss that each token would cost as the target. The target is token 0. The "
-            f"slides print 1.4411, and so does `torch.nn.functional.cross_entropy`.{more * bool(others)}",
-            "softmax",
-        )
-        start = fixed(uniform_loss(NOTEBOOK_CHARACTERS), 4)
+        text = "A vocabulary of five, from Fijalkow's slides *Transformers from scratch*: five logits, their "
+        text += "softmax, and the loss that each token would cost as the target. The target is token 0. The "
+        text += f"slides print 1.4411, and so does `torch.nn.functional.cross_entropy`.{more * bool(others)}"
+        prose(text, "softmax")
+        characters = lesson.NOTEBOOK_CHARACTERS
+        start = fixed(lesson.uniform_loss(characters), 4)
         st.markdown(
             "Before training, a model should start near ln V. The first model of Karpathy's *Let's build "
-            f"GPT*, a table of random logits over {NOTEBOOK_CHARACTERS} characters, has a loss of "
-            f"**{fixed(NOTEBOOK_LOSS, 4)}**, while ln {NOTEBOOK_CHARACTERS} = **{start}**: random logits are "
+            f"GPT*, a table of random logits over {characters} characters, has a loss of "
+            f"**{fixed(lesson.NOTEBOOK_LOSS, 4)}**, while ln {characters} = **{start}**: random logits are "
             "worse than none, since they are sure of the wrong things."
         )
     with right:
-        rows, columns = [], (SLIDE_LOGITS, steps.probability.tolist(), steps.loss.tolist())
+        rows, columns = [], (lesson.SLIDE_LOGITS, steps.probability.tolist(), steps.loss.tolist())
         for i, cells in enumerate(zip(*columns, strict=True)):
-            name = Cell(f"token {i}" + ", the target" * (i == SLIDE_TARGET), "word")
+            name = Cell(f"token {i}" + ", the target" * (i == lesson.SLIDE_TARGET), "word")
             numbers = [fixed(value, 4) for value in cells]
-            rows.append(Row([name, *numbers], "chosen" if i == SLIDE_TARGET else "line"))
+            rows.append(Row([name, *numbers], "chosen" if i == lesson.SLIDE_TARGET else "line"))
         st.html(table("slides", ["", "#logit", "#softmax", "#−ln"], rows))
 
 
@@ -210,10 +197,8 @@ else:
     )
 example_row(*EXAMPLES)
 smallest()
-caption = (
-    "A row per token of the text, as the target of the position before it: its logit, log_sum (the "
-    "logarithm of the sum of e^logit over the vocabulary), the probability, and the loss in nats and in "
-    "bits. The first token is no target. The last row is the mean."
-)
+caption = "A row per token of the text, as the target of the position before it: its logit, log_sum (the "
+caption += "logarithm of the sum of e^logit over the vocabulary), the probability, and the loss in nats and "
+caption += "in bits. The first token is no target. The last row is the mean."
 sheet.numbers_of("loss", lambda: found.map(table_of), caption)
-sheet.code_of(scene, [loss_steps, surprises, GPTModel.forward], losses)
+sheet.code_of(scene, [lesson.loss_steps, surprises, GPTModel.forward], losses)

@@ -22,10 +22,9 @@ from gptviz.model import GPTModel
 from gptviz.tokenizer import show_token
 from gptviz.ui import sheet
 from gptviz.ui.components.candidates import candidate_bars
+from gptviz.ui.sheet import Param, if_there, page
 from gptviz.ui.shell import prompt, state
 from gptviz.ui.shell.navigation import page_target
-from gptviz.ui.shell.page import page
-from gptviz.ui.shell.params import Param, if_there
 from gptviz.ui.shell.sampling import PARAMS, SEED, SEEDS, WRITTEN, sampling_controls, seed_input, written
 from gptviz.ui.shell.target import candidates_at, logits_at
 from gptviz.ui.words import Place, as_code, is_whole, prose, show_id
@@ -150,11 +149,9 @@ def headline(place: st.delta_generator.DeltaGenerator, found: Both[Candidates]) 
 def look_for(sampling: Sampling, found: Both[Candidates]) -> None:
     bits = found.map(lambda one: fixed(one.entropy.bits, 2))
     own = found.map(lambda one: fixed(one.model_entropy.bits, 2))
-    said = (
-        "**What to look for.** The model ends in one logit per token of its vocabulary, "
-        f"{scene.lm.config.vocab_size:,} of them. Softmax makes them probabilities, with an entropy of {own} "
-        "bits."
-    )
+    said = "**What to look for.** The model ends in one logit per token of its vocabulary, "
+    said += f"{scene.lm.config.vocab_size:,} of them. Softmax makes them probabilities, with an entropy of "
+    said += f"{own} bits."
     if sampling.changes_nothing:
         said += " Lower the temperature, and the largest logits pull away from the others."
     else:
@@ -251,14 +248,11 @@ def details(sampling: Sampling, found: Both[Candidates]) -> None:
     def unsure(run: Run) -> pd.DataFrame:
         return sheet.once(run, entropies, scene.position, sampling)
 
-    told = (
-        "From logit to probability, for the bars above. `filter` says which filter cut a token; "
-        "`model_probability` is without any settings. The last row is the sum over all other tokens."
-    )
+    told = "From logit to probability, for the bars above. `filter` says which filter cut a token; "
+    told += "`model_probability` is without any settings. The last row is the sum over all other tokens."
     sheet.numbers_of("next_token", lambda: runs_of.map(rows), told, what="the next token")
     unsure_of = "how unsure"
-    told = "How unsure the model is by itself, and with your settings."
-    sheet.numbers_of("entropy", lambda: runs_of.map(unsure), told, what=unsure_of)
+    sheet.numbers_of("entropy", lambda: runs_of.map(unsure), what=unsure_of)
 
     def run() -> None:  # what is shown, once, so that its shapes can be taken down
         run_first_block(scene.lm, scene.run.ids)

@@ -18,11 +18,10 @@ from gptviz.guides import FOLDER, read
 from gptviz.model import GPTModel
 from gptviz.ui import heads, runs, sheet, tables
 from gptviz.ui.components.machine import machine as draw
+from gptviz.ui.sheet import example_row, page
 from gptviz.ui.shell import guide, picture, state
 from gptviz.ui.shell.navigation import PAGES, page_target
-from gptviz.ui.shell.page import page
 from gptviz.ui.shell.picture import AT
-from gptviz.ui.shell.prompt import example_row
 from gptviz.ui.words import counted, prose
 
 
@@ -73,23 +72,12 @@ more = None
 if about is not None:
     query = urlencode(state.link() | {name: str(value) for name, value in about[1].items()})
     more = {"page": about[0], "title": PAGES[about[0]].title, "href": f"./{about[0]}?{query}"}
-opened = draw(
-    here.kind,
-    both,
-    tables.joined(both.map(machine.table)),
-    [(one.at, one.name) for one in here.path],
-    scene.labels,
-    position,
-    [(one.at, one.name) for one in here.beside(config)],
-    more,
-    [
-        {"at": sheet.once(scene.run, resolve, at, position).at, "says": step.text}
-        for at, step in zip(way, steps, strict=True)
-    ],
-    go,
-    scene.select,
-    scene.saved("overview", f"From a text to the next token: {here.name}", here.at.replace(".", "-")),
-)
+path, beside = ([(one.at, one.name) for one in some] for some in (here.path, here.beside(config)))
+along = [sheet.once(scene.run, resolve, at, position).at for at in way]
+played = [{"at": at, "says": step.text} for at, step in zip(along, steps, strict=True)]
+saved = scene.saved("overview", f"From a text to the next token: {here.name}", here.at.replace(".", "-"))
+where, table = (path, scene.labels, position, beside), tables.joined(both.map(machine.table))
+opened = draw(here.kind, both, table, *where, more, played, go, scene.select, saved)
 if opened is not None and about is not None:
     for name, value in about[1].items():
         st.session_state[name] = value
@@ -110,9 +98,7 @@ prose(
 
 # ---- details ----
 
-sheet.numbers_of(
-    "overview-place", lambda: both.map(machine.table), "What the picture shows.", what="this picture"
-)
+sheet.numbers_of("overview-place", lambda: both.map(machine.table), what="this picture")
 caption = "A row per token: its embeddings' lengths, and the variance (the spread, squared) of its numbers "
 caption += "before the first and the last LayerNorm."
 sheet.numbers_of("overview.csv", lambda: sheet.of(scene, token_table), caption)

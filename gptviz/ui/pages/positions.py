@@ -19,11 +19,8 @@ from gptviz.lessons import positions as lesson
 from gptviz.lessons.positions import SCHEMES, compared, pair_scores, position_rows, products
 from gptviz.ui import heads, runs, sheet
 from gptviz.ui.components.matrix import attention_panel, matrix
+from gptviz.ui.sheet import Param, between, block_and_head_inputs, if_there, in_code, opened_head, page
 from gptviz.ui.shell import changes
-from gptviz.ui.shell.block import block_and_head_inputs, opened_head
-from gptviz.ui.shell.details import in_code
-from gptviz.ui.shell.page import page
-from gptviz.ui.shell.params import Param, between, if_there
 from gptviz.ui.shell.state import BLOCK, HEAD
 from gptviz.ui.shell.target import logits_at
 from gptviz.ui.words import as_code, counted, prose, show_id
@@ -232,10 +229,8 @@ patterns = [one.get((site,))[site][head] for one in (scene, changed)]  # (T, T) 
 if len(scene.tokens) > 1:
     had, has = (percent(float(one.diagonal(-1).mean())) for one in patterns)  # from position 1 on, as `moved`
     moved_share = percent(pattern_moved(*patterns))
-    said += (
-        f"In block {block}, **{moved_share}** of the attention of head {head} goes elsewhere, on "
-        f"average over all tokens but the first: the token just before gets {has} of it, and had {had}."
-    )
+    said += f"In block {block}, **{moved_share}** of the attention of head {head} goes elsewhere, on average "
+    said += f"over all tokens but the first: the token just before gets {has} of it, and had {had}."
 else:
     said += "The only token can look at nothing but itself, whatever its position."
 said += f" After {label} the model said {as_code(show_id(scene.lm, best))} with {percent(float(own[best]))}; "
@@ -287,8 +282,7 @@ def all_losses() -> Both[pd.DataFrame]:
 
 
 sheet.numbers_of("position_products", all_products, what="dot products by distance")
-caption = "The score of the selected token's query for the token before it, at every place."
-sheet.numbers_of("position_scores", scores.reset_index, caption, "a pair along the text")
+sheet.numbers_of("position_scores", scores.reset_index, what="a pair along the text")
 caption = "Each token's loss, −ln of its probability, and the same with other positions (changed)."
 sheet.numbers_of("position_losses", all_losses, caption, what="the changed pass", missing="nothing before it")
 program = sheet.program(scene, position_rows, scheme) + (

@@ -12,9 +12,8 @@ from gptviz.figures.stream import ladder, part_colors
 from gptviz.figures.theme import palette
 from gptviz.model import TransformerBlock
 from gptviz.ui import sheet
+from gptviz.ui.sheet import example_row, page
 from gptviz.ui.shell.change_menu import Part, menu
-from gptviz.ui.shell.page import page
-from gptviz.ui.shell.prompt import example_row
 from gptviz.ui.shell.state import BLOCK
 from gptviz.ui.words import as_code, prose
 
@@ -31,7 +30,7 @@ scene = page("Residual stream", keep=numbers.SITES, params=(sheet.SHOWN,))
 at, label, layers = scene.position, as_code(scene.label), scene.lm.config.n_layers
 names = numbers.step_names(layers)
 streams = sheet.of(scene, numbers.stream)
-moved = None if scene.other is None else sheet.between(scene.run, scene.other, numbers.apart)
+moved = None if scene.other is None else sheet.compared(scene.run, scene.other, numbers.apart)
 found = streams.now
 sizes, writes = found.sizes[:, at], found.writes[:, at]
 
@@ -127,10 +126,8 @@ if moved is not None and shown == sheet.DIFFERENCE:
         Map("stream: how far<br>it has moved", Both(far), "share", "moved, in terms of its size:"),
         Map("write: how many<br>times as large", both, "size", "size of the write:"),
     ]
-    how = (
-        "On the left, the length of the difference to the unchanged stream as a share of that, without "
-        "colour where nothing has moved. On the right, how many times as large each write has become."
-    )
+    how = "On the left, the length of the difference to the unchanged stream as a share of that, without "
+    how += "colour where nothing has moved. On the right, how many times as large each write has become."
 else:
     # what meets the embedding, a hundredth of all that follows, may be beyond the scales
     later = found.ratios[1:]
@@ -159,18 +156,14 @@ with left:
     sheet.table("block lines", Both(work.lines))
 with right:
     sheet.table("additions", Both(work.additions))
-    gap = (
-        f"The largest difference between sum and stream is {significant(work.difference, 2)} for this token "
-        f"in block {block}, and {significant(found.difference, 2)} over the whole text: "
-    )
+    gap = f"The largest difference between sum and stream is {significant(work.difference, 2)} for this "
+    gap += f"token in block {block}, and {significant(found.difference, 2)} over the whole text: "
     if found.is_broken:
         prose(gap + "a change put something else into the stream itself.")
     else:
-        prose(
-            f"The {len(work.additions)} dimensions of {scene.lm.config.emb_dim} that block {block} changes "
-            f"most. {gap}that is what rounding to {scene.lm.dtype} leaves.",
-            "dimension",
-        )
+        text = f"The {len(work.additions)} dimensions of {scene.lm.config.emb_dim} that block {block} "
+        text += f"changes most. {gap}that is what rounding to {scene.lm.dtype} leaves."
+        prose(text, "dimension")
 
 st.subheader("What if there were no shortcut?", anchor=False)
 (alone, whole, cosine1), (alone2, whole2, cosine2) = work.without
@@ -236,12 +229,13 @@ sheet.numbers_of(
     missing="–",
 )
 texts = [token.text for token in scene.tokens]
-sheet.numbers_of(
-    "residual-stream-all",
-    lambda: with_moved(streams.map(lambda s: numbers.all_tokens_table(s, texts)), slice(None)),
-    "A row per write and token: the numbers of the two maps.",
-    what="every token",
-    missing="–",
-)
+
+
+def every_token() -> Both[pd.DataFrame]:
+    return with_moved(streams.map(lambda s: numbers.all_tokens_table(s, texts)), slice(None))
+
+
+caption = "A row per write and token: the numbers of the two maps."
+sheet.numbers_of("residual-stream-all", every_token, caption, "every token", "–")
 sheet.code_of(scene, [TransformerBlock.forward], numbers.stream)
 sheet.code_of(scene, [], numbers.block_at_work, block, at, key="in_code_block", what=f"block {block} at work")

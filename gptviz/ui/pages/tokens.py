@@ -11,8 +11,7 @@ from gptviz.ui import sheet
 from gptviz.ui.components.merges import WIDEST, merges
 from gptviz.ui.components.token_cards import token_cards
 from gptviz.ui.components.tokenizer_rows import tokenizer_rows
-from gptviz.ui.shell.page import page
-from gptviz.ui.shell.params import Param, if_there
+from gptviz.ui.sheet import Param, if_there, page
 from gptviz.ui.shell.prompt import READ_CHARACTERS
 from gptviz.ui.tables import STYLE, Row, table
 from gptviz.ui.words import as_code, prose
@@ -38,11 +37,9 @@ st.html(STYLE)
 
 # ---- the cards ----
 
-prose(
-    "Each card is a token: its position, its text, its id and its bytes. A · stands for a space, a ⏎ for a "
-    "line break.",
-    *("token", "position", "·", "⏎"),
-)
+said = "Each card is a token: its position, its text, its id and its bytes. A · stands for a space, a ⏎ for "
+said += "a line break."
+prose(said, "token", "position", "·", "⏎")
 if scene.other is not None:
     st.markdown(
         "What is changed in the model **changes nothing here**: the text is cut into tokens before the model "
@@ -57,20 +54,16 @@ token_cards(pieces, scene.tokens, scene.position, scene.select, saved=picture)
 st.markdown(f"#### How {shown} was built")
 own = [] if piece.special else merges_of_part(piece, part)
 among = f"one of {len(piece.parts)} tokens in the piece {as_code(show_token(piece.raw))}"
-cut = (
-    "A regular expression first cuts the text; the line under the cards shows each piece. "
-    f"{shown} is {'a whole piece' if len(piece.parts) == 1 else among}. "
-)
+cut = f"A regular expression first cuts the text; the line under the cards shows each piece. {shown} is "
+cut += f"{'a whole piece' if len(piece.parts) == 1 else among}. "
 if piece.special:
     prose(f"{shown} is id {token.id}, a special token: it has no spelling, no merge leads to it.")
 elif own:
     ranks = ", ".join(str(merge.rank) for merge in own[:12]) + (", …" if len(own) > 12 else "")
-    prose(
-        f"{cut}Its {len(token.raw)} bytes took {len(own)} merge{'s' * (len(own) > 1)}, at rank {ranks}. "
-        "Frequent pairs were learned first: they have low ranks and join first. The last rank is the "
-        f"token's id, {token.id}.",
-        "vocabulary",
-    )
+    said = f"{cut}Its {len(token.raw)} bytes took {len(own)} merge{'s' * (len(own) > 1)}, at rank {ranks}. "
+    said += "Frequent pairs were learned first: they have low ranks and join first. The last rank is the "
+    said += f"token's id, {token.id}."
+    prose(said, "vocabulary")
 else:
     one = "a single byte, where all merging begins" if len(token.raw) == 1 else "looked up as a whole"
     prose(f"{cut}It is {one}: no merge was needed.")
@@ -166,13 +159,11 @@ with byte:
         st.markdown("To this tokenizer every character of your prompt is one token: none comes apart.")
     else:
         whose = "In your prompt, " if of_prompt else "Your prompt has none that comes apart; as an example, "
-        st.markdown(
-            "Tokens are made of bytes, and a character is one to four of them. "
-            f"{whose}{as_code(spread.character)} is {len(spread.character.encode())} bytes in UTF-8 and "
-            f"{len(spread.ids)} tokens. One of them alone is no character: decoded, it prints as "
-            "`\\ufffd`, �; this app shows its bytes, "
-            f"{as_code(show_token(spread.raws[0]))}."
-        )
+        said = "Tokens are made of bytes, and a character is one to four of them. "
+        said += f"{whose}{as_code(spread.character)} is {len(spread.character.encode())} bytes in UTF-8 and "
+        said += f"{len(spread.ids)} tokens. One of them alone is no character: decoded, it prints as "
+        said += f"`\\ufffd`, �; this app shows its bytes, {as_code(show_token(spread.raws[0]))}."
+        st.markdown(said)
         pairs = [(str(i), raw) for i, raw in zip(spread.ids, spread.raws, strict=True)]
         pairs.append((", ".join(map(str, spread.ids)), b"".join(spread.raws)))
         rows = [Row([ids, raw.hex(" "), raw.decode("utf-8", "replace")]) for ids, raw in pairs]

@@ -10,6 +10,7 @@ from gptviz.engine.config import GPTConfig
 from gptviz.engine.reduction import Reduction
 from gptviz.engine.tokens import Token
 from gptviz.ui import heads
+from gptviz.ui.buttons import button
 from gptviz.ui.runs import Keep
 from gptviz.ui.shell import changes
 from gptviz.ui.shell.params import Param
@@ -75,9 +76,9 @@ def head_controls(scene: Scene) -> tuple[int, int]:
     shown = opened_head(config, lambda: usual)
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="attention_controls"):
         step = (*shown, config.n_layers, config.n_heads)
-        st.button("‹", key="head_before", help="The head before", on_click=_step, args=(-1, *step))
+        button("‹", "head_before", _step, -1, *step, help="The head before")
         block_and_head_inputs(config, *usual)
-        st.button("›", key="head_after", help="The head after", on_click=_step, args=(1, *step))
+        button("›", "head_after", _step, 1, *step, help="The head after")
     return shown
 
 

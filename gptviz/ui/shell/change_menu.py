@@ -6,12 +6,13 @@ it a popover with all of them, each with its formula and its line of Python. A c
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import streamlit as st
 
 from gptviz import Edit
 from gptviz.engine.sites import SITES
+from gptviz.ui.buttons import button
 from gptviz.ui.shell import address, changes, target
 from gptviz.ui.shell.change_words import PARTS, token
 from gptviz.ui.shell.scene import Scene
@@ -166,15 +167,8 @@ def _opened(scene: Scene, parts: tuple[Part, ...], key: str, opened: str) -> Non
     named = {part.name(scene.labels): part for part in parts}
     chosen = next(iter(named))
     if len(named) > 1:
-        chosen = st.segmented_control(
-            "Change",
-            list(named),
-            default=chosen,
-            key=f"change_{key}_part",
-            required=True,
-            label_visibility="collapsed",
-            wrap=True,
-        )
+        how: Any = {"default": chosen, "required": True, "label_visibility": "collapsed", "wrap": True}
+        chosen = st.segmented_control("Change", list(named), key=f"change_{key}_part", **how)
     else:
         st.markdown(f"**{capital(chosen)}**")
     part = named[chosen]
@@ -212,16 +206,10 @@ def _pushed(scene: Scene, part: Part, key: str) -> list[Action]:
 
 def _button(action: Action, key: str, opened: str | None = None, says: str = "") -> None:
     made = str(action.edit) in changes.written()
-    st.button(
-        action.undone if made else action.label,
-        key=key,
-        icon=":material/undo:" if made else None,
-        type="primary" if made else "secondary",
-        on_click=_toggle,
-        args=(action, opened),
-        help=f"{says}: {action.means}" if says else None,
-        width="stretch" if opened else "content",
-    )
+    label, icon = (action.undone, "undo") if made else (action.label, "")
+    how: Any = {"help": f"{says}: {action.means}" if says else None}
+    how |= {"width": "stretch" if opened else "content"}
+    button(label, key, _toggle, action, opened, icon=icon, primary=made, **how)
 
 
 def _toggle(action: Action, opened: str | None) -> None:

@@ -5,6 +5,7 @@ import streamlit as st
 from gptviz import CaptureError, Run
 from gptviz.claims import Asked, Checked, ClaimError, check, written
 from gptviz.ui import runs
+from gptviz.ui.buttons import button
 from gptviz.ui.runs import per_run
 from gptviz.ui.shell import state
 from gptviz.ui.shell.scene import Scene
@@ -51,7 +52,7 @@ def notice(scene: Scene) -> None:
             lines = [f"{marks[one.holds]}: {escaped(one.said)}, {one.verdict}" for one in found]
             box = st.success if held == len(found) else st.error
             box("\n- ".join([said + "\n", *lines]))
-        st.button("Forget it", key="claim_forget", on_click=state.CLAIM.set, args=(None,))
+        button("Forget it", "claim_forget", state.CLAIM.set, None)
 
 
 def offer(scene: Scene) -> None:
@@ -61,15 +62,10 @@ def offer(scene: Scene) -> None:
     if block is not None and head is not None and block < lm.config.n_layers and head < lm.config.n_heads:
         there = (block, head)
     if len(scene.text) <= state.LINK_CHARACTERS:  # else no link holds it
-        st.button(
-            "Claim this",
-            icon=":material/verified:",
-            key="claim_make",
-            help="The address then says what the model expects here. Whoever opens it, or gives it to "
-            "`gptviz verify`, is told whether that holds.",
-            on_click=_make,
-            args=(scene.run, scene.position, there),
-        )
+        told = "The address then says what the model expects here. Whoever opens it, or gives it to "
+        told += "`gptviz verify`, is told whether that holds."
+        place = scene.run, scene.position, there
+        button("Claim this", "claim_make", _make, *place, icon="verified", help=told)
 
 
 def _make(run: Run, position: int, opened: tuple[int, int] | None) -> None:

@@ -14,6 +14,7 @@ from gptviz import LanguageModel
 from gptviz.classroom import ClassError, Member
 from gptviz.guides import Guide, GuideError, Step, files, find, read
 from gptviz.guides.guide import Address
+from gptviz.ui.buttons import button
 from gptviz.ui.components.guide_look import look_at
 from gptviz.ui.models.room import still_here
 from gptviz.ui.shell import address, classroom, question, state
@@ -200,8 +201,8 @@ def _link(label: str, icon: str, name: str | None, number: int, step: Step, key:
     """
     with st.container(key=key, width="content"):
         if page == step.page:
-            done: Any = {"type": "primary"} if key.endswith("done") else {}
-            st.button(label, icon=f":material/{icon}:", on_click=_turn_to, args=(number,), **done)
+            done = key.endswith("done")
+            button(label, f"{key}_go", _turn_to, number, icon=icon, primary=done)
             return
         query = _query(name, number, step)
         st.page_link(page_target(step.page), label=label, icon=f":material/{icon}:", query_params=query)

@@ -6,6 +6,7 @@ import streamlit as st
 
 from gptviz import LanguageModel
 from gptviz.catalog import catalog
+from gptviz.ui.buttons import button
 from gptviz.ui.models.choice import DEFAULT_MODEL, Choice
 from gptviz.ui.shell import state
 
@@ -38,12 +39,8 @@ def limits(key: str, lm: LanguageModel, text: str, written: int = 0) -> None:
     gpt2s = (entry for entry in catalog() if "gpt2" in entry.name)  # TinyStories have read less
     other = next((entry.name for entry in gpt2s if entry.folder() is not None), None)
     rest = "" if other else " GPT-2 has read more: *More models …* in the sidebar."
-    with st.container(
-        horizontal=True, vertical_alignment="center", gap="small", key=f"gv_limit_{bool(written)}"
-    ):
+    key = f"limit_{bool(written)}"
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key=f"gv_{key}"):
         st.caption(f"mini has read 262 English books, nothing else. {said}{rest}", width="content")
         if other:
-            label = f"Read it with {other}"
-            st.button(
-                label, key=f"limit_other_{bool(written)}", on_click=state.choose_model, args=(Choice(other),)
-            )
+            button(f"Read it with {other}", f"other_{key}", state.choose_model, Choice(other))

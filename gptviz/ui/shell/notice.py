@@ -11,6 +11,7 @@ from gptviz.checkpoints import HeadsMissing, TokenizerMissing
 from gptviz.checkpoints.download import Progress
 from gptviz.digits import gigabytes
 from gptviz.tokenizer import encoding_names
+from gptviz.ui.buttons import button
 from gptviz.ui.models import in_use as models
 from gptviz.ui.models.browsers import find_upload, remove_upload
 from gptviz.ui.models.choice import UPLOAD, Choice
@@ -39,11 +40,10 @@ def notice(model: InUse) -> None:
         _failed(model, str(trouble))
 
 
-def _buttons(model: InUse, label: str, key: str, do: Callable[..., Any], *args: object, **how: Any) -> None:
+def _buttons(model: InUse, label: str, key: str, do: Callable[..., Any], *args: Any, **how: Any) -> None:
     """Draw what can be done about it, and the way back to the model that is seen."""
-    st.button(label, key=key, on_click=do, args=args, **how)
-    stay = f"Stay with {label_of(model.choice)}"
-    st.button(stay, key="model_stay", on_click=state.choose_model, args=(model.choice,))
+    button(label, key, do, *args, **how)
+    button(f"Stay with {label_of(model.choice)}", "model_stay", state.choose_model, model.choice)
 
 
 def _failed(model: InUse, why: str) -> None:

@@ -7,6 +7,7 @@ with what is selected in it. A page without a text needs only the first.
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import streamlit as st
 
@@ -15,6 +16,7 @@ from gptviz.engine.reduction import Reduction
 from gptviz.engine.tokens import Token
 from gptviz.figures.theme import Mode, palette
 from gptviz.ui import runs, words
+from gptviz.ui.buttons import button
 from gptviz.ui.components.kernel import mode_shown
 from gptviz.ui.components.theme_watch import follow_theme
 from gptviz.ui.models import in_use as models
@@ -149,15 +151,11 @@ def _way(name: str, prompted: bool) -> None:
 def _present_switch() -> None:
     """For a projector: full width, large type, no sidebar."""
     presenting = state.PRESENT.value
-    st.button(
-        "End" if presenting else "Present",
-        icon=f":material/{'close_fullscreen' if presenting else 'open_in_full'}:",
-        type="tertiary",
-        key="present_switch",
-        help=None if presenting else "For a projector: full width, large type, no sidebar.",
-        on_click=state.PRESENT.set,
-        args=(not presenting,),
-    )
+    label, icon, told = "Present", "open_in_full", "For a projector: full width, large type, no sidebar."
+    if presenting:
+        label, icon, told = "End", "close_fullscreen", ""
+    how: Any = {"type": "tertiary", "help": told or None}
+    button(label, "present_switch", state.PRESENT.set, not presenting, icon=icon, **how)
 
 
 def _model(given: Trace | None) -> InUse:

@@ -93,21 +93,13 @@ def window(asked: Choice) -> None:
 
 def known_models() -> pd.DataFrame:
     """The catalogue as people read it."""
-    return pd.DataFrame(
-        [
-            {
-                "Model": entry.name,
-                "Blocks × heads": f"{entry.config.n_layers} × {entry.config.n_heads}",
-                "Width": entry.config.emb_dim,
-                "Parameters": f"{entry.config.parameters:,}",
-                "Memory": gigabytes(4 * entry.config.parameters),
-                "Context": entry.config.context_length,
-                "On this machine": entry.where(),
-                "What it is": entry.about,
-            }
-            for entry in catalog()
-        ]
-    )
+    rows = []
+    for entry in catalog():
+        config, count = entry.config, entry.config.parameters
+        sizes = f"{config.n_layers} × {config.n_heads}", config.emb_dim, f"{count:,}", gigabytes(4 * count)
+        rows.append((entry.name, *sizes, config.context_length, entry.where(), entry.about))
+    columns = "Model, Blocks × heads, Width, Parameters, Memory, Context, On this machine, What it is"
+    return pd.DataFrame(rows, columns=columns.split(", "))
 
 
 def _take(choice: Choice) -> None:

@@ -8,6 +8,7 @@ import streamlit as st
 from gptviz import LanguageModel
 from gptviz.engine.tokens import Token
 from gptviz.tokenizer import END_OF_TEXT, well_formed
+from gptviz.ui.buttons import button
 from gptviz.ui.components.prompt import prompt
 from gptviz.ui.shell import address, state
 from gptviz.ui.words import is_named, nameless, show_id
@@ -90,11 +91,9 @@ def special_hint(lm: LanguageModel) -> None:
     if state.SPECIAL.value or END_OF_TEXT not in state.TEXT.value or not _has_special(lm):
         return
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        st.caption(
-            f"`{END_OF_TEXT}` is read as plain text here. It is also the name of one special token.",
-            width="content",
-        )
-        st.button("Read it as the special token", key="special_on", on_click=state.SPECIAL.set, args=(True,))
+        said = f"`{END_OF_TEXT}` is read as plain text here. It is also the name of one special token."
+        st.caption(said, width="content")
+        button("Read it as the special token", "special_on", state.SPECIAL.set, True)
 
 
 def _has_special(lm: LanguageModel) -> bool:
@@ -138,9 +137,5 @@ def example_row(*labels: str) -> None:
         st.caption("Try:", width="content")
         for number, (label, text) in enumerate(EXAMPLES.items()):
             if not labels or label in labels:
-                st.button(
-                    label,
-                    key=f"example_{number}",
-                    type="primary" if text == state.TEXT.value else "secondary",
-                    on_click=partial(state.change, text=text, token=None),
-                )
+                take, shown = partial(state.change, text=text, token=None), text == state.TEXT.value
+                button(label, f"example_{number}", take, primary=shown)

@@ -20,6 +20,7 @@ from gptviz.digits import significant
 from gptviz.engine.sampling import Sampling
 from gptviz.tokenizer import END_OF_TEXT, named_bytes
 from gptviz.ui import runs
+from gptviz.ui.buttons import button
 from gptviz.ui.runs import per_run
 from gptviz.ui.shell.params import Param, if_there, store
 from gptviz.ui.shell.scene import Scene
@@ -163,7 +164,7 @@ def _box(scene: Scene, param: Param[int | None], label: str, empty: str, help: s
 
 
 def _take_button(label: str, key: str, param: Param[int | None], token: int, help: str | None = None) -> None:
-    st.button(label, key=key, help=help, on_click=_take, args=(param, token))
+    button(label, key, _take, param, token, help=help)
 
 
 def _take(param: Param[int | None], token: int | None) -> None:

@@ -4,18 +4,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from gptviz.analysis.anatomy import (
-    ATTENTION,
-    BYTES,
-    FEED_FORWARD,
-    HEAD,
-    NORM,
-    TOKEN,
-    anatomy,
-    part_table,
-    sum_lines,
-    tensor_table,
-)
+from gptviz.analysis import anatomy as tensors
 from gptviz.digits import gigabytes, significant
 from gptviz.figures.anatomy import block_map, enlargement, model_map, part_color, percent, share_bars
 from gptviz.figures.theme import palette
@@ -41,14 +30,14 @@ def everything() -> None:
     st.html(f"{STYLE}<style>{CSS}</style>")
     own_config, name = scene.lm.config, scene.lm.name
     config = form(own_config, name)
-    shown, own, parts = anatomy(config), anatomy(own_config), part_table(config)
+    shown, own, parts = tensors.anatomy(config), tensors.anatomy(own_config), tensors.part_table(config)
     count, share = shown.parameters, dict(zip(parts["part"], parts["share"], strict=True))
     width, blocks, length = config.emb_dim, config.n_layers, config.context_length
 
     # ---- the whole model ----
 
     plain_name = "".join(f"\\{sign}" if sign in r"\`*_{}[]()#+-.!|<>$~:" else sign for sign in name)
-    size = " · ".join(f"{gigabytes(count * each)} in {dtype}" for dtype, each in BYTES.items())
+    size = " · ".join(f"{gigabytes(count * each)} in {dtype}" for dtype, each in tensors.BYTES.items())
     more, ratio = count - own.parameters, count / own.parameters
     if config == own_config:
         against = f"{plain_name} as it is"
@@ -62,14 +51,14 @@ def everything() -> None:
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="anatomy_headline"):
         st.markdown(f"#### {count:,} parameters", width="content")
         st.markdown(f"{size} · {against}", width="content")
+    in_blocks = sum(share[part] for part in (tensors.ATTENTION, tensors.FEED_FORWARD, tensors.NORM))
     vectors = sum(tensor.parameters for tensor in shown.tensors if len(tensor.shape) == 1)
     prose(
         "Every tensor is a rectangle to one scale: its sides are its dimensions, its area is its parameters. "
-        f"`tok_emb`, a row for each of {config.vocab_size:,} tokens, is {percent(share[TOKEN])} of the "
-        f"model; the {'one block is' if blocks == 1 else f'{blocks} blocks are'} "
-        f"{percent(share[ATTENTION] + share[FEED_FORWARD] + share[NORM])}. The feed-forward (orange) is "
-        "twice as large as the attention: 8 × emb_dim² against 4 × emb_dim². Biases and LayerNorms, the line "
-        f"below each block, are {percent(vectors / count)} together.",
+        f"`tok_emb`, a row for each of {config.vocab_size:,} tokens, is {percent(share[tensors.TOKEN])} of "
+        f"the model; the {'one block is' if blocks == 1 else f'{blocks} blocks are'} {percent(in_blocks)}. "
+        "The feed-forward (orange) is twice as large as the attention: 8 × emb_dim² against 4 × emb_dim². "
+        f"Biases and LayerNorms, the line below each block, are {percent(vectors / count)} together.",
         *("dimension", "parameter", "token", "block", "feed-forward", "LayerNorm"),
     )
     alt = f"Every tensor of the model as a rectangle to one scale: the token and position tables, {blocks:,} "
@@ -81,7 +70,7 @@ def everything() -> None:
             "`out_head` is hatched: it has no numbers of its own, it makes the logits with the rows of "
             "`tok_emb`. Untied, as many would be added. "
             if config.tie_embeddings
-            else f"`out_head` is {percent(share[HEAD])} once more: tied, it would use the numbers of "
+            else f"`out_head` is {percent(share[tensors.HEAD])} once more: tied, it would use the numbers of "
             "`tok_emb` and add nothing. "
         )
         + "Double emb_dim: the tables double, and the blocks become about four times as large. In GPT-2 XL "
@@ -94,7 +83,7 @@ def everything() -> None:
     st.subheader("The sum, line by line", anchor=False)
     compared = config != own_config
     rows = []
-    for line, before in zip(sum_lines(shown), sum_lines(own), strict=True):
+    for line, before in zip(tensors.sum_lines(shown), tensors.sum_lines(own), strict=True):
         result, change = f"{line.parameters:,}", line.parameters - before.parameters
         cells: list[Cell | str] = [
             Cell(line.label, "label", indent=line.level * 0.9),
@@ -111,7 +100,7 @@ def everything() -> None:
     # ---- shares and memory ----
 
     st.subheader("Shares and memory", anchor=False)
-    of_models = {name: part_table(own_config)}
+    of_models = {name: tensors.part_table(own_config)}
     if compared:
         of_models = {preset_name(config) or "this config": parts} | of_models
     scene.chart(
@@ -119,12 +108,12 @@ def everything() -> None:
     )
     rows = []
     for part, n in [*zip(parts["part"], parts["parameters"], strict=True), ("the whole model", count)]:
-        tied = part == HEAD and config.tie_embeddings
+        tied = part == tensors.HEAD and config.tie_embeddings
         color = part_color(part, palette(scene.mode)) if part in share else None
         label = Cell(f"{part}, tied: counted above" if tied else part, "label", color=color)
-        numbers = [f"{n:,}", percent(n / count), *(gigabytes(n * each) for each in BYTES.values())]
+        numbers = [f"{n:,}", percent(n / count), *(gigabytes(n * each) for each in tensors.BYTES.values())]
         rows.append(Row([label, *numbers], "line" if part in share else "total"))
-    heads = ["", "#parameters", "#share", *(f"#{dtype}" for dtype in BYTES)]
+    heads = ["", "#parameters", "#share", *(f"#{dtype}" for dtype in tensors.BYTES)]
     st.html(table("anatomy-parts", heads, rows, "gv-sum"))
     mask = gigabytes(blocks * length**2) + ("" if blocks == 1 else f" in all {blocks} blocks")
     prose(
@@ -146,19 +135,17 @@ def everything() -> None:
         else f"The {config.n_heads:,} heads share the {width:,} rows of W_query, W_key and W_value, "
         f"{config.head_dim:,} each, and the {width:,} columns of out_proj"
     )
-    prose(
-        f"**n_heads is in no line of the sum.** {heads_have}. More heads are narrower heads; the sum is the "
-        "same.",
-        "head",
-    )
+    text = f"**n_heads is in no line of the sum.** {heads_have}. More heads are narrower heads; the sum is "
+    text += "the same."
+    prose(text, "head")
     scene.chart(
         block_map(shown, scene.mode), key="anatomy_block", alt="Block 0's tensors, each with its shape"
     )
     caption = "A row for each tensor, by its name in the state_dict. The parameters add up to the whole "
     caption += "model: a tensor whose numbers are another's is there with 0."
-    sheet.numbers_of("anatomy.csv", lambda: tensor_table(config), caption)
+    sheet.numbers_of("anatomy.csv", lambda: tensors.tensor_table(config), caption)
     built = [cls.__init__ for cls in (GPTModel, TransformerBlock, MultiHeadAttention, FeedForward, LayerNorm)]
-    sheet.code_of(scene, built, tensor_table, config=config)
+    sheet.code_of(scene, built, tensors.tensor_table, config=config)
 
 
 everything()

@@ -13,6 +13,7 @@ import streamlit as st
 from gptviz.checkpoints.hub import HUB_MODELS
 from gptviz.engine.config import GPTConfig, divisors
 from gptviz.model import GPT_CONFIG_124M
+from gptviz.ui.buttons import button
 from gptviz.ui.shell import params
 from gptviz.ui.shell.params import Param
 
@@ -133,15 +134,9 @@ def _draw(values: dict[str, Any], base: GPTConfig, model: str) -> None:
             width="content",
             wrap=True,
         )
-        st.button(
-            f"Back to {model}",
-            icon=":material/undo:",
-            key="anatomy_back",
-            type="tertiary",
-            disabled=values == parts_of(base),
-            on_click=write,
-            args=(parts_of(base), base),
-        )
+        own = parts_of(base)
+        how: Any = {"icon": "undo", "type": "tertiary", "disabled": values == own}
+        button(f"Back to {model}", "anatomy_back", write, own, base, **how)
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="set_anatomy"):
         for name, value in values.items():
             key = f"anatomy_{name}"

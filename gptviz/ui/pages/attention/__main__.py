@@ -25,12 +25,10 @@ from gptviz.ui.components.heads import Thumbnail, head_grid
 from gptviz.ui.components.matrix import MASKED, Axis, Panel, attention_panel, matrix, pattern
 from gptviz.ui.components.saved import Saved
 from gptviz.ui.pages.attention.key import KEY, key_input, picker
+from gptviz.ui.sheet import Param, page, side_by_side
 from gptviz.ui.shell.block import head_controls, head_needs, head_sites
 from gptviz.ui.shell.change_menu import Part, menu
 from gptviz.ui.shell.change_words import says
-from gptviz.ui.shell.details import side_by_side
-from gptviz.ui.shell.page import page
-from gptviz.ui.shell.params import Param
 from gptviz.ui.shell.state import HEAD, open_head
 from gptviz.ui.words import Place, capital, counted, does, prose
 
@@ -224,12 +222,10 @@ with reading:
         "further down one that found a repeat, a column one token that everybody looks at."
     )
     if ARCS.value:
-        read += (
-            " **In the lines** each token stands twice: on the left it looks, on the right it is looked at; "
-            "a line is as thick as the weight. Parallel lines one step up are a head that looks at the token "
-            "just before, a fan one token that everybody looks at. The block's other heads, each with its "
-            "colour, can be switched on beside this one."
-        )
+        read += " **In the lines** each token stands twice: on the left it looks, on the right it is looked "
+        read += "at; a line is as thick as the weight. Parallel lines one step up are a head that looks at "
+        read += "the token just before, a fan one token that everybody looks at. The block's other heads, "
+        read += "each with its colour, can be switched on beside this one."
     if shown == DIFFERENCE:
         read += " In the *difference* a cell is orange where the changed model looks more than the unchanged "
         read += f"one, and blue where it looks less{'; a row sums to 0' * (not scaled)}."
@@ -237,10 +233,8 @@ with reading:
     first = first_token(measured.first, steps_of.now.v, block, head)
     if first is not None and (first.draws_all or first.draws_own):
         more = f" {counted(first.heads, 'head')} give{'s' * (first.heads == 1)} it more than half."
-        little = (
-            f" Resting there hands over little: in this head its value has the length "
-            f"{fixed(first.value_norm, 1)}, the other tokens' {fixed(first.other_norms, 1)} on average."
-        )
+        little = " Resting there hands over little: in this head its value has the length "
+        little += f"{fixed(first.value_norm, 1)}, the other tokens' {fixed(first.other_norms, 1)} on average."
         st.markdown(
             f"**Why {'is it so often ' * first.draws_all}the first token?** {places[0]} gets "
             f"{percent(first.own)} of the attention of this head and {percent(first.mean)} of that of all "

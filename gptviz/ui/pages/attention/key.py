@@ -5,8 +5,7 @@ from collections.abc import Callable
 import streamlit as st
 import torch
 
-from gptviz.ui.shell.params import Param, if_there
-from gptviz.ui.shell.scene import Scene
+from gptviz.ui.sheet import Param, Scene, if_there
 
 KEY: Param[int | None] = Param("key", int, None, if_there)
 _QUERY = "attention_key_query"  # in the session: the query that the chosen key was chosen for

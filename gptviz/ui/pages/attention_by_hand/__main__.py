@@ -7,31 +7,18 @@ import pandas as pd
 import streamlit as st
 import torch
 
-from gptviz.lessons.attention import (
-    NOTEBOOK,
-    NOTEBOOK_AVERAGES,
-    SLIDE_EXPONENTIALS,
-    SLIDE_SCORES,
-    SLIDE_WEIGHTS,
-    Attention,
-    averages_by_loop,
-    averages_by_matrix,
-    averages_by_softmax,
-    by_hand,
-    self_attention,
-    simple_attention,
-    worked_row,
-)
+from gptviz.lessons import attention as lesson
+from gptviz.lessons.attention import Attention
 from gptviz.lessons.sentences import SENTENCES, linear_weights, rand_weights
 from gptviz.model import MultiHeadAttention
 from gptviz.ui import sheet, tables
+from gptviz.ui.buttons import button
 from gptviz.ui.components.worksheet import worksheet
 from gptviz.ui.pages.attention_by_hand import dropout, given, sheets, why_root
 from gptviz.ui.pages.attention_by_hand.given import Changes, Given
 from gptviz.ui.pages.attention_by_hand.sheets import four, short, sum_of_products, vector
+from gptviz.ui.sheet import Param, frame, if_there
 from gptviz.ui.shell import params
-from gptviz.ui.shell.page import frame
-from gptviz.ui.shell.params import Param, if_there
 from gptviz.ui.tables import Cell, Row
 from gptviz.ui.words import as_code, prose, unlike_printed
 
@@ -147,11 +134,6 @@ def step_by(by: int) -> None:
     STEP.set(steps[min(max(steps.index(STEP.value) + by, 0), len(steps) - 1)])
 
 
-def button(label: str, key: str, call: Any, to: int, disabled: bool, help: str | None = None) -> None:
-    """A button that sets a number."""
-    st.button(label, key=key, help=help, on_click=call, args=(to,), disabled=disabled)
-
-
 # ---- what is said ----
 
 
@@ -167,10 +149,8 @@ def mixed(way: str, start: Given, found: Sequence[Attention], query: int) -> str
         )
     else:
         shares = [f"{four(one.weights[query, j].item())} of {as_code(start.words[j])}" for j in seen]
-        said = (
-            f"{'In head 0, ' if way == 'heads' else ''}{name} mixes {', '.join(shares[:-1])} and "
-            f"{shares[-1]}. Its context is this mix of their {kind}s, **{context}**."
-        )
+        said = f"{'In head 0, ' if way == 'heads' else ''}{name} mixes {', '.join(shares[:-1])} and "
+        said += f"{shares[-1]}. Its context is this mix of their {kind}s, **{context}**."
     drawn = None if way == "simple" else DRAWN.value or FIRST[way]
     printed = PRINTED.get((EXAMPLE.value, way, drawn))
     if printed is None or CHANGED.value or query != EXAMPLES[EXAMPLE.value].query:
@@ -201,7 +181,7 @@ def how_to_read(way: str, start: Given) -> str:
 
 def worked_out(start: Given, found: Attention, query: int) -> str:
     """One query's way to its context: score, scaled, e^, weight, weight × value, a line per key; as HTML."""
-    row = worked_row(found, query)
+    row = lesson.worked_row(found, query)
     divided, queries = found.divisor != 1, found.queries[query].tolist()
     base = torch.tensor(row.softmax.largest, dtype=torch.float64).exp()  # `exp` is without it
 
@@ -249,13 +229,13 @@ def by_pencil() -> None:
             shown = {"width": 240, "label_visibility": "collapsed", "on_change": keep_vectors}
             DRAWN.choose("Matrices", named, st.selectbox, index=None, placeholder=named[FIRST[way]], **shown)
         at = steps.index(STEP.value)
-        button("‹", "step_back", step_by, -1, at == 0, "The step before")
-        button("›", "step_on", step_by, 1, at == len(steps) - 1, "The next step")
+        button("‹", "step_back", step_by, -1, disabled=at == 0, help="The step before")
+        button("›", "step_on", step_by, 1, disabled=at == len(steps) - 1, help="The next step")
         STEP.choose("Up to", {step: STEPS[step] for step in steps}, label_visibility="collapsed")
     params.store(PARAMS)
     start = start_of(way)
     causal = way in ("causal", "heads")
-    found = by_hand(start.x, start.heads, causal).heads
+    found = lesson.by_hand(start.x, start.heads, causal).heads
     count, picked = len(start.words), EXAMPLES[EXAMPLE.value].query if QUERY.value is None else QUERY.value
     query = min(picked, count - 1)
 
@@ -276,17 +256,14 @@ def by_pencil() -> None:
         saved=made.saved("attention_by_hand", f"Attention by hand: {WAYS[way]}", EXAMPLE.value, way),
     )
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="by_hand_count"):
-        button("A word more", "word_more", set_count, count + 1, count >= given.MOST_WORDS)
-        button("A word less", "word_less", set_count, count - 1, count <= 1)
-        st.button(
-            "As printed",
-            icon=":material/undo:",
-            type="tertiary",
-            key="by_hand_back",
-            on_click=start_again,
-            disabled=not CHANGED.value,
-            help="Take back all that was typed.",
-        )
+        button("A word more", "word_more", set_count, count + 1, disabled=count >= given.MOST_WORDS)
+        button("A word less", "word_less", set_count, count - 1, disabled=count <= 1)
+        back: Any = {
+            "type": "tertiary",
+            "disabled": not CHANGED.value,
+            "help": "Take back all that was typed.",
+        }
+        button("As printed", "by_hand_back", start_again, icon="undo", **back)
     prose(how_to_read(way, start), "dot product", "softmax", "query", "key", "value", "causal mask", "head")
 
     st.markdown(f"#### {as_code(start.words[query])}, step by step")
@@ -302,18 +279,19 @@ def by_pencil() -> None:
     sheet.numbers_of("by_hand_pairs", lambda: pairs(start, found), caption, "pairs", missing="masked")
     caption = "Each word's vector, what each head makes of it, and its context."
     sheet.numbers_of("by_hand_vectors", lambda: vectors(start, found), caption, "vectors")
-    lesson = [simple_attention, averages_by_loop, averages_by_matrix, averages_by_softmax]
-    sources = lesson if way == "simple" else [self_attention]
-    sheet.code_of(made, [MultiHeadAttention.forward, *sources], by_hand, start.x, start.heads, causal)
+    averages = [lesson.averages_by_loop, lesson.averages_by_matrix, lesson.averages_by_softmax]
+    sources = [lesson.simple_attention, *averages] if way == "simple" else [lesson.self_attention]
+    sheet.code_of(made, [MultiHeadAttention.forward, *sources], lesson.by_hand, start.x, start.heads, causal)
 
 
 def softmax() -> None:
     """The slides' softmax, with what they print."""
-    scores = torch.tensor(SLIDE_SCORES, dtype=torch.float64)
+    scores = torch.tensor(lesson.SLIDE_SCORES, dtype=torch.float64)
     exponentials, weights = scores.exp().tolist(), scores.softmax(dim=0).tolist()
     st.markdown("#### Softmax in two steps")
     left, right = st.columns([5, 6], gap="medium")
-    powers, others = unlike_printed(SLIDE_EXPONENTIALS, exponentials), unlike_printed(SLIDE_WEIGHTS, weights)
+    powers = unlike_printed(lesson.SLIDE_EXPONENTIALS, exponentials)
+    others = unlike_printed(lesson.SLIDE_WEIGHTS, weights)
     with left:
         said = "e to the power of each score makes all of them positive; then each is divided by their sum. "
         said += "The scores are from Fijalkow's slides *Transformers from scratch*, which print these weights"
@@ -321,7 +299,7 @@ def softmax() -> None:
         more = f" Their scores have more digits than they print: e^score is {', '.join(powers)}."
         prose(said + more * bool(powers), "softmax")
     with right:
-        columns = zip(SLIDE_SCORES, exponentials, weights, strict=True)
+        columns = zip(lesson.SLIDE_SCORES, exponentials, weights, strict=True)
         rows = [Row([*map(four, values)]) for values in columns]
         rows.append(Row(["sum", four(sum(exponentials)), "1"], "chosen"))
         st.html(tables.table("softmax", ["#score", "#e^score", "#÷ the sum: weight"], rows))
@@ -338,15 +316,15 @@ def trick(start: Given) -> None:
     of = AVERAGED.choose(
         "Average", {"words": "the vectors above", "notebook": "8 × 2 numbers of *Let's build GPT*"}
     )
-    x = torch.tensor(start.x if of == "words" else NOTEBOOK, dtype=torch.float64)
-    averages = averages_by_loop(x)
+    x = torch.tensor(start.x if of == "words" else lesson.NOTEBOOK, dtype=torch.float64)
+    averages = lesson.averages_by_loop(x)
     if of == "notebook":
-        printed = (value for row in NOTEBOOK_AVERAGES for value in row)
+        printed = (value for row in lesson.NOTEBOOK_AVERAGES for value in row)
         others = unlike_printed(printed, averages.flatten().tolist())
         st.markdown(
             f"The notebook, whose vectors have more digits, prints the same but for {', '.join(others)}."
         )
-    ways = averages_by_matrix, averages_by_softmax
+    ways = lesson.averages_by_matrix, lesson.averages_by_softmax
     apart = max(float((other(x).context - averages).abs().max()) for other in ways)
     worksheet(
         "averages",

@@ -12,11 +12,8 @@ from gptviz.figures.maps import Map, maps
 from gptviz.lessons.dropout import Dropped, drop, dropped, dropped_attention
 from gptviz.model import MultiHeadAttention
 from gptviz.ui import sheet
-from gptviz.ui.shell.block import opened_head
-from gptviz.ui.shell.details import side_by_side
+from gptviz.ui.sheet import Frame, Param, between, if_there, opened_head, side_by_side
 from gptviz.ui.shell.page import read
-from gptviz.ui.shell.params import Param, between, if_there
-from gptviz.ui.shell.scene import Frame
 from gptviz.ui.words import prose
 
 WEIGHTS = Param("sc_weights", str, "ones", if_there)
@@ -37,11 +34,9 @@ def draw(made: Frame) -> None:
         p = P.number(st.slider, "p", 0.0, 0.9, step=0.1, width=220)
         seed = SEED.number(st.number_input, "Seed", 0, 9999, step=1, width=130)
     found, labels, whose, code = _found(made, of, p, seed)
-    text = (
-        f"**Dropout puts out each weight with probability {p:g}**, here {found.gone} of "
-        f"{found.gone + found.kept}. What is left is divided by 1 − {p:g} = {significant(1 - p, 2)}, so that "
-        "a sum stays what it was *on average*."
-    )
+    text = f"**Dropout puts out each weight with probability {p:g}**, here {found.gone} of "
+    text += f"{found.gone + found.kept}. What is left is divided by 1 − {p:g} = {significant(1 - p, 2)}, so "
+    text += "that a sum stays what it was *on average*."
     if of != "ones":
         rows = found.after.sum(-1)
         low, high = fixed(float(rows.min()), 2), fixed(float(rows.max()), 2)

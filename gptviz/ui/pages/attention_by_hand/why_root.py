@@ -14,11 +14,8 @@ from gptviz.lessons.scaling import by_size, own_heads, sharpened
 from gptviz.model import MultiHeadAttention
 from gptviz.ui import sheet
 from gptviz.ui.heads import changed_in
-from gptviz.ui.shell.block import block_and_head_inputs, opened_head
-from gptviz.ui.shell.details import side_by_side
+from gptviz.ui.sheet import Frame, Param, between, block_and_head_inputs, if_there, opened_head, side_by_side
 from gptviz.ui.shell.page import read
-from gptviz.ui.shell.params import Param, between, if_there
-from gptviz.ui.shell.scene import Frame
 from gptviz.ui.words import prose
 
 SIZE = Param("sc_d", int, 64, if_there)
@@ -51,17 +48,11 @@ def draw(made: Frame) -> None:
         )  # fmt: skip
     for name, title in side_by_side(CHARTS.items(), "small"):
         sheet.curves(
-            made,
-            f"scaling_{name}",
-            {"q · k": Both(table[name]), "÷ √d": Both(table[f"{name}_scaled"])},
-            [str(size) for size in table["d"]],
-            title,
+            made, f"scaling_{name}", {"q · k": Both(table[name]), "÷ √d": Both(table[f"{name}_scaled"])},
+            [str(size) for size in table["d"]], title,
             f"For d from 1 to 1,024: {title}, of dot products as they are and divided by √d",
-            which=(f"d{d}",),
-            at=lesson.SIZES.index(d),
-            log=name == "variance",
-            height=265,
-        )
+            which=(f"d{d}",), at=lesson.SIZES.index(d), log=name == "variance", height=265,
+        )  # fmt: skip
     left, left_scaled = (f"{fixed(100 * row[name], 0)} %" for name in ("gradient", "gradient_scaled"))
     size, *printed = lesson.PRINTED
     st.caption(
@@ -105,11 +96,9 @@ def _sharper(made: Frame) -> None:
     factor = FACTOR.number(st.slider, "The scores times", 1, 20, step=1, width=420)
     before, after = sharpened(1), sharpened(factor)
     low, high = (significant(float(weights.max()), 4) for weights in (before, after))
-    prose(
-        f"The same five scores, times {factor}: the largest weight goes from {low} to **{high}**. Large "
-        "scores make softmax take one and forget the others.",
-        "softmax",
-    )
+    text = f"The same five scores, times {factor}: the largest weight goes from {low} to **{high}**. Large "
+    text += "scores make softmax take one and forget the others."
+    prose(text, "softmax")
     left, right = st.columns(2, gap="medium")
     with left:
         scores = [str(score).replace("-", "−") for score in lesson.SLIDE]
@@ -136,16 +125,12 @@ def _own_heads(made: Frame) -> None:
     def mean(name: str) -> Both[float]:
         return found.map(lambda table: float(table[name].mean()))
 
-    text = (
-        f"Here queries and keys are learned, and have d = {d} numbers. In block {block} the scores of a head "
-        f"have a variance of {mean('variance'):3}, and {mean('variance_scaled'):3} after the division by "
-        f"√{d} = {significant(d**0.5)}."
-    )
+    text = f"Here queries and keys are learned, and have d = {d} numbers. In block {block} the scores of a "
+    text += f"head have a variance of {mean('variance'):3}, and {mean('variance_scaled'):3} after the "
+    text += f"division by √{d} = {significant(d**0.5)}."
     if count > 1:  # a single key gets everything
-        text += (
-            f" A query's largest weight is {mean('largest_scaled'):2}; if this block did not divide, it "
-            f"would be {mean('largest'):2}."
-        )
+        text += f" A query's largest weight is {mean('largest_scaled'):2}; if this block did not divide, it "
+        text += f"would be {mean('largest'):2}."
     heads = range(config.n_heads)
     if given := [str(h) for h in heads if any(e.site == "attn" for e in changed_in(shown.run, block, h))]:
         text += (

@@ -34,10 +34,9 @@ from gptviz.ui.pages.generate.written import (
     step_after,
     text_of,
 )
+from gptviz.ui.sheet import Param, if_there, page
 from gptviz.ui.shell import address
 from gptviz.ui.shell.limits import limits
-from gptviz.ui.shell.page import page
-from gptviz.ui.shell.params import Param, if_there
 from gptviz.ui.shell.sampling import WRITTEN
 from gptviz.ui.words import Place, as_code, prose, show_id
 

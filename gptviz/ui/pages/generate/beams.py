@@ -10,10 +10,7 @@ from gptviz.engine.beams import beside, given
 from gptviz.figures.beams import beam_tree
 from gptviz.ui import sheet
 from gptviz.ui.pages.generate.written import Written, perplexity, text_of
-from gptviz.ui.shell.details import sideways
-from gptviz.ui.shell.params import Param, between
-from gptviz.ui.shell.scene import Scene
-from gptviz.ui.shell.slow import worked
+from gptviz.ui.sheet import Param, Scene, between, sideways, worked
 from gptviz.ui.words import prose, show_id
 
 BEAMS, TOKENS = Param("beams", int, 3, between), Param("beam_tokens", int, 8, between)
@@ -75,5 +72,4 @@ def draw(scene: Scene, written: Written) -> None:
         now["ln p"] = [beam.log_probability for _, beam in each]
         return Both(now, None if old is None else now.assign(**{"ln p": [old[beam.ids] for _, beam in each]}))
 
-    told = "Every beam that was kept after each token, and the next ones, which were dropped."
-    sheet.numbers_of("generate_beams", every, told, what="every beam, kept and dropped")
+    sheet.numbers_of("generate_beams", every, what="every beam, kept and dropped")

@@ -22,12 +22,9 @@ from gptviz.ui import heads, runs, sheet
 from gptviz.ui.components.chips import chips
 from gptviz.ui.pages.generate.written import Written, as_text
 from gptviz.ui.runs import per_run
+from gptviz.ui.sheet import Param, Scene, if_there, is_asked_for, sideways
 from gptviz.ui.shell import params, state
 from gptviz.ui.shell.block import block_and_head_inputs, opened_head, telling_head
-from gptviz.ui.shell.details import sideways
-from gptviz.ui.shell.params import Param, if_there
-from gptviz.ui.shell.scene import Scene
-from gptviz.ui.shell.slow import is_asked_for
 from gptviz.ui.shell.state import BLOCK, EDITS, HEAD, LINK_CHARACTERS, open_head
 from gptviz.ui.words import Place, as_code, prose, show_id
 

@@ -24,9 +24,7 @@ from gptviz.tokenizer import named_bytes, show_token
 from gptviz.ui import heads, sheet
 from gptviz.ui.pages.generate.looked import attention_link
 from gptviz.ui.pages.generate.written import Written, as_text, growing
-from gptviz.ui.shell.params import Param, if_there
-from gptviz.ui.shell.scene import Scene
-from gptviz.ui.shell.slow import is_asked_for
+from gptviz.ui.sheet import Param, Scene, if_there, is_asked_for
 from gptviz.ui.words import as_code, prose
 
 COUNTS, PIECES = (30, 60, 120), (2, 3, 4, 6)
@@ -90,12 +88,10 @@ def draw(scene: Scene, written: Written) -> None:
             same = "token" if loop.period == 1 else f"{loop.period} tokens"
             said = f"from token {first - start + 1} on it goes round and round, the same {same} again: "
             said += f"{as_code(show_token(piece))}."
-        prose(
-            f"Of {lengths[0]} tokens written at temperature 0, {shares[0]} end a piece of {n} that stood in "
-            f"the text before;{other} at {named(warm)} (seed {warm.seed}) {shares[1]} do. "
-            f"The greedy text: {said}",
-            *("temperature", "token"),
-        )
+        told = f"Of {lengths[0]} tokens written at temperature 0, {shares[0]} end a piece of {n} that stood "
+        told += f"in the text before;{other} at {named(warm)} (seed {warm.seed}) {shares[1]} do. The greedy "
+        told += f"text: {said}"
+        prose(told, "temperature", "token")
     for place, (name, text) in zip(st.columns(2, gap="medium"), texts.items(), strict=True):
         place.html(as_html(scene, name, text.now))
     st.caption("Marked: tokens that end a piece that stood in the text, or in the prompt, before.")
@@ -175,11 +171,9 @@ def try_without(scene: Scene, run: Run, found: Sequence[HeadRole], some: int) ->
     muted = clear[:TRIED] or [(found[0].block, found[0].head)]
     before = Both(mean(run), mean(run.plain) if run.edits else None)
     names, one = ", ".join(f"{b}.{h}" for b, h in muted), len(muted) == 1
-    said = (
-        f"**Tried out:** with {'head' if one else 'the heads'} {names} (block.head) giving nothing, the "
-        f"greedy text's {some} tokens have a mean probability of {fixed(mean(run, muted), 2)} instead of "
-        f"{before:.2}."
-    )
+    said = f"**Tried out:** with {'head' if one else 'the heads'} {names} (block.head) giving nothing, the "
+    said += f"greedy text's {some} tokens have a mean probability of {fixed(mean(run, muted), 2)} instead of "
+    said += f"{before:.2}."
     if sets := numbers.other_heads(scene.lm, muted, clear):
         other = "another head" if one else f"{len(muted)} other heads"
         random = fixed(float(np.mean([mean(run, heads) for heads in sets])), 2)

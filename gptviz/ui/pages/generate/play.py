@@ -14,14 +14,14 @@ from streamlit.delta_generator import DeltaGenerator
 from gptviz import Edit, Run
 from gptviz.engine.generate import end_of_text
 from gptviz.engine.sampling import Sampling
+from gptviz.ui.buttons import button
 from gptviz.ui.pages.generate import tree as trees
 from gptviz.ui.pages.generate.tree import LONGEST, Tree
 from gptviz.ui.pages.generate.written import Written, growing, text_of, written_on
+from gptviz.ui.sheet import Param, Scene, if_there
 from gptviz.ui.shell import address, sampling, state
-from gptviz.ui.shell.params import Param, if_there
 from gptviz.ui.shell.placed import placed
 from gptviz.ui.shell.sampling import WRITTEN, name_of
-from gptviz.ui.shell.scene import Scene
 from gptviz.ui.words import is_named, nameless, show_id
 
 STOP = Param("stop", str, "")
@@ -177,28 +177,26 @@ class Writer:
     def buttons(self, written: Written, playing: bool) -> None:
         """Play or pause, back, one step, the slider over all steps, and what can be done with the text."""
 
-        def button(name: str, label: str, icon: str, on_click: Any, disabled: bool, **more: Any) -> None:
-            more |= {"icon": f":material/{icon}:"} if icon else {}
-            st.button(label, key=f"generate_{name}", on_click=on_click, disabled=disabled, **more)
-
-        count, last = len(written.steps), {"type": "tertiary"}
+        count = len(written.steps)
         with st.container(key="generate_player", horizontal=True, vertical_alignment="center", gap="small"):
-            back = {"args": (written.chosen - 1,)}
-            button("back", "Back", "skip_previous", self.go_to, written.chosen == 0, **back)
+            before, first = written.chosen - 1, written.chosen == 0
+            button("Back", "generate_back", self.go_to, before, icon="skip_previous", disabled=first)
             if playing:
-                button("pause", "Pause", "pause", pause, False, type="primary")
+                button("Pause", "generate_pause", pause, icon="pause", primary=True)
             else:
                 told = "Token after token, each from a forward pass of its own. From the end: once more."
-                nothing = not count and not written.goes_on
-                button("play", "Play", "play_arrow", self.play, nothing, type="primary", help=told)
-            button("forward", "One step", "skip_next", self.forward, not written.goes_on)
+                shown: Any = {"disabled": not count and not written.goes_on, "help": told}
+                button("Play", "generate_play", self.play, icon="play_arrow", primary=True, **shown)
+            end = not written.goes_on
+            button("One step", "generate_forward", self.forward, icon="skip_next", disabled=end)
             self._slider(written, playing)
             SPEED.choose("Speed", tuple(SPEEDS), st.selectbox, width=165, label_visibility="collapsed")
-            off = not count or playing
+            last: Any = {"type": "tertiary", "disabled": not count or playing}
             told = "Take back all that was written, and every branch."
-            button("again", "Begin again", "restart_alt", self.begin_again, off, help=told, **last)
+            again, keep = "generate_again", "generate_keep"
+            button("Begin again", again, self.begin_again, icon="restart_alt", help=told, **last)
             told = "The text on the screen becomes the prompt, on all pages."
-            button("keep", "Put it into the prompt", "", self.into_the_prompt, off, help=told, **last)
+            button("Put it into the prompt", keep, self.into_the_prompt, help=told, **last)
 
     def _slider(self, written: Written, playing: bool) -> None:
         """Over the steps; its last place is the token that is not written yet."""

@@ -38,17 +38,13 @@ def draw(scene: Scene, written: Written) -> None:
     cost = f"**Token {chosen + 1}** cost {many(row['with_cache'])} multiply-adds"
     said = f"{cost}, with or without a cache: nothing of the {row['tokens']:,} tokens was in it yet."
     if not lm.is_causal:
-        said = (
-            f"{cost}: all {row['tokens']:,} tokens went through the blocks. A change here depends on the "
-            "whole text, so **no cache is used**."
-        )
+        said = f"{cost}: all {row['tokens']:,} tokens went through the blocks. A change here depends on the "
+        said += "whole text, so **no cache is used**."
     elif row["cached"]:
-        said = (
-            f"{cost}: one token went through the blocks, and the cache had keys and values of the "
-            f"{row['cached']:,} before it. Without it all {row['tokens']:,} would go through, for "
-            f"{many(row['without_cache'])}: {significant(row['without_cache'] / row['with_cache'])} times as "
-            "much."
-        )
+        said = f"{cost}: one token went through the blocks, and the cache had keys and values of the "
+        said += f"{row['cached']:,} before it. Without it all {row['tokens']:,} would go through, for "
+        said += f"{many(row['without_cache'])}: {significant(row['without_cache'] / row['with_cache'])} "
+        said += "times as much."
     elif chosen:
         said = (
             f"{cost}: the context is full and slides, so all {row['tokens']:,} tokens are at other positions."
@@ -63,11 +59,9 @@ def draw(scene: Scene, written: Written) -> None:
             through = f"{many(sums['with_cache'])} for {sums['tokens'] - sums['cached']:,.0f} tokens"
             times = significant(sums["without_cache"] / sums["with_cache"])
             saved = f", {times} times the {through} with it"
-        prose(
-            f"**All {count:,} so far:** without the cache {without} through the blocks{saved}. The book's "
-            f"own loop, which makes the logits of all positions, has {many(sums['all_logits'])}.",
-            "logit",
-        )
+        text = f"**All {count:,} so far:** without the cache {without} through the blocks{saved}. The book's "
+        text += f"own loop, which makes the logits of all positions, has {many(sums['all_logits'])}."
+        prose(text, "logit")
     if lm.is_causal:
         read, context = row["tokens"], config.context_length
         now, full = (gigabytes(past_bytes(config, n, bytes_a_number=number)) for n in (read, context))

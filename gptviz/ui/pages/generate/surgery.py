@@ -15,9 +15,7 @@ from gptviz.ui import sheet
 from gptviz.ui.components.chips import chips
 from gptviz.ui.pages.generate.looked import attention
 from gptviz.ui.pages.generate.written import Written, as_text
-from gptviz.ui.shell.params import Param, if_there
-from gptviz.ui.shell.scene import Scene
-from gptviz.ui.shell.slow import worked
+from gptviz.ui.sheet import Param, Scene, if_there, worked
 from gptviz.ui.shell.target import top
 from gptviz.ui.words import Place, as_code, prose, show_id
 
@@ -102,8 +100,7 @@ def draw(scene: Scene, written: Written) -> None:
         frame.insert(1, "token", list(tokens.values()))
         return frame
 
-    told = "The first choices before and after, with their logits."
-    sheet.numbers_of("generate-surgery", lambda: found.map(table), told, what="before and after")
+    sheet.numbers_of("generate-surgery", lambda: found.map(table), what="before and after")
     text, again = as_text(lm, run.ids), lambda: surgery(lm, run.ids, operation)
     sheet.code_of(scene, [surgery, changed], operated, text, operation, ids, key="in_code_surgery", run=again)
 

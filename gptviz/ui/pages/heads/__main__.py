@@ -22,16 +22,14 @@ from gptviz.figures.marks import UNCHANGED, role_colors
 from gptviz.figures.theme import palette
 from gptviz.model import MultiHeadAttention
 from gptviz.ui import heads, sheet
+from gptviz.ui.buttons import button
 from gptviz.ui.pages.heads import trial
 from gptviz.ui.pages.heads.waiting import wait_for
+from gptviz.ui.sheet import Param, Scene, if_there, page, sideways
 from gptviz.ui.shell import change_menu, state
 from gptviz.ui.shell.block import head_controls, head_needs, head_sites
 from gptviz.ui.shell.change_menu import Action, Part
-from gptviz.ui.shell.details import sideways
-from gptviz.ui.shell.page import page
-from gptviz.ui.shell.params import Param, if_there
 from gptviz.ui.shell.prompt import EXAMPLES, example_row
-from gptviz.ui.shell.scene import Scene
 from gptviz.ui.words import does, prose
 
 HERE = "here_"  # before the name of what is measured on this text
@@ -51,12 +49,9 @@ above, doing = st.columns([3, 1], gap="small")
 block, head = head_controls(scene)
 with doing:
     change_menu.menu(scene, Part("head", block, head), key="heads")
-general = wait_for(
-    "heads_general",
-    partial(heads.general_work, plain),
-    "What every head does in general, texts read",
-    "The general scores were stopped: what you see is of this text alone.",
-)
+find, reads = partial(heads.general_work, plain), "What every head does in general, texts read"
+stopped = "The general scores were stopped: what you see is of this text alone."
+general = wait_for("heads_general", find, reads, stopped)
 runs = Both(scene.run, scene.other)
 here, table = runs.map(heads.measured), runs.map(heads.role_table)
 mine = here.map(lambda found: found.roles[block][head])
@@ -126,13 +121,11 @@ if general is not None:
     same = sum(one.role == other.role and not one.hidden for one, other in pairs)
     unseen = sum(one.hidden for one, _ in pairs)
     too = f" {unseen} more cannot show theirs here." if unseen else ""
-    prose(
-        f"{same} of {len(pairs)} heads have the same label on this text as in general.{too} A click opens a "
-        "head. *Resting* is one that leaves more than half of its attention on the first token. After its "
-        "trial a label has ✓ where it holds, ○ where the head is not shown to be needed, ? where the "
-        "baselines disagree, and is struck out where it was withdrawn.",
-        *("head", "attention"),
-    )
+    said = f"{same} of {len(pairs)} heads have the same label on this text as in general.{too} A click opens "
+    said += "a head. *Resting* is one that leaves more than half of its attention on the first token. After "
+    said += "its trial a label has ✓ where it holds, ○ where the head is not shown to be needed, ? where the "
+    said += "baselines disagree, and is struck out where it was withdrawn."
+    prose(said, "head", "attention")
 if hidden:
     cannot = ", ".join(f"*{ROLES[role].label}*" for role in hidden)
     st.markdown(f"This text cannot show {cannot}: no token has one before it that such a head looks at.")
@@ -149,11 +142,8 @@ if hidden:
     with st.container(horizontal=True, gap="small", vertical_alignment="center", key="heads_offers"):
         for number, example in enumerate(example for example in dict.fromkeys(firsts) if example):
             words = " and ".join(ROLES[role].label for role in hidden if role in shows[example])
-            st.button(
-                f"{example}: shows {words}",
-                key=f"heads_offer_{number}",
-                on_click=partial(state.change, text=EXAMPLES[example], token=None),
-            )
+            take = partial(state.change, text=EXAMPLES[example], token=None)
+            button(f"{example}: shows {words}", f"heads_offer_{number}", take)
 example_row("A copied passage", "A name comes back", "A quotation closes", "Once upon a time")
 
 # ---- all heads as points, and the opened one ----
@@ -210,13 +200,9 @@ with right:
             alike[where] = same_role
             usually = "" if where == "here" else " (by their labels in general)"
             these = f"the {len(same_role)} *{ROLES[role].label}* heads of block {block}{usually}"
-            action = Action(
-                f"Switch off {these}",
-                Edit("z", block, "zero", same_role),
-                "zᵢ = 0",
-                "their outputs z are zero, so they add nothing",
-                undone=f"Switch on again {these}",
-            )
+            edit, means = Edit("z", block, "zero", same_role), "their outputs z are zero, so they add nothing"
+            labels_of = f"Switch off {these}", f"Switch on again {these}"
+            action = Action(labels_of[0], edit, "zᵢ = 0", means, labels_of[1])
             says = f"Heads {', '.join(map(str, same_role))}, on every page"
             change_menu.switch(action, f"heads_{where}", says)
     given = mine.map(lambda role: [role.shares.get(name) for name in SHARES])
@@ -235,12 +221,10 @@ with right:
         called=("on this text", UNCHANGED),
         height=34 * len(SHARES) + 96,
     )
-prose(
-    "**What to look for.** Every point is a head: a *previous-token head* stands far to the right, an "
-    "*induction head* far up. The bars beside say how much of its attention the opened head gives to each "
-    "kind of token, where there is one: on this text, and (thin) in general.",
-    *("head", "induction head", "previous-token head"),
-)
+text = "**What to look for.** Every point is a head: a *previous-token head* stands far to the right, an "
+text += "*induction head* far up. The bars beside say how much of its attention the opened head gives to "
+text += "each kind of token, where there is one: on this text, and (thin) in general."
+prose(text, "head", "induction head", "previous-token head")
 if scene.run.edits:
     st.markdown(
         "*On this text* is of the changed model (outlined: unchanged), *in general* of the unchanged one."

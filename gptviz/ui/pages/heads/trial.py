@@ -14,9 +14,7 @@ from gptviz.digits import plus_minus, significant
 from gptviz.figures.heads import Cost, costs
 from gptviz.ui import heads, tables
 from gptviz.ui.pages.heads.waiting import EVERY_SECONDS, leave, take_up, wait_for, waited_for
-from gptviz.ui.shell.details import sideways
-from gptviz.ui.shell.params import Param, if_there
-from gptviz.ui.shell.scene import Scene
+from gptviz.ui.sheet import Param, Scene, if_there, sideways
 from gptviz.ui.words import prose
 from gptviz.work import Work
 

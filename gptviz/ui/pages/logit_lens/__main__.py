@@ -17,14 +17,12 @@ from gptviz.figures.next_token import probability_text
 from gptviz.figures.theme import palette
 from gptviz.model import LayerNorm
 from gptviz.ui import runs, sheet
+from gptviz.ui.buttons import button
 from gptviz.ui.components.lens import Legend, lens_grid
 from gptviz.ui.lens_cells import ends_of, scale_of
 from gptviz.ui.pages.logit_lens.columns import columns, drawn, parts_of, unasked
-from gptviz.ui.shell.details import side_by_side
-from gptviz.ui.shell.page import page
+from gptviz.ui.sheet import example_row, page, several, side_by_side
 from gptviz.ui.shell.params import Param, if_there, whole
-from gptviz.ui.shell.prompt import example_row
-from gptviz.ui.shell.slow import several
 from gptviz.ui.shell.target import TARGET, target_input
 from gptviz.ui.words import as_code, prose, show_id
 
@@ -83,10 +81,8 @@ def since(found: lens.Depths) -> str:
     return f"from {place(found.settled)} on" if found.settled else "at every depth"
 
 
-text = (
-    f"After {label} (position {position}) the {'model' if both.was is None else '**changed** model'} says "
-    f"{both.map(lambda d: says(d, last))}. It would say so {both.map(since)}"
-)
+text = f"After {label} (position {position}) the {'model' if both.was is None else '**changed** model'} says "
+text += f"{both.map(lambda d: says(d, last))}. It would say so {both.map(since)}"
 if now.settled:
     text += f": stopped after {place(now.settled - 1)}, it would have said {says(now, now.settled - 1)}"
 prose(f"{text}.", "block", "embedding", "attention", "feed-forward")
@@ -109,8 +105,7 @@ start, stop = parts[0][0], parts[-1][1]
 bar = st.container()
 if parts != everything and not wanted:
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="lens_offer"):
-        ask = partial(st.session_state.update, {ASKED: scene.run})
-        st.button(f"Read all {count:,} columns", key="lens_all", on_click=ask)
+        button(f"Read all {count:,} columns", "lens_all", st.session_state.update, {ASKED: scene.run})
         st.caption(
             f"{stop - start:,} of {count:,} columns are read, those around the selected token: each of the "
             f"{len(names)} rows of a column takes {vocabulary:,} logits. The others are grey."
@@ -267,24 +262,12 @@ trails = both.map(lambda d: lens.followed(d.logits, lines))  # (R, n)
 def curves(key: str, name: str, values: Both[np.ndarray], **more: Any) -> None:
     """The followed tokens through the depth; a click chooses the row."""
     few = len(names) <= 15  # of many each second has its name: the embedding, and those after a whole block
-    sheet.curves(
-        scene,
-        key,
-        {token: values.map(lambda v, n=n: v[:, n]) for n, token in enumerate(named(lines))},  # type: ignore[misc]
-        names,
-        name,
-        f"{name.capitalize()} of {', '.join(named(lines))} at each depth",
-        lambda row, _: ROW.set(row),
-        at=row,
-        axis={
-            "tickvals": list(range(len(names))),
-            "ticktext": [short(i) if few or i % 2 == 0 else "" for i in range(len(names))],
-            "range": [-0.4, last + 0.4],
-            "tickangle": -40,
-        },
-        many=True,
-        **more,
-    )
+    through = {token: values.map(lambda v, n=n: v[:, n]) for n, token in enumerate(named(lines))}  # type: ignore[misc]
+    alt = f"{name.capitalize()} of {', '.join(named(lines))} at each depth"
+    shown = [short(i) if few or i % 2 == 0 else "" for i in range(len(names))]
+    ticks = {"tickvals": [*range(len(names))], "ticktext": shown, "tickangle": -40}
+    more |= {"axis": ticks | {"range": [-0.4, last + 0.4]}, "many": True}
+    sheet.curves(scene, key, through, names, name, alt, lambda row, _: ROW.set(row), at=row, **more)
 
 
 chances = trails.map(lambda f: f.probabilities)
@@ -341,19 +324,15 @@ def followed_table(found: lens.Depths) -> pd.DataFrame:
     return table.assign(probability=own.probabilities.T.ravel(), rank=own.ranks.T.ravel())
 
 
-sheet.numbers_of(
-    "logit_lens_grid",
-    lambda: Both(scene.run, scene.other).map(grid_table),
-    "Every cell that has been read, the selected token's column first. entropy_bits: how unsure the reading "
-    "is; kl_bits: its distance to the end (KL divergence of the final distribution from the row's).",
-    what="every cell",
-)
-sheet.numbers_of(
-    "logit_lens_followed",
-    lambda: both.map(followed_table),
-    "The tokens of the curves and of the bars at each depth: probability, and rank in the whole vocabulary.",
-    what="tokens through the depth",
-)
+caption = "Every cell that has been read, the selected token's column first. entropy_bits: how unsure the "
+caption += "reading is; kl_bits: its distance to the end (KL divergence of the final distribution from the "
+caption += "row's)."
+runs_of = Both(scene.run, scene.other)
+sheet.numbers_of("logit_lens_grid", lambda: runs_of.map(grid_table), caption, "every cell")
+caption = "The tokens of the curves and of the bars at each depth: probability, and rank in the whole "
+caption += "vocabulary."
+followed = "logit_lens_followed", lambda: both.map(followed_table)
+sheet.numbers_of(*followed, caption, "tokens through the depth")
 sheet.code_of(
     scene,
     [lens.logit_lens, LayerNorm.forward],
@@ -365,9 +344,7 @@ sheet.code_of(
 
 if wanted and parts != everything:  # at the end: the page stands, and a click interrupts
     stop_it = partial(st.session_state.pop, ASKED, None)
-    asked: list[tuple[Run, Any, tuple[Any, ...]]] = [
-        (run, lens.cells, ()) for run in Both(scene.run, scene.other).all
-    ]
+    asked: list[tuple[Run, Any, tuple[Any, ...]]] = [(run, lens.cells, ()) for run in runs_of.all]
     asked += [(scene.run, lens.followed_cells, ((ranked,),))] if ranked is not None else []
     says = "Reading the columns: {} of {} parts".format
     with bar:

@@ -20,26 +20,13 @@ from gptviz.figures.maps import Map, maps
 from gptviz.figures.theme import palette
 from gptviz.model import TransformerBlock
 from gptviz.ui import many, runs, sheet
+from gptviz.ui.buttons import button
 from gptviz.ui.components.cell_clicks import cell_clicks
 from gptviz.ui.pages.patching import guessed
-from gptviz.ui.pages.patching.other import (
-    DENOISING,
-    MADE,
-    OTHER,
-    WAY,
-    Other,
-    choose,
-    lengths_differ,
-    pairs_row,
-    toggle,
-    turn,
-)
+from gptviz.ui.pages.patching import other as second
+from gptviz.ui.pages.patching.other import DENOISING, MADE, OTHER, WAY, Other
+from gptviz.ui.sheet import Param, end_page, if_there, is_asked_for, page, sideways, worked
 from gptviz.ui.shell import target
-from gptviz.ui.shell.address import end_page
-from gptviz.ui.shell.details import sideways
-from gptviz.ui.shell.page import page
-from gptviz.ui.shell.params import Param, if_there
-from gptviz.ui.shell.slow import is_asked_for, worked
 from gptviz.ui.tables import joined
 from gptviz.ui.words import as_code, capital, prose, show_id
 
@@ -88,7 +75,7 @@ scene = page("Patching", params=(OTHER, WAY, SITE, OF_MANY, MADE, GO, *target.PA
 lm, config, at = scene.lm, scene.lm.config, scene.position
 WAY.within(WAYS)
 SITE.within(SITES)
-other = choose(scene)
+other = second.choose(scene)
 
 
 def both_texts() -> None:
@@ -96,27 +83,24 @@ def both_texts() -> None:
     theirs = [] if other is None else [show_id(lm, i) for i in other.ids]
     frame = pd.DataFrame(zip_longest(scene.labels, theirs), columns=["prompt", "other text"])
     frame.insert(0, "position", range(len(frame)))
-    caption = "Both texts, position by position; – where one has no token."
-    sheet.numbers_of("patching-tokens", frame, caption, "both texts", "–")
+    sheet.numbers_of("patching-tokens", frame, what="both texts", missing="–")
 
 
 def guide(other: Other) -> None:
     """Draw how to read the map, and pairs to try."""
-    prose(
-        f"{WATCH[SITE.value]} A click puts that cell's value into your prompt, on every page, until it is "
-        "undone; tinted is all that it can reach.",
-        *("block", "attention", "feed-forward"),
-    )
+    text = f"{WATCH[SITE.value]} A click puts that cell's value into your prompt, on every page, until it is "
+    text += "undone; tinted is all that it can reach."
+    prose(text, "block", "attention", "feed-forward")
     prose(
         "**Denoising** puts clean values into the corrupt text: is this one place *enough* to bring the "
         "answer back (1: all of it)? **Noising** puts corrupt values into the clean text: is this one place "
         "*needed* (−1: without it all is lost)?"
     )
-    pairs_row(scene, other, bool(pair.own.edits))
+    second.pairs_row(scene, other, bool(pair.own.edits))
 
 
-if other is None or lengths_differ(scene, other):
-    pairs_row(scene, other, bool(scene.run.edits))
+if other is None or second.lengths_differ(scene, other):
+    second.pairs_row(scene, other, bool(scene.run.edits))
     both_texts()
     end_page()
 
@@ -127,7 +111,7 @@ pairs = Both(pair, Pair(pair.own.plain, pair.other.plain) if pair.own.edits else
 sentence = st.container()
 with st.container(horizontal=True, vertical_alignment="bottom", gap="medium", key="set_patching"):
     told = "The two texts change places: the clean one stays the clean one."
-    turns: dict[str, Any] = {"help": told, "on_change": turn, "args": (scene, other)}
+    turns: dict[str, Any] = {"help": told, "on_change": second.turn, "args": (scene, other)}
     way = WAY.choose("Direction", WAYS, label_visibility="collapsed", **turns)
     told = "What is patched, at one position of one block"
     site = SITE.choose(told, SITES, label_visibility="collapsed")
@@ -165,10 +149,9 @@ shown = [as_code(show_id(lm, word)) for word in words]
 if ends is not None:
     clean, corrupt = ends.map(lambda e: e.clean), ends.map(lambda e: e.corrupt)
     if not ends.now.is_scale:
-        problem = (
-            f"{shown[0]} minus {shown[1]} is {clean:.3} in the clean text and {corrupt:.3} in the corrupt "
-            "one: there is nothing that a patch could bring back. Choose two other words, or change a text."
-        )
+        problem = f"{shown[0]} minus {shown[1]} is {clean:.3} in the clean text and {corrupt:.3} in the "
+        problem += "corrupt one: there is nothing that a patch could bring back. Choose two other words, or "
+        problem += "change a text."
 if problem or ends is None:
     st.warning(problem)
     guide(other)
@@ -199,18 +182,13 @@ def patched(pair: Pair, ends: Ends, sites: tuple[str, ...], key: str) -> pd.Data
     slow = is_asked_for(lm, at + 1, passes if pair.own.edits else passes // 2)  # half starts half way up
     if slow and not GO.value:
         st.markdown(f"Each place takes a pass of the model: {passes:,} of them for this text.")
-        st.button("Patch every place", key=f"{key}_go", type="primary", on_click=GO.set, args=(True,))
+        button("Patch every place", f"{key}_go", GO.set, True, primary=True)
         return None
     clean, corrupt = pair.clean_and_corrupt
-    table = worked(
-        pair.own,
-        patching,
-        *(clean.ids, corrupt.ids, (words[0], words[1]), sites, way, at),
-        says="{} of {} places patched".format,
-        key=f"{key}_stop",
-        stop=(lambda: GO.set(False)) if slow else None,
-        estimate=len(sites) > 1,  # not of the map, which comes first
-    )
+    asked, says = (words[0], words[1]), "{} of {} places patched".format
+    how: dict[str, Any] = {"key": f"{key}_stop", "stop": (lambda: GO.set(False)) if slow else None}
+    how["estimate"] = len(sites) > 1  # not of the map, which comes first
+    table = worked(pair.own, patching, clean.ids, corrupt.ids, asked, sites, way, at, says=says, **how)
     return table.drop(columns=["metric", "effect"]) if in_logits else table
 
 
@@ -281,7 +259,7 @@ if found is not None:
         )
 
     def pick_position(block: int, position: int, source: Other = other) -> None:
-        toggle(Patch(site, block, position=position).edit(source.ids), source)
+        second.toggle(Patch(site, block, position=position).edit(source.ids), source)
 
     with picture:
         if n > 12:
@@ -333,11 +311,9 @@ guide(other)
 # ---- one head at a time ----
 
 st.subheader("Which head, and what of it", anchor=False)
-prose(
-    "The same for one head at a time, at all positions. Where its **values** matter and its **pattern** does "
-    "not, it looks at the same places in both texts, and finds something else there.",
-    *("head", "query", "key", "value"),
-)
+said = "The same for one head at a time, at all positions. Where its **values** matter and its **pattern** "
+said += "does not, it looks at the same places in both texts, and finds something else there."
+prose(said, "head", "query", "key", "value")
 sheet.end_unless_near("patching_heads")
 every = measured(ends, (site, *HEAD_SITES), "patching_heads")
 if every is not None:
@@ -372,7 +348,7 @@ if every is not None:
     )
 
     def pick_head(block: int, head: int, part: int, source: Other = other) -> None:
-        toggle(Patch(HEAD_SITES[part], block, head=head).edit(source.ids), source)
+        second.toggle(Patch(HEAD_SITES[part], block, head=head).edit(source.ids), source)
 
     size_of = config.n_layers, config.n_heads
     cell_clicks("patching_head_map", *size_of, pick_head, panels=len(HEAD_SITES))

@@ -40,20 +40,13 @@ def draw(scene: Scene, table: pd.DataFrame, called: Mapping[str, str], way: str)
     }
     left, right = st.columns(2, gap="medium")
     with left:
-        scene.chart(
-            off_the_line(
-                table["change"].to_numpy(float),
-                table["estimate"].to_numpy(float),
-                [worst.get(row, "") for row in table.index],
-                [f"{where(row)}: really %.3f, guessed %.3f" for _, row in table.iterrows()],
-                ("what the patch does, in logits", "what the gradient guesses"),
-                scene.mode,
-                named=len(table),
-            ),
-            key="patching_estimate",
-            alt=f"What each patch does to the difference of logits, and what one gradient guesses ({way})",
-            which=(way, "estimate"),
-        )
+        points_at = table["change"].to_numpy(float), table["estimate"].to_numpy(float)
+        names = [worst.get(row, "") for row in table.index]
+        says = [f"{where(row)}: really %.3f, guessed %.3f" for _, row in table.iterrows()]
+        axes = "what the patch does, in logits", "what the gradient guesses"
+        fig = off_the_line(*points_at, names, says, axes, scene.mode, named=len(table))
+        alt = f"What each patch does to the difference of logits, and what one gradient guesses ({way})"
+        scene.chart(fig, key="patching_estimate", alt=alt, which=(way, "estimate"))
     with right:
         st.caption("In logits. The worst of each, if it is far off, has its name in the picture.")
         columns = {"site": "patched", "largest": "largest change", "worst": "worst error"}

@@ -18,13 +18,12 @@ from gptviz.analysis.counterpart import MOST, Counterpart
 from gptviz.analysis.patches import value_of
 from gptviz.figures.theme import palette
 from gptviz.ui import runs
+from gptviz.ui.buttons import button
 from gptviz.ui.models.choice import DEFAULT_MODEL
 from gptviz.ui.runs import per_run
+from gptviz.ui.sheet import Param, Scene, if_there, is_asked_for
 from gptviz.ui.shell import changes, state
-from gptviz.ui.shell.params import Param, if_there
 from gptviz.ui.shell.prompt import read
-from gptviz.ui.shell.scene import Scene
-from gptviz.ui.shell.slow import is_asked_for
 from gptviz.ui.shell.state import DEFAULT_TEXT
 from gptviz.ui.words import as_code, show_id
 
@@ -107,18 +106,10 @@ def choose(scene: Scene) -> Other | None:
         st.text_input(
             "Other text", key=_BOX, placeholder=empty, label_visibility="collapsed", on_change=_typed
         )
-        st.button(
-            "Make one",
-            icon=":material/auto_fix_high:",
-            key="other_make",
-            help="From your prompt: of all changes of one token the one that moves the prediction most.",
-            on_click=_choose,
-            args=(None, True),
-        )
-    nothing = (
-        "Patching needs a second text: type one above, as many tokens, one word another; or have one made, "
-        "which takes a while for a text of this length."
-    )
+        told = "From your prompt: of all changes of one token the one that moves the prediction most."
+        button("Make one", "other_make", _choose, None, True, icon="auto_fix_high", help=told)
+    nothing = "Patching needs a second text: type one above, as many tokens, one word another; or have one "
+    nothing += "made, which takes a while for a text of this length."
     if text is None:
         none = "No other text was found that differs in one token and makes the model say something else."
         asked = MADE.value or not is_long
@@ -160,12 +151,8 @@ def lengths_differ(scene: Scene, other: Other) -> bool:
     longer_now = filled(shorter, longer)
     text = scene.lm.decode(longer_now)
     if scene.lm.encode(text, special_tokens=scene.special) == longer_now:
-        st.button(
-            "Add it" if count == 1 else "Add them",
-            key="other_fill",
-            type="primary",
-            on_click=partial(state.change, text=text) if prompt_is_shorter else partial(OTHER.set, text),
-        )
+        add = partial(state.change, text=text) if prompt_is_shorter else partial(OTHER.set, text)
+        button("Add it" if count == 1 else "Add them", "other_fill", add, primary=True)
     return True
 
 
@@ -176,14 +163,8 @@ def pairs_row(scene: Scene, other: Other | None, changed: bool) -> None:
     with st.container(horizontal=True, gap="small", vertical_alignment="center", key="gv_pairs"):
         st.caption("Try:", width="content")
         for number, pair in enumerate(PAIRS):
-            st.button(
-                pair.label,
-                key=f"pair_{number}",
-                type="primary" if shown == (pair.text, pair.other) else "secondary",
-                help=pair.watch if bundled else None,
-                on_click=_take_pair,
-                args=(pair,),
-            )
+            told, chosen = pair.watch if bundled else None, shown == (pair.text, pair.other)
+            button(pair.label, f"pair_{number}", _take_pair, pair, primary=chosen, help=told)
     for pair in PAIRS:
         if bundled and shown == (pair.text, pair.other):
             st.markdown(f"**What to watch:** {pair.watch}")

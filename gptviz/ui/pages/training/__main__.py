@@ -13,6 +13,7 @@ from gptviz.training.live.seen import Seen, look
 from gptviz.training.live.work import train_one
 from gptviz.training.loop import TrainingRun
 from gptviz.ui import sheet
+from gptviz.ui.buttons import button
 from gptviz.ui.pages.training import choice, snapshot, story
 from gptviz.ui.pages.training.choice import BESIDE, RUN, STEP
 from gptviz.ui.shell.page import frame
@@ -69,14 +70,11 @@ def controls(training: Training) -> None:
     elif training.state in ("paused", "stopped", "killed"):
         buttons = [("Go on", "play_arrow", "resume"), *buttons]
     for label, icon, what in buttons:
-        st.button(
-            label,
-            key=f"training_{label.lower().replace(' ', '_')}",
-            icon=f":material/{icon}:",
-            on_click=do,
-            args=(training.number, what),
-            disabled=what == "pause" and training.state == "starting",
+        key, off = (
+            f"training_{label.lower().replace(' ', '_')}",
+            what == "pause" and training.state == "starting",
         )
+        button(label, key, do, training.number, what, icon=icon, disabled=off)
 
 
 def do(number: str, what: str) -> None:
@@ -135,13 +133,9 @@ def tests(training: Training, seen: Seen) -> None:
     head = (born.previous.block, born.previous.head)
     step = max((kept for kept in seen.kept if kept <= seen.measures[born.before].step), default=None)
     if step is not None and head not in tried:
-        st.button(
-            f"Is head {head[0]}.{head[1]} needed? Train again from step {step:,} with it off",
-            key="training_test",
-            icon=":material/fork_right:",
-            on_click=snapshot.fork_it,
-            args=(training.number, step, (head,), training.config.steps),
-        )
+        label = f"Is head {head[0]}.{head[1]} needed? Train again from step {step:,} with it off"
+        asked = training.number, step, (head,), training.config.steps
+        button(label, "training_test", snapshot.fork_it, *asked, icon="fork_right")
 
 
 # ---- its curves, and the way through its snapshots ----
@@ -185,12 +179,10 @@ def nothing_yet() -> None:
             "The run that this address names is not here: it is another browser's, or has gone with its "
             "visitor or with its server. Train it again."
         )
-    prose(
-        "A small GPT, the book's own `GPTModel`, learns while you watch: press a button, and its training "
-        "begins. The first is on random tokens in which a passage repeats: nobody can foresee the first "
-        "time, but what comes the second time is what came then. An **induction head** looks there.",
-        *("token", "head", "induction head"),
-    )
+    text = "A small GPT, the book's own `GPTModel`, learns while you watch: press a button, and its training "
+    text += "begins. The first is on random tokens in which a passage repeats: nobody can foresee the first "
+    text += "time, but what comes the second time is what came then. An **induction head** looks there."
+    prose(text, "token", "head", "induction head")
     choice.presets(primary=True)
     choice.said()
     st.markdown("One of the texts that it will be watched on: 16 random tokens, again and again.")
@@ -256,8 +248,7 @@ def details(training: Training | None, seen: Seen | None) -> None:
         sheet.numbers_of("training_heads", seen.heads, caption, "every head")
         lines = pd.DataFrame(levels(training.run)).set_axis(["loss of", "nats a token"], axis=1)
         sheet.numbers_of("training_levels", lines, "In nats per token.", "the dashed lines")
-    caption = "What will be trained: every tensor of the model, with its shape."
-    sheet.numbers_of("training_tensors", lambda: tensor_table(config.gpt_config(size)), caption, "the model")
+    sheet.numbers_of("training_tensors", lambda: tensor_table(config.gpt_config(size)), what="the model")
     changed = {name: value for name, value in config.to_dict().items() if value != USUAL.to_dict()[name]}
     text = None if training is None else training.run.text
     given = () if text is None and not changed else (changed,) if text is None else (changed, text)

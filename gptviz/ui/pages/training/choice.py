@@ -8,6 +8,7 @@ from gptviz.analysis.tokens import chapter
 from gptviz.training.live import LIMITS, SWITCHES, TASKS, LiveConfig
 from gptviz.training.live.config import PRESETS, USUAL
 from gptviz.training.live.tasks import SYMBOLS
+from gptviz.ui.buttons import button
 from gptviz.ui.shell import prompt, state
 from gptviz.ui.shell.params import Param, between, if_there
 from gptviz.ui.training.mine import my_trainings, start_training
@@ -58,14 +59,8 @@ def presets(primary: bool) -> None:
     """A button each; the first is the story that a class must see."""
     with st.container(horizontal=True, gap="small", key="training_presets"):
         for name, preset in PRESETS.items():
-            st.button(
-                preset.label,
-                key=f"training_preset_{name}",
-                type="primary" if primary and name == "birth" else "secondary",
-                help=preset.watch,
-                on_click=start,
-                args=(preset.runs,),
-            )
+            key, first = f"training_preset_{name}", primary and name == "birth"
+            button(preset.label, key, start, preset.runs, primary=first, help=preset.watch)
 
 
 def form() -> None:
@@ -89,14 +84,11 @@ def form() -> None:
     text = state.TEXT.value if task == "own" else None
     size = vocabulary(chosen, text or "")
     tokens = chosen.steps * chosen.batch_size * chosen.context_length
-    prose(
-        f"**{chosen.parameters(size):,} parameters**: {counted(chosen.n_layers, 'block')} of "
-        f"{counted(chosen.n_heads, 'head')}, {chosen.emb_dim} wide, a vocabulary of {size:,} characters. "
-        f"{chosen.steps:,} steps of {chosen.batch_size} windows are {tokens:,} tokens.",
-        *("parameter", "block", "head"),
-    )
-    key, icon = "training_start", ":material/play_arrow:"
-    st.button("Train it", key=key, type="primary", icon=icon, on_click=start, args=((chosen,), text))
+    told = f"**{chosen.parameters(size):,} parameters**: {counted(chosen.n_layers, 'block')} of "
+    told += f"{counted(chosen.n_heads, 'head')}, {chosen.emb_dim} wide, a vocabulary of {size:,} characters. "
+    told += f"{chosen.steps:,} steps of {chosen.batch_size} windows are {tokens:,} tokens."
+    prose(told, "parameter", "block", "head")
+    button("Train it", "training_start", start, (chosen,), text, icon="play_arrow", primary=True)
 
 
 def vocabulary(config: LiveConfig, text: str) -> int:

@@ -11,6 +11,7 @@ from gptviz.figures.head_grid import thumbnails
 from gptviz.tokenizer import show_token
 from gptviz.training.live import LIMITS, LiveRun, Probe, archive, model_files
 from gptviz.training.live.seen import Seen
+from gptviz.ui.buttons import button
 from gptviz.ui.components.heads import Thumbnail, head_grid
 from gptviz.ui.components.matrix import attention_panel, matrix
 from gptviz.ui.pages.training.choice import HEAD, PROBE, QUERY, look_at, say
@@ -140,21 +141,14 @@ def fork(training: Training, seen: Seen, step: int) -> None:
     wanted = wanted if wanted in (None, *heads) else best
     last = min(MOST_STEPS, max(step + 1, touched(_LAST, usual)))
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="training_fork"):
-        head = placed(
-            st.selectbox,
-            "Switch off",
-            _HEAD,
-            wanted,
-            options=[None, *heads],
-            index=[None, *heads].index(wanted),
-            format_func=lambda at: "none" if at is None else f"block {at[0]}, head {at[1]}",
-            width=330,
-        )
+        offered: list[tuple[int, int] | None] = [None, *heads]
+        shown: Any = {"options": offered, "index": offered.index(wanted), "width": 330}
+        shown["format_func"] = lambda at: "none" if at is None else f"block {at[0]}, head {at[1]}"
+        head = placed(st.selectbox, "Switch off", _HEAD, wanted, **shown)
         limits: dict[str, Any] = {"min_value": step + 1, "max_value": MOST_STEPS, "step": 100, "width": 140}
         last = placed(st.number_input, "Go on to step", _LAST, last, value=last, **limits)
         given = (training.number, step, () if head is None else (head,), int(last))
-        icon = ":material/fork_right:"
-        st.button("Fork", icon=icon, key="training_fork_go", on_click=fork_it, args=given)
+        button("Fork", "training_fork_go", fork_it, *given, icon="fork_right")
 
 
 def fork_it(number: str, step: int, mute: Heads, steps: int) -> None:
@@ -183,13 +177,8 @@ def take(training: Training, step: int) -> None:
         "three files again, and so does `gptviz.load` of the folder."
     )
     with st.container(horizontal=True, gap="small", key="training_take"):
-        opened = st.button(
-            "Open it in the other pages",
-            icon=":material/open_in_new:",
-            key="training_open",
-            on_click=_open,
-            args=(training.number, step, PROBE.value),
-        )
+        label, asked = "Open it in the other pages", (training.number, step, PROBE.value)
+        opened = button(label, "training_open", _open, *asked, icon="open_in_new")
         for name, label in (("model.pth", "model.pth"), ("zip", "All three files")):
             st.download_button(
                 label,

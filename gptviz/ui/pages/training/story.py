@@ -65,11 +65,9 @@ def repeats(seen: Seen, task: Task, over: bool) -> str:
 def characters(seen: Seen, task: Task) -> str:
     """The story of a text's characters: what they cost, and since when less than a bigram's."""
     last, best = seen.measures[-1], min(seen.measures, key=lambda m: m.validation)
-    text = (
-        f"After step {last.step:,} a character that it never trained on costs "
-        f"**{significant(last.validation, 3)} nats**; a blind guess costs {significant(task.ln_v, 3)}, the "
-        f"bigram {significant(task.bigram, 3)}."
-    )
+    text = f"After step {last.step:,} a character that it never trained on costs "
+    text += f"**{significant(last.validation, 3)} nats**; a blind guess costs {significant(task.ln_v, 3)}, "
+    text += f"the bigram {significant(task.bigram, 3)}."
     passed = list(takewhile(lambda m: m.validation < task.bigram, reversed(seen.measures)))
     if passed:
         text += (
@@ -109,10 +107,8 @@ def tested(head: tuple[int, int], step: int, off: Seen, on: Seen, birth: Birth, 
     text = f"**Tested: head {head[0]}.{head[1]} off from step {step:,} on** ({off.name}), all else the same. "
     if born is None:
         last = off.measures[-1].step if off.measures else step
-        text += (
-            f"There is no induction head by step {last:,}; with the head on ({on.name}) one came between "
-            f"step {before:,} and step {there:,}."
-        )
+        text += f"There is no induction head by step {last:,}; with the head on ({on.name}) one came between "
+        text += f"step {before:,} and step {there:,}."
         if last < there:
             return f"{text} {'It ended too early to tell.' if over else 'It is not there yet.'}"
         return f"{text} Up to here this training needs the head."

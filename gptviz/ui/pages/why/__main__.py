@@ -20,15 +20,12 @@ from gptviz.figures.shares import direct_and_total, falling, share_grid
 from gptviz.model import LayerNorm, TransformerBlock
 from gptviz.ui import heads, many, sheet
 from gptviz.ui.pages.why import flow, paths
+from gptviz.ui.sheet import block_and_head_inputs, example_row, opened_head, page, panel
 from gptviz.ui.shell import state, target
-from gptviz.ui.shell.block import block_and_head_inputs, opened_head
 from gptviz.ui.shell.change_menu import Part, menu
-from gptviz.ui.shell.details import panel
 from gptviz.ui.shell.muted import KINDS, knocked, muted_map
 from gptviz.ui.shell.navigation import link
-from gptviz.ui.shell.page import page
 from gptviz.ui.shell.params import Param, if_there, in_link
-from gptviz.ui.shell.prompt import example_row
 from gptviz.ui.shell.state import BLOCK, open_head
 from gptviz.ui.words import Place, as_code, compared_with, prose, towards
 
@@ -36,12 +33,9 @@ PART = Param("why_part", str, "head", if_there)  # of the block: what the page o
 MUTE = Param("mute", bool, False)
 PARAMS = (*target.PARAMS, sheet.SHOWN, PART, MUTE, *paths.PARAMS, *flow.PARAMS, many.SET)
 
-scene = page(
-    "Why this token?",
-    lambda lm, _: ((*numbers.sites(lm.config), "q", "k", "v"), ()),
-    params=PARAMS,
-    strip=False,
-)
+LOOKS = ("q", "k", "v")
+
+scene = page("Why this token?", lambda lm, _: ((*numbers.sites(lm.config), *LOOKS), ()), PARAMS, strip=False)
 lm, at, labels, here = scene.lm, scene.position, scene.labels, as_code(scene.label)
 layers, n_heads = lm.config.n_layers, lm.config.n_heads
 explained = target.target_input(scene)
@@ -141,12 +135,10 @@ with right:
     menu(scene, *sorted(parts, key=lambda part: part.kind != PART.value), key="why")
 divisor = numbers.spread(scene.trace, lm.model, at)
 shift = "" if lm.model.final_norm.shift is None else " and its shift taken as a part of its own"
-text = (
-    "**Why this is a sum.** Every part only adds to the residual stream. With the number that the final "
-    f"LayerNorm divides by held at what it is here ({significant(divisor, 4)}){shift}, each write goes "
-    "through to the logit by itself. What raises all logits alike counts as 0. A share is what a part wrote "
-    "for the word *itself*, without what later parts made of it."
-)
+text = "**Why this is a sum.** Every part only adds to the residual stream. With the number that the final "
+text += f"LayerNorm divides by held at what it is here ({significant(divisor, 4)}){shift}, each write goes "
+text += "through to the logit by itself. What raises all logits alike counts as 0. A share is what a part "
+text += "wrote for the word *itself*, without what later parts made of it."
 if "edit" in set(table["part"]):
     text += " `edit` is what the change put into the stream in place of what the parts wrote."
 if "rounding" in set(table["part"]):
@@ -241,12 +233,10 @@ if MUTE.widget(st.toggle, "Mute each part in turn"):
             key="why_both",
             alt=f"Each head's direct share of {title}, and what muting it takes away",
         )
-    prose(
-        "**Why they differ.** Without a head *later parts* read another stream and write something else, the "
-        "*LayerNorms* divide by another number, and *other heads stand in* for it. On the dotted line direct "
-        "and total are the same.",
-        *("LayerNorm", "residual stream"),
-    )
+    text = "**Why they differ.** Without a head *later parts* read another stream and write something else, "
+    text += "the *LayerNorms* divide by another number, and *other heads stand in* for it. On the dotted "
+    text += "line direct and total are the same."
+    prose(text, "LayerNorm", "residual stream")
 
     def effects() -> pd.DataFrame:
         """The direct share of a whole attention is that of its heads and its bias."""

@@ -13,9 +13,7 @@ from gptviz.figures.maps import Map
 from gptviz.figures.token_graph import flow_graph
 from gptviz.model import TransformerBlock
 from gptviz.ui import sheet
-from gptviz.ui.shell.details import sideways
-from gptviz.ui.shell.params import Param, between, if_there
-from gptviz.ui.shell.scene import Scene
+from gptviz.ui.sheet import Param, Scene, between, if_there, sideways
 from gptviz.ui.words import Place, prose
 
 FROM, TO = 1.0, 30.0
@@ -97,23 +95,16 @@ def draw(scene: Scene) -> None:
         st.caption(
             f"In each block {percent(followed)} of the whole or more is followed; the rest is taken to stay."
         )
-    prose(
-        f"**What it assumes.** {ASSUMES[way]} This is what the stream is made of, not what of it speaks for "
-        "a word.",
-        *("residual stream", "block", "head", "attention", "feed-forward"),
-    )
-    depths, n = rows.shape
-    sheet.numbers_of(
-        "why-flow",
-        lambda: pd.DataFrame(
-            {
-                "depth": np.repeat(np.arange(depths), n),
-                "position": np.tile(np.arange(n), depths),
-                "token": labels[:n] * depths,
-                "share": rows.flatten().double().numpy(),
-            }
-        ),
-        "A row a depth and a token: the share of the selected token's last stream that comes from it.",
-        "shares at each depth",
-    )
+    text = f"**What it assumes.** {ASSUMES[way]} This is what the stream is made of, not what of it speaks "
+    text += "for a word."
+    prose(text, "residual stream", "block", "head", "attention", "feed-forward")
+
+    def shares() -> pd.DataFrame:
+        depth, position = np.indices(rows.shape).reshape(2, -1)
+        tokens = [labels[i] for i in position]
+        found = {"depth": depth, "position": position, "token": tokens}
+        return pd.DataFrame(found | {"share": rows.flatten().double().numpy()})
+
+    caption = "A row a depth and a token: the share of the selected token's last stream that comes from it."
+    sheet.numbers_of("why-flow", shares, caption, "shares at each depth")
     sheet.code_of(scene, [TransformerBlock.forward], asked, position=at, key="in_code_flow")

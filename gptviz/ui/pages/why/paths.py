@@ -10,9 +10,7 @@ from gptviz.digits import percent, significant
 from gptviz.figures.token_graph import paths_graph
 from gptviz.model import TransformerBlock
 from gptviz.ui import sheet
-from gptviz.ui.shell.details import sideways
-from gptviz.ui.shell.params import Param, between
-from gptviz.ui.shell.scene import Scene
+from gptviz.ui.sheet import Param, Scene, between, sideways
 from gptviz.ui.shell.target import Target
 from gptviz.ui.words import Place, compared_with, prose, towards
 
@@ -46,13 +44,11 @@ def draw(scene: Scene, target: Target) -> None:
         "Circles are heads (block.head), squares feed-forwards, dots tokens with their position's embedding.",
         *("head", "feed-forward", "embedding"),
     )
-    prose(
-        "**What it assumes.** Full edges are exact, with LayerNorms and attention weights held as they are: "
-        "what a head took from a token is split by who had written that token's stream. Dotted edges say "
-        "what made a head look there, to first order: the gradient of its part by query or key, times what "
-        "each part wrote of them. A feed-forward is not linear: no path goes on below it.",
-        *("LayerNorm", "query", "key", "attention weight"),
-    )
+    text = "**What it assumes.** Full edges are exact, with LayerNorms and attention weights held as they "
+    text += "are: what a head took from a token is split by who had written that token's stream. Dotted "
+    text += "edges say what made a head look there, to first order: the gradient of its part by query or "
+    text += "key, times what each part wrote of them. A feed-forward is not linear: no path goes on below it."
+    prose(text, "LayerNorm", "query", "key", "attention weight")
     caption = "A row an edge: what writes at which position, and which head reads it there, by value (V), "
     caption += "query (Q) or key (K). In logits. `parent` is the edge that the reading head itself makes."
     sheet.numbers_of("why-paths", found.edges, caption, "every path that was found", missing="–")
