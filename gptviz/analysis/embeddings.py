@@ -58,16 +58,9 @@ def lengths_table(lm: LanguageModel, t: Trace) -> pd.DataFrame:
     """
     parts = embedding_rows(lm, t).astype(np.float64)
     norms = np.linalg.norm(parts, axis=-1)  # (3, T)
-    return pd.DataFrame(
-        {
-            "position": [token.position for token in t.tokens],
-            "token": [token.text for token in t.tokens],
-            "token_norm": norms[0],
-            "position_norm": norms[1],
-            "sum_norm": norms[2],
-            "cosine": cosine(parts[0], parts[1]),
-        }
-    )
+    table = pd.DataFrame([(token.position, token.text) for token in t.tokens], columns=["position", "token"])
+    lengths = {f"{part}_norm": norms[i] for i, part in enumerate(PARTS)}
+    return table.assign(**lengths, cosine=cosine(parts[0], parts[1]))
 
 
 @dataclass(frozen=True)

@@ -236,9 +236,8 @@ def _from_disk(key: str) -> General | None:
     found = disk_cache.read(key)
     if found is None:
         return None
-    sequences, random_tokens, count, sample_tokens = found["counts"]
-    table = pd.DataFrame(found["table"])
-    return General(table, sequences, random_tokens, count, sample_tokens, key, known=True)
+    counts: tuple[int, int, int, int] = tuple(found["counts"])
+    return General(pd.DataFrame(found["table"]), *counts, key, known=True)
 
 
 # ---- what is measured ----

@@ -37,8 +37,6 @@ COLUMNS = (
     "to_block", "to_head", "to_position", "logits", "share", "exact",
 )  # fmt: skip
 
-_BY = {"V": readings.by_value, "Q": readings.by_query, "K": readings.by_key}
-
 
 @dataclass(frozen=True)
 class Paths:
@@ -125,12 +123,12 @@ def paths(
         """Return what the head of this edge read, in one of the three ways."""
         assert edge.part.block is not None and edge.part.head is not None
         head = (edge.part.block, edge.part.head, edge.position)
-        reading = _BY[by](t, lm.model, edge.reading, *head)
+        reading = readings.read_by(t, lm.model, edge.reading, *head, by)
         return grow(*readings.parts(t, lm.model, reading), edge, by, reading, EDGES)
 
     into = grow(*direct, None, "word", word, HEADS + EDGES)
     heads = [edge for edge in into if edge.part.kind == "head"][:HEADS]
-    second = [edge for head in heads for by in _BY for edge in opened(head, by)]
+    second = [edge for head in heads for by in readings.WAYS for edge in opened(head, by)]
     earlier = sorted((edge for edge in second if edge.part.kind == "head"), key=lambda e: -abs(e.logits))
     for edge in earlier[:EARLIER]:
         opened(edge, "V")

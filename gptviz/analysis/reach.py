@@ -35,9 +35,29 @@ def unseen(
     `head` None: in any of them, `position` None: at any. "final" stands for the prediction. The edit is one
     that fits the model and the text (`Edit.check`). Where None is given back the change may still be zero.
     """
-    places = positions_of(edit, n_tokens)
-    blocks = edit.blocks(n_layers) or (None,)
-    found = [_unseen_from(edit, b, places, site, block, n_layers, head, position) for b in blocks]
+    places, there = positions_of(edit, n_tokens), _depth(site, block, n_layers)
+
+    def from_block(changed: int | None) -> Unseen | None:
+        """The same for an edit of one block, or of none."""
+        here = _depth(edit.site, changed, n_layers)
+        if here > there:
+            return "later"
+        if here[0] == there[0]:
+            side_by_side = edit.site != site and {edit.site, site} <= set(_PROJECTED)
+            other_head = edit.heads is not None and head is not None and head not in edit.heads
+            if side_by_side or (edit.site, site) == ("v", "attn"):
+                return "beside"
+            if other_head and edit.site in _BY_HEAD and site in _BY_HEAD:
+                return "beside"
+        if position is None:
+            return None
+        if not any(place <= position for place in places):
+            return "later position"
+        if position not in places and not _mixed(here, there, n_layers):
+            return "other position"
+        return None
+
+    found = [from_block(changed) for changed in edit.blocks(n_layers) or (None,)]
     return None if None in found else found[0]
 
 
@@ -52,36 +72,6 @@ def hidden_token(edit: Edit) -> int | None:
     """Return the 5 of "hide5": the token that no later one may look at. None for any other edit."""
     value = edit.named
     return value.numbers[0] if value is not None and value.name == "hide" else None
-
-
-def _unseen_from(
-    edit: Edit,
-    changed: int | None,
-    places: Collection[int],
-    site: str,
-    block: int | None,
-    n_layers: int,
-    head: int | None,
-    position: int | None,
-) -> Unseen | None:
-    """The same for an edit of one block, or of none."""
-    here, there = _depth(edit.site, changed, n_layers), _depth(site, block, n_layers)
-    if here > there:
-        return "later"
-    if here[0] == there[0]:
-        if (edit.site != site and {edit.site, site} <= set(_PROJECTED)) or (edit.site, site) == ("v", "attn"):
-            return "beside"
-        heads = edit.heads
-        apart = heads is not None and head is not None and head not in heads
-        if apart and edit.site in _BY_HEAD and site in _BY_HEAD:
-            return "beside"
-    if position is None:
-        return None
-    if not any(place <= position for place in places):
-        return "later position"
-    if position not in places and not _mixed(here, there, n_layers):
-        return "other position"
-    return None
 
 
 def _depth(site: str, block: int | None, n_layers: int) -> tuple[int, int]:

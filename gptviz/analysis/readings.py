@@ -25,6 +25,8 @@ from gptviz.tokenizer.one import OneToken
 # What the readings need of a trace, and `attn` as well of a pass with edits: see `rows_of_attention`.
 SITES = ("embed", "resid_pre", "q", "k", "v", "z", "mlp_out")
 
+WAYS = ("V", "Q", "K")  # in which a head reads: by its values, its query, its keys
+
 
 @dataclass(frozen=True)
 class Reading:
@@ -97,39 +99,27 @@ def head_reading(
 
 
 @of_model
-def by_value(
-    trace: Trace, model: GPTModel, reading: Reading, block: int, head: int, position: int
+def read_by(
+    trace: Trace, model: GPTModel, reading: Reading, block: int, head: int, position: int, by: str
 ) -> Reading:
-    """Return what that head's part reads through its values, at every key: exact, and it sums to the part."""
-    given = reading.factors[position] * weights(trace, block, head, position)  # (n,)
-    taken = _taken(model, reading, block, head)  # (d,)
-    return _behind(trace, model, block, "W_value", head, taken, given)
+    """Return what that head's part reads through its values, its query or its keys: `by` is one of `WAYS`.
 
-
-@of_model
-def by_query(
-    trace: Trace, model: GPTModel, reading: Reading, block: int, head: int, position: int
-) -> Reading:
-    """Return what that head's part reads through its query, to first order: the gradient of the part with
-    respect to the query, times the query; norm1's mean and scale, keys and values as they are. Read at
-    `position` only.
+    "V": at every key, exact, and it sums to the part. "Q", at `position` only, and "K", at every key, to
+    first order: the gradient of the part with respect to the query, or the keys, times these; norm1's mean
+    and scale, and all else, as they are.
     """
+    if by == "V":
+        taken = _taken(model, reading, block, head)  # (d,)
+        given = reading.factors[position] * weights(trace, block, head, position)  # (n,)
+        return _behind(trace, model, block, "W_value", head, taken, given)
     slope = head_reading(trace, model, reading, block, head, position).slope
-    keys = trace["k", block][head, : position + 1]  # (n, d)
-    gradient = slope @ keys / keys.shape[-1] ** 0.5  # (n,) x (n, d) -> (d,)
+    keys, query = trace["k", block][head, : position + 1], trace["q", block][head, position]  # (n, d), (d,)
+    slope = slope / len(query) ** 0.5
+    if by == "K":
+        return _behind(trace, model, block, "W_key", head, query, slope)
     here = torch.zeros(position + 1)
     here[position] = 1
-    return _behind(trace, model, block, "W_query", head, gradient, here)
-
-
-@of_model
-def by_key(trace: Trace, model: GPTModel, reading: Reading, block: int, head: int, position: int) -> Reading:
-    """Return what that head's part reads through its keys, to first order:
-    gradients times keys as in `by_query`.
-    """
-    slope = head_reading(trace, model, reading, block, head, position).slope
-    query = trace["q", block][head, position]  # (d,)
-    return _behind(trace, model, block, "W_key", head, query, slope / len(query) ** 0.5)
+    return _behind(trace, model, block, "W_query", head, slope @ keys, here)  # (n,) x (n, d) -> (d,)
 
 
 @of_model

@@ -27,6 +27,7 @@ from gptviz.tokenizer import named_bytes, show_token
 Head = tuple[int, int]  # block and head
 
 LONG, LEAST = 8, 4  # tokens, see `loop`
+SETS = 5  # of other heads
 
 
 def repeated(ids: Sequence[int], n: int) -> NDArray[np.bool_]:
@@ -130,10 +131,8 @@ def silent(lm: LanguageModel) -> set[Head]:
     }
 
 
-def other_heads(
-    lm: LanguageModel, heads: Sequence[Head], also: Iterable[Head] = (), sets: int = 5
-) -> list[list[Head]]:
-    """Return sets of as many (block, head) as `heads`, drawn at random from all others: a comparison.
+def other_heads(lm: LanguageModel, heads: Sequence[Head], also: Iterable[Head] = ()) -> list[list[Head]]:
+    """Return five sets of as many (block, head) as `heads`, drawn at random from all others: a comparison.
 
     The same ones every time; none of `also`, nor a silent one. Empty where there are not that many others.
     """
@@ -142,5 +141,5 @@ def other_heads(
     if len(rest) < len(heads):
         return []
     chance = np.random.default_rng(len(heads))
-    drawn = [chance.choice(len(rest), len(heads), replace=False) for _ in range(sets)]
+    drawn = [chance.choice(len(rest), len(heads), replace=False) for _ in range(SETS)]
     return [[rest[i] for i in sorted(places)] for places in drawn]

@@ -135,7 +135,7 @@ def spellings(encoding: tiktoken.Encoding, word: str) -> pd.DataFrame:
     for text in written:
         ids = encode(encoding, text)
         shown = [show_token(token_bytes(encoding, id)) for id in ids]
-        rows.append({"written": show_token(text.encode()), "tokens": len(ids), "ids": ids, "cut": shown})
+        rows.append((show_token(text.encode()), len(ids), ids, shown))
     return pd.DataFrame(rows, columns=["written", "tokens", "ids", "cut"])
 
 
@@ -199,10 +199,8 @@ def rules_table(encoding: tiktoken.Encoding, pieces: Sequence[Piece]) -> pd.Data
     for rule in alternatives(encoding._pat_str):
         own = [show_token(piece.raw) for piece in pieces if piece.rule == rule]
         examples = "  ".join(list(dict.fromkeys(own))[:8])
-        rows.append(
-            {"rule": rule, "takes": GPT2_RULES.get(rule, ""), "pieces": len(own), "examples": examples}
-        )
-    return pd.DataFrame(rows)
+        rows.append((rule, GPT2_RULES.get(rule, ""), len(own), examples))
+    return pd.DataFrame(rows, columns=["rule", "takes", "pieces", "examples"])
 
 
 def place_of(pieces: Sequence[Piece], position: int) -> tuple[int, int]:

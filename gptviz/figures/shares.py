@@ -92,21 +92,17 @@ def share_grid(
     return figure(traces, layout, mode, height=marks.BAR + 34 + rows * height, t=marks.BAR + 26, r=4)
 
 
-def direct_and_total(
-    direct: Floats, total: Floats, opened: tuple[int, int], mode: Mode, named: int = 5
-) -> Figure:
+def direct_and_total(direct: Floats, total: Floats, opened: tuple[int, int], mode: Mode) -> Figure:
     """Each head as a point: what it wrote for the word itself, and what muting it takes away, (L, H) each.
 
-    On the dotted line both are the same; the `named` heads that are farthest from it have their names. The
-    opened head is ringed.
+    On the dotted line both are the same; the heads that are farthest from it have their names. The opened
+    head is ringed.
     """
     places = [divmod(i, direct.shape[1]) for i in range(direct.size)]
     short = [f"{b}·{h}" for b, h in places]
     hover = [f"block {b} · head {h} wrote %.3f; muting it takes %.3f away" for b, h in places]
-    titles = ("direct share", "what muting takes away")
-    return off_the_line(
-        direct.ravel(), total.ravel(), short, hover, titles, mode, [p == opened for p in places], named
-    )
+    titles, ringed = ("direct share", "what muting takes away"), [place == opened for place in places]
+    return off_the_line(direct.ravel(), total.ravel(), short, hover, titles, mode, ringed)
 
 
 def off_the_line(

@@ -1,7 +1,5 @@
 """Adam, and AdamW, in six lines: for the lessons whose gradients are written out by hand."""
 
-from collections.abc import Mapping
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -14,23 +12,14 @@ class Adam:
     The same steps as `torch.optim.AdamW` with these settings.
     """
 
-    def __init__(
-        self,
-        weights: Mapping[str, NDArray[np.floating]],
-        betas: tuple[float, float] = (0.9, 0.99),
-        eps: float = 1e-8,
-        decay: float = 0.0,
-    ):
-        self.betas, self.eps, self.decay, self.steps = betas, eps, decay, 0
+    betas, eps = (0.9, 0.99), 1e-8
+
+    def __init__(self, weights: Weights, decay: float = 0.0):
+        self.decay, self.steps = decay, 0
         self._mean = {name: np.zeros_like(value) for name, value in weights.items()}
         self._square = {name: np.zeros_like(value) for name, value in weights.items()}
 
-    def step(
-        self,
-        weights: Mapping[str, NDArray[np.floating]],
-        gradients: Mapping[str, NDArray[np.floating]],
-        learning_rate: float,
-    ) -> Weights:
+    def step(self, weights: Weights, gradients: Weights, learning_rate: float) -> Weights:
         """New weights; the old ones are left as they were."""
         self.steps += 1
         first, second = self.betas

@@ -23,6 +23,8 @@ from gptviz.tokenizer.simple import CharacterTokenizer
 
 Floats = NDArray[np.float64]
 
+LEARNING_RATE = 0.1
+
 
 @dataclass(frozen=True)
 class Counts:
@@ -95,16 +97,14 @@ class NeuralBigram:
         return (said - counts.pairs) / counts.pairs.sum()
 
 
-def learn(
-    counts: Counts, steps: int = 400, learning_rate: float = 0.1, seed: int = 0
-) -> Iterator[NeuralBigram]:
+def learn(counts: Counts, steps: int = 400) -> Iterator[NeuralBigram]:
     """Train a matrix on the whole counted text at each step; the network before each, and after the last."""
-    model = NeuralBigram.start(len(counts.characters), seed)
+    model = NeuralBigram.start(len(counts.characters))
     weights: Weights = {"logits": model.logits}
     adam = Adam(weights)
     yield model
     for step in range(1, steps + 1):
-        weights = adam.step(weights, {"logits": model.gradient(counts)}, learning_rate)
+        weights = adam.step(weights, {"logits": model.gradient(counts)}, LEARNING_RATE)
         model = NeuralBigram(weights["logits"].astype(np.float64), step)
         yield model
 

@@ -13,6 +13,8 @@ from gptviz.engine.trace import Trace
 from gptviz.lessons.attention import self_attention
 from gptviz.lessons.sentences import SENTENCES, linear_weights
 
+MOST = 24  # tokens that are drawn
+
 
 @dataclass(frozen=True)
 class Dropped:
@@ -52,11 +54,9 @@ def dropped(of: str, p: float, seed: int) -> Dropped:
 
 
 @reads(lambda lm, block, *_: (("attn", block),))
-def dropped_attention(
-    lm: LanguageModel, t: Trace, block: int, head: int, p: float, seed: int, most: int = 24
-) -> Dropped:
-    """Dropout on one head's attention weights, of the first `most` tokens: (T, T) at most (24, 24)."""
-    return drop(t["attn", block][head][:most, :most], p, seed)
+def dropped_attention(lm: LanguageModel, t: Trace, block: int, head: int, p: float, seed: int) -> Dropped:
+    """Dropout on one head's attention weights, of the first `MOST` tokens: (T, T) at most (24, 24)."""
+    return drop(t["attn", block][head][:MOST, :MOST], p, seed)
 
 
 def ones() -> torch.Tensor:

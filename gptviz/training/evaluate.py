@@ -34,24 +34,21 @@ from gptviz.training.export import WEIGHTS
 PREDICTORS = ("model", "model_sliding", "bigram", "unigram")
 PERIODS = (50, 100)
 SEEDS = tuple(range(8))
+TEMPERATURE = 0.8  # of the samples
 
 Score = dict[str, Any]
 Predictor = Callable[[Ids], np.ndarray]  # (N,) ids -> (N-1,) nats of ids[1:]
 
 
 def evaluate(
-    folder: Path,
-    text_path: Path,
-    table_path: Path,
-    held_out: Iterable[str] = HELD_OUT,
-    limit: int | None = None,
+    folder: Path, text: Path, table: Path, held_out: Iterable[str] = HELD_OUT, limit: int | None = None
 ) -> dict[str, Any]:
     """Return everything the card states, as a dict that JSON can hold.
 
     `limit` scores only the first tokens of each held-out book, for a quick look.
     """
     lm = load(folder)
-    training, held_out_books = split_books(read_books(text_path, table_path), held_out)
+    training, held_out_books = split_books(read_books(text, table), held_out)
     bigram = fit_bigram(encode_books(lm.tokenizer, training), lm.config.vocab_size)
     context = lm.config.context_length
     half = max(1, context // 2)
@@ -219,15 +216,11 @@ def copying_losses(
 
 
 def samples(
-    lm: LanguageModel,
-    prompt: str = "Once upon a time",
-    tokens: int = 60,
-    temperature: float = 0.8,
-    seeds: Sequence[int] = (1, 2, 3),
+    lm: LanguageModel, prompt: str = "Once upon a time", tokens: int = 60, seeds: Sequence[int] = (1, 2, 3)
 ) -> list[dict[str, Any]]:
     """Return the prompt continued, once a seed; the first seeds there are, not the best of many."""
-    asked = {"prompt": prompt, "temperature": temperature, "tokens": tokens}
-    made = {seed: [*generate(lm, prompt, tokens, temperature, seed=seed)][-1] for seed in seeds}
+    asked = {"prompt": prompt, "temperature": TEMPERATURE, "tokens": tokens}
+    made = {seed: [*generate(lm, prompt, tokens, TEMPERATURE, seed=seed)][-1] for seed in seeds}
     return [asked | {"seed": seed, "text": last.text_so_far} for seed, last in made.items()]
 
 

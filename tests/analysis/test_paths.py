@@ -12,11 +12,9 @@ from hypothesis import strategies as st
 from gptviz import Edit
 from gptviz.analysis import attribution, source_tokens
 from gptviz.analysis.paths import EARLIER, EDGES, HEADS, SITES, paths
-from gptviz.analysis.readings import by_key, by_query, by_value, head_reading, parts, word_reading
+from gptviz.analysis.readings import WAYS, head_reading, parts, read_by, word_reading
 from tests.analysis.written_out import IDS, SHAPES, frozen
 from tests.conftest import TEXTS, above, models, random_lm
-
-WAYS = {"V": by_value, "Q": by_query, "K": by_key}
 
 
 def near(got, wanted, scale):
@@ -27,9 +25,7 @@ def near(got, wanted, scale):
 def composition(trace, model, block, head, token, against=None, position=-1):
     """What wrote what one head reads for the word, in each of the three ways: parts and numbers, (P, n)."""
     word, position = word_reading(trace, model, token, against, position), position % len(trace)
-    return {
-        by: parts(trace, model, one(trace, model, word, block, head, position)) for by, one in WAYS.items()
-    }
+    return {by: parts(trace, model, read_by(trace, model, word, block, head, position, by)) for by in WAYS}
 
 
 @settings(max_examples=20)
@@ -41,7 +37,7 @@ def test_the_values_of_a_head_sum_to_its_source_tokens(lm, ids, against, data):
     word = word_reading(trace, lm.model, 7, against, position)
     for b in range(lm.config.n_layers):
         for h in range(lm.config.n_heads):
-            reading = by_value(trace, lm.model, word, b, h, position)
+            reading = read_by(trace, lm.model, word, b, h, position, "V")
             names, found = parts(trace, lm.model, reading)  # (P, n)
             scale = found.abs().sum()
             assert found.shape == (len(names), position + 1)
@@ -55,14 +51,15 @@ def test_the_values_of_a_head_sum_to_its_source_tokens(lm, ids, against, data):
 def test_what_a_head_wrote_is_split_once_more_and_sums_to_it(seed, ids):
     lm, at = random_lm(seed, n_layers=3, emb_dim=16, vocab_size=200), len(ids) - 1
     trace = lm.trace(ids)
-    top = by_value(trace, lm.model, word_reading(trace, lm.model, 3, 9, at), 2, 1, at)
+    top = read_by(trace, lm.model, word_reading(trace, lm.model, 3, 9, at), 2, 1, at, "V")
     names, found = parts(trace, lm.model, top)
     for i, part in enumerate(names):
         if part.kind != "head":
             continue
         for j in range(at + 1):
             assert part.block < 2
-            once_more = parts(trace, lm.model, by_value(trace, lm.model, top, part.block, part.head, j))[1]
+            again = read_by(trace, lm.model, top, part.block, part.head, j, "V")
+            once_more = parts(trace, lm.model, again)[1]
             assert once_more.shape[1] == j + 1
             near(once_more.sum(), found[i, j], found.abs().sum())
 
