@@ -11,7 +11,7 @@ import json
 import math
 import os
 import signal
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,6 +22,7 @@ from gptviz.checkpoints.assemble import checked
 from gptviz.checkpoints.book import table
 from gptviz.checkpoints.errors import errors_of
 from gptviz.checkpoints.folder import CONFIG, VOCABULARY, WEIGHTS
+from gptviz.checkpoints.tensors import Shapes
 from gptviz.leash import end_with_the_server
 from gptviz.loading import DTYPES, vocabulary_for
 from gptviz.tokenizer.vocabulary import fitted, save_vocabulary
@@ -106,10 +107,7 @@ def convert(
 
 
 def _write(
-    path: Path,
-    shapes: Mapping[str, tuple[int, ...]],
-    weights: Iterable[tuple[str, torch.Tensor]],
-    dtype: torch.dtype,
+    path: Path, shapes: Shapes, weights: Iterable[tuple[str, torch.Tensor]], dtype: torch.dtype
 ) -> None:
     """A safetensors file, a tensor at a time: the library's own `save_file` wants all of them at once."""
     header: dict[str, dict[str, object]] = {}

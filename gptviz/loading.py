@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-import tiktoken
 import torch
+from tiktoken import Encoding
 
 from gptviz.checkpoints import Checkpoint, CheckpointError, TokenizerMissing, recognise
 from gptviz.checkpoints.download import Report, download
@@ -36,7 +36,7 @@ GPT2_SIZES = (50257, 50304)  # GPT-2's vocabulary, and as nanoGPT pads it
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 
-Tokenizer = str | Path | tiktoken.Encoding | None
+Tokenizer = str | Path | Encoding | None
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Plan:
 
     name: str
     config: GPTConfig
-    tokenizer: tiktoken.Encoding
+    tokenizer: Encoding
     make: Callable[[torch.dtype], GPTModel]
     dtype: torch.dtype
     device: str
@@ -156,12 +156,10 @@ def hub_folder(name: str, report: Report | None = None) -> Path:
     return on_disk(name) or download(HUB_MODELS[name].repositories[0] if name in HUB_MODELS else name, report)
 
 
-def tokenizer_for(
-    checkpoint: Checkpoint, name: str, tokenizer: Tokenizer | Vocabulary = None
-) -> tiktoken.Encoding:
+def tokenizer_for(checkpoint: Checkpoint, name: str, tokenizer: Tokenizer | Vocabulary = None) -> Encoding:
     """The encoding that a checkpoint's ids belong to. Raises CheckpointError."""
     size = checkpoint.config.vocab_size
-    if isinstance(tokenizer, tiktoken.Encoding) and tokenizer.n_vocab == size:
+    if isinstance(tokenizer, Encoding) and tokenizer.n_vocab == size:
         return tokenizer
     with errors_of(checkpoint.path):
         return fitted(vocabulary_for(checkpoint, tokenizer), name, size)
@@ -170,7 +168,7 @@ def tokenizer_for(
 def vocabulary_for(checkpoint: Checkpoint, tokenizer: Tokenizer | Vocabulary = None) -> Vocabulary:
     """The vocabulary that is given, or the checkpoint's own, or GPT-2's for its size. Raises ValueError."""
     size = checkpoint.config.vocab_size
-    if isinstance(tokenizer, tiktoken.Encoding):
+    if isinstance(tokenizer, Encoding):
         return of_encoding(tokenizer)
     if isinstance(tokenizer, Vocabulary):
         return tokenizer

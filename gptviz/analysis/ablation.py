@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 import pandas as pd
 import torch
 
-from gptviz.analysis.against import Against, both_ids, difference
+from gptviz.analysis.against import difference
 from gptviz.analysis.prompts import Texts, averaged, is_many, over
 from gptviz.engine.edits import Edit
 from gptviz.engine.forward import logits_of
@@ -30,7 +30,7 @@ from gptviz.engine.progress import Progress, unheard
 from gptviz.engine.trace import Trace
 from gptviz.engine.variants import variants
 from gptviz.tokenizer import named_bytes, show_token
-from gptviz.tokenizer.one import OneToken, one_token
+from gptviz.tokenizer.one import Against, OneToken, both_ids, one_token
 
 MEASURED = ("logit", "probability", "effect", "lost")
 BASELINES = ("zero", "mean", "sample")

@@ -40,7 +40,7 @@ from gptviz.analysis import against
 from gptviz.analysis.alignment import missing
 from gptviz.analysis.patches import HEAD_SITES, POSITION_SITES, SITES, batches, needed, one_by_one, patches_of
 from gptviz.analysis.prompts import Texts, averaged, is_many, over
-from gptviz.engine.given import ids_of
+from gptviz.engine.given import Text, ids_of
 from gptviz.engine.index import index_of, one_of
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.progress import Progress, unheard
@@ -173,7 +173,7 @@ def averaged_patches(found: Sequence[tuple[pd.DataFrame, Ends]]) -> pd.DataFrame
 
 def of_pair(
     lm: LanguageModel,
-    clean_and_corrupt: tuple[str | Sequence[int], str | Sequence[int]],
+    clean_and_corrupt: tuple[Text, Text],
     target: Target | None,
     progress: Progress,
     *,
@@ -222,13 +222,7 @@ def of_pair(
 
 
 def estimates(
-    lm: LanguageModel,
-    text: Sequence[int],
-    source: Trace,
-    ends: Ends,
-    at: int,
-    sites: Iterable[str],
-    first: int = 0,
+    lm: LanguageModel, text: Text, source: Trace, ends: Ends, at: int, sites: Iterable[str], first: int = 0
 ) -> NDArray[np.float64]:
     """Return what each of `patches_of(lm.config, at + 1, sites, first)` would change, to first order.
 

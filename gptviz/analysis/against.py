@@ -11,24 +11,9 @@ given by its id. What raises such a difference can still lower the probability: 
 the other logits, not on their mean.
 """
 
-from collections.abc import Callable
-
 import torch
 
 from gptviz.model import GPTModel
-from gptviz.tokenizer.one import OneToken
-
-MEAN = "mean"
-Against = OneToken | None
-
-
-def both_ids(
-    id_of: Callable[[OneToken, str], int], token: OneToken, against: Against = MEAN
-) -> tuple[int, int | None]:
-    """Return both as ids by `id_of(token, what)`, None for the mean. ValueError for what is no token."""
-    if against is None or (isinstance(against, str) and against == MEAN):
-        return id_of(token, "token"), None
-    return id_of(token, "token"), id_of(against, "against")
 
 
 def difference(logits: torch.Tensor, token: int, against: int | None) -> torch.Tensor:

@@ -208,9 +208,8 @@ def write_lengths(z: torch.Tensor, out_proj: torch.Tensor) -> torch.Tensor:
 @of_model
 def mean_writes(trace: Trace, model: GPTModel) -> torch.Tensor:
     """Each head's mean write over the text, (n_layers, H). Needs `z` of every block."""
-    lengths = [
-        write_lengths(trace["z", b], block.att.out_proj.weight) for b, block in enumerate(model.trf_blocks)
-    ]
+    outs = [block.att.out_proj.weight for block in model.trf_blocks]
+    lengths = [write_lengths(trace["z", b], out) for b, out in enumerate(outs)]
     return torch.stack(lengths).mean(dim=-1).float()  # (n_layers, H, T) -> (n_layers, H)
 
 

@@ -16,11 +16,13 @@ from gptviz.analysis.ablation import BATCH_NUMBERS, Target, check
 from gptviz.analysis.against import difference
 from gptviz.engine.edits import Edit
 from gptviz.engine.forward import Hook, hidden_from, logits_of
+from gptviz.engine.given import Text
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.progress import Progress, unheard
 from gptviz.engine.sample_means import sample_means
 
 Head = tuple[int, int]  # (block, head)
+Heads = Collection[Head]
 Values = NDArray[np.float64]
 
 
@@ -30,7 +32,7 @@ def all_heads(lm: LanguageModel) -> list[Head]:
 
 
 def edits_of(
-    lm: LanguageModel, heads: Collection[Head], baseline: str = "mean", feed_forwards: bool = True
+    lm: LanguageModel, heads: Heads, baseline: str = "mean", feed_forwards: bool = True
 ) -> list[Edit]:
     """The circuit as edits of one pass: every head but these replaced, and the feed-forwards if not kept."""
     edits = []
@@ -54,7 +56,7 @@ class Passes:
     def __init__(
         self,
         lm: LanguageModel,
-        text: str | Sequence[int],
+        text: Text,
         target: Target,
         baseline: str = "mean",
         feed_forwards: bool = True,
@@ -73,7 +75,7 @@ class Passes:
         self._instead = sample_means(lm) if baseline == "sample" else None
         self.whole = float(self._measure(trace.logits(self.at)[None])[0])
 
-    def of(self, circuits: Sequence[Collection[Head]], progress: Progress = unheard) -> Values:
+    def of(self, circuits: Sequence[Heads], progress: Progress = unheard) -> Values:
         """F of each of these choices of heads, (n,)."""
         found = np.zeros(0)
         for values in self._batches(circuits, 0, self._into[0]):
@@ -81,9 +83,7 @@ class Passes:
             progress(len(found), len(circuits))
         return found
 
-    def with_each(
-        self, circuit: Collection[Head], changed: Sequence[Head]
-    ) -> Iterator[tuple[list[Head], Values]]:
+    def with_each(self, circuit: Heads, changed: Sequence[Head]) -> Iterator[tuple[list[Head], Values]]:
         """F of the circuit with each of these heads the other way: one more, or one less.
 
         Block by block: (the heads of the block, F of each). Each begins where the change does.
@@ -97,7 +97,7 @@ class Passes:
                 yield here[done : done + len(found)], found
                 done += len(found)
 
-    def _streams(self, circuit: Collection[Head]) -> list[torch.Tensor]:
+    def _streams(self, circuit: Heads) -> list[torch.Tensor]:
         """Return what comes into each block when only these heads speak, (1, T, D) each."""
         if self.feed_forwards and len(circuit) == len(all_heads(self.lm)):
             return self._into
@@ -106,9 +106,7 @@ class Passes:
         self._final([circuit], 0, self._into[0], hooks)
         return found
 
-    def _batches(
-        self, circuits: Sequence[Collection[Head]], block: int, stream: torch.Tensor
-    ) -> Iterator[Values]:
+    def _batches(self, circuits: Sequence[Heads], block: int, stream: torch.Tensor) -> Iterator[Values]:
         size = max(1, BATCH_NUMBERS // (4 * stream[0].numel()))
         for i in range(0, len(circuits), size):
             some = circuits[i : i + size]
@@ -122,11 +120,7 @@ class Passes:
         return logits.double().softmax(dim=-1)[:, self.target[0]].numpy()
 
     def _final(
-        self,
-        circuits: Sequence[Collection[Head]],
-        block: int,
-        stream: torch.Tensor,
-        looking: Sequence[Hook] = (),
+        self, circuits: Sequence[Heads], block: int, stream: torch.Tensor, looking: Sequence[Hook] = ()
     ) -> torch.Tensor:
         """(B, D): what the output head is given at the position."""
         hooks = [*self.lm.hooks(stream.shape[1], entered=block), *looking]
@@ -135,7 +129,7 @@ class Passes:
         final = hidden_from(self.lm.model, block, stream, hooks, self.at)
         return final.expand(len(circuits), -1)  # one row where no choice changes anything
 
-    def _hooks(self, block: int, circuits: Sequence[Collection[Head]]) -> list[Hook]:
+    def _hooks(self, block: int, circuits: Sequence[Heads]) -> list[Hook]:
         n_heads, path = self.lm.config.n_heads, f"trf_blocks.{block}"
         kept = torch.tensor([[(block, h) in c for h in range(n_heads)] for c in circuits])  # (B, H)
 

@@ -22,7 +22,7 @@ Their third criterion, minimality, asks that each head matters: see `brings`.
 
 import itertools
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass
 from typing import Any
@@ -31,7 +31,8 @@ import numpy as np
 import pandas as pd
 
 from gptviz.analysis.ablation import Target
-from gptviz.analysis.circuit_passes import Head, Passes, Values, all_heads
+from gptviz.analysis.circuit_passes import Head, Heads, Passes, Values, all_heads
+from gptviz.engine.given import Text
 from gptviz.engine.index import one_of
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.progress import Progress, unheard
@@ -72,7 +73,7 @@ class Circuit:
 
 def circuit(
     lm: LanguageModel,
-    text: str | Sequence[int],
+    text: Text,
     target: Target,
     baseline: str = "mean",
     feed_forwards: bool = True,
@@ -154,9 +155,7 @@ def of_passes(
     return function(Passes(lm, *question), *args, progress=progress)
 
 
-def three_values(
-    passes: Passes, heads: Collection[Head], progress: Progress = unheard
-) -> tuple[float, float, float]:
+def three_values(passes: Passes, heads: Heads, progress: Progress = unheard) -> tuple[float, float, float]:
     """Return F of the whole model, of a circuit, and of nobody."""
     is_model = passes.feed_forwards and not {*all_heads(passes.lm)} - {*heads}
     *own, empty = passes.of([()] if is_model else [heads, ()], progress).tolist()
@@ -184,9 +183,7 @@ def _table(steps: Sequence[tuple[int, Head | None, float]]) -> pd.DataFrame:
 # ---- what a circuit is worth ----
 
 
-def score(
-    passes: Passes, heads: Collection[Head], seed: int = 0, progress: Progress = unheard
-) -> pd.DataFrame:
+def score(passes: Passes, heads: Heads, seed: int = 0, progress: Progress = unheard) -> pd.DataFrame:
     """F of a circuit without K and of the model without K, for sets K of its heads: two passes each.
 
     Columns: K (as `written` has it), size, circuit, model, and gap, how far apart the two are. The first
@@ -215,9 +212,9 @@ def subsets(heads: Sequence[Head], seed: int = 0) -> tuple[list[tuple[Head, ...]
 
 def brings(
     lm: LanguageModel,
-    text: str | Sequence[int],
+    text: Text,
     target: Target,
-    heads: Collection[Head],
+    heads: Heads,
     baseline: str = "mean",
     feed_forwards: bool = True,
     position: int = -1,
@@ -231,7 +228,7 @@ def brings(
 
 
 def each_brings(
-    passes: Passes, heads: Collection[Head], progress: Progress = unheard
+    passes: Passes, heads: Heads, progress: Progress = unheard
 ) -> tuple[Values, tuple[float, float, float]]:
     """`brings`, of a text whose passes there are, and `three_values`: what a circuit's sheet shows."""
     values, everyone = three_values(passes, heads), all_heads(passes.lm)
@@ -248,7 +245,7 @@ def each_brings(
 # ---- as text ----
 
 
-def written(heads: Collection[Head]) -> str:
+def written(heads: Heads) -> str:
     """The heads as an address holds them: 4.3+5.0, in order; nobody is an empty text."""
     return "+".join(f"{block}.{head}" for block, head in sorted(set(heads)))
 

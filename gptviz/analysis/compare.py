@@ -15,9 +15,9 @@ from difflib import SequenceMatcher
 from itertools import accumulate
 
 import pandas as pd
-import tiktoken
 import torch
 import torch.nn.functional as F
+from tiktoken import Encoding
 
 from gptviz.analysis.moved import kl_bits, total_variation
 from gptviz.analysis.reads import reads
@@ -146,11 +146,7 @@ def _check_shapes(left: Trace, right: Trace, what: str, *sizes: str) -> None:
 
 
 def next_tokens(
-    left: torch.Tensor,
-    right: torch.Tensor,
-    left_tokenizer: tiktoken.Encoding,
-    right_tokenizer: tiktoken.Encoding,
-    k: int = 6,
+    left: torch.Tensor, right: torch.Tensor, left_tokenizer: Encoding, right_tokenizer: Encoding, k: int = 6
 ) -> pd.DataFrame:
     """The `k` most probable next tokens of either side, in both: a row a token, by the larger probability.
 
@@ -176,7 +172,7 @@ def next_tokens(
     return table.loc[larger.sort_values(ascending=False, kind="stable").index].reset_index(drop=True)
 
 
-def _find(raw: bytes, tokenizer: tiktoken.Encoding, size: int) -> int | None:
+def _find(raw: bytes, tokenizer: Encoding, size: int) -> int | None:
     try:
         i = tokenizer.encode_single_token(raw)
     except KeyError:

@@ -167,9 +167,8 @@ def best_by_chance(rows: int, dimensions: int) -> float:
 
 def same_token_elsewhere(tokens: Sequence[Token], position: int) -> list[int]:
     """The other positions of the prompt at which the token of `position` stands."""
-    return [
-        other.position for other in tokens if other.id == tokens[position].id and other.position != position
-    ]
+    own = tokens[position].id
+    return [other.position for other in tokens if other.id == own and other.position != position]
 
 
 def row_table(parts: Rows, position: int) -> pd.DataFrame:

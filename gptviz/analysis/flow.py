@@ -21,6 +21,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 import torch
+from torch import Tensor
 
 from gptviz.analysis.attention import edited_weights, rows_of_attention
 from gptviz.analysis.readings import tensor
@@ -39,16 +40,14 @@ MOST_NUMBERS = 2**32  # or as many as take about a second
 COLUMNS = ("block", "into", "via", "source", "target", "contribution", "head", "head_contribution")
 
 
-def proximity(parts: torch.Tensor, whole: torch.Tensor) -> torch.Tensor:
+def proximity(parts: Tensor, whole: Tensor) -> Tensor:
     """max(|whole| - |whole - part|, EPS): (..., D) -> (...), before it is divided by the sum."""
     near = whole.abs().sum(dim=-1) - (whole - parts).abs().sum(dim=-1)
     return near.clamp(min=EPS)
 
 
 @of_model
-def into_attention(
-    trace: Trace, model: GPTModel, block: int, positions: torch.Tensor
-) -> tuple[torch.Tensor, torch.Tensor]:
+def into_attention(trace: Trace, model: GPTModel, block: int, positions: Tensor) -> tuple[Tensor, Tensor]:
     """The shares of the stream after attention at some positions, (R, H, n) by head and token, and the
     shortcut's (R,): together 1 a row. n goes up to the last of the positions."""
     weights = rows_of_attention(trace, block, positions)  # (H, R, n)
@@ -72,7 +71,7 @@ def into_attention(
     return near / total[:, None, None], stays / total
 
 
-def into_feed_forward(trace: Trace, block: int, positions: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+def into_feed_forward(trace: Trace, block: int, positions: Tensor) -> tuple[Tensor, Tensor]:
     """The shares of the stream after the feed-forward: what it adds (R,), and the shortcut (R,)."""
     whole = trace["resid_post", block][positions]  # (R, D)
     adds = proximity(trace["mlp_out", block][positions], whole)
@@ -80,9 +79,7 @@ def into_feed_forward(trace: Trace, block: int, positions: torch.Tensor) -> tupl
     return adds / (adds + stays), stays / (adds + stays)
 
 
-def renormalized(
-    parts: torch.Tensor, stays: torch.Tensor, threshold: float
-) -> tuple[torch.Tensor, torch.Tensor]:
+def renormalized(parts: Tensor, stays: Tensor, threshold: float) -> tuple[Tensor, Tensor]:
     """Shares of `threshold` and less erased, the others scaled to sum to 1 again: (R, ...) and (R,).
 
     A row of which nothing is left stays empty (theirs divides by zero).
@@ -172,7 +169,7 @@ def contribution_graph(
 @reads(*SITES, edited_weights)
 def token_flow(
     lm: LanguageModel, t: Trace, position: int = -1, most: int | None = None
-) -> tuple[torch.Tensor, float]:
+) -> tuple[Tensor, float]:
     """(n_layers + 1, n): the contributions multiplied down to the embeddings, rows as in `rollout`.
 
     The feed-forward moves nothing between tokens; after attention a token's share is divided by the shares
@@ -203,7 +200,7 @@ def token_flow(
 
 
 @reads("q", "k", edited_weights)
-def rollout(lm: LanguageModel, t: Trace, position: int = -1) -> torch.Tensor:
+def rollout(lm: LanguageModel, t: Trace, position: int = -1) -> Tensor:
     """(n_layers + 1, n): what the token at `position` draws from each position, at each depth.
 
     Abnar & Zuidema, Quantifying Attention Flow in Transformers, 2020: in every block half of a token stays

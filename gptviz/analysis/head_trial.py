@@ -228,9 +228,8 @@ def passages_of(lm: LanguageModel) -> Pairs:
     found = []
     for number, of_book in enumerate(pieces):
         other = pieces[(number + 1) % len(pieces)]
-        found += [
-            ((*piece, *piece), (*before, *piece)) for piece, before in zip(of_book, other, strict=False)
-        ]
+        both = zip(of_book, other, strict=False)
+        found += [((*piece, *piece), (*before, *piece)) for piece, before in both]
     found = [pair for pair in found if max(pair[1]) < lm.config.vocab_size]
     if len(found) < 2:
         raise ValueError(f"{lm.name} lacks the characters of the sample: its heads cannot be put to the test")
@@ -249,7 +248,7 @@ def _losses(
     found: list[list[float]] = []
     for text in (text for pair in pairs for text in pair):
         made = []
-        for losses in _batches(lm, text, block, heads[0], off, _looking(lm, text, label)):
+        for losses in _batches(lm, text, block, heads[0], off, label):
             made += losses
             done += len(losses)
             progress(done, steps)
@@ -306,21 +305,17 @@ def _reason(trial: Trial, baseline: str) -> str:
 
 
 def _batches(
-    lm: LanguageModel,
-    ids: Sequence[int],
-    block: int,
-    head: int,
-    off: Sequence[Edit],
-    looking: Sequence[torch.Tensor],
+    lm: LanguageModel, ids: Sequence[int], block: int, head: int, off: Sequence[Edit], label: str
 ) -> Iterator[list[float]]:
     """Yield nats per token of a text's second half but its first token, which nothing in its half announces.
 
     First of the model as it is, [loss]; then, batch by batch, with each of the edits `off` of this block,
-    and with the head looking evenly at each of these sets of keys, (T, T) booleans, where a query has one.
+    and with the head looking evenly at the keys that `_looking` gives of this label.
     """
     trace = lm.trace(ids, keep=[("resid_pre", block), ("attn", block), ("v", block), "final"])
     yield _measured(lm, ids, trace["final"][None])
-    edits = [*off, *(Edit("z", block, _looks(lm, trace, block, head, keys), [head]) for keys in looking)]
+    looks = (_looks(lm, trace, block, head, keys) for keys in _looking(lm, ids, label))
+    edits = [*off, *(Edit("z", block, z, [head]) for z in looks)]
     stream = trace["resid_pre", block]  # (T, D)
     weights = 12 * (lm.config.n_layers - block) * lm.config.emb_dim**2
     size = max(1, min(WORK // (weights * len(ids)), BATCH_NUMBERS // (4 * stream.numel())))

@@ -31,7 +31,7 @@ import pandas as pd
 import torch
 from numpy.typing import NDArray
 
-from gptviz.analysis.against import MEAN, Against, both_ids, difference, direction, double
+from gptviz.analysis.against import difference, direction, double
 from gptviz.analysis.attention import edited_weights, handed_on, rows_of_attention
 from gptviz.analysis.prompts import Texts, averaged, is_many, over
 from gptviz.analysis.reads import of_model, reads
@@ -42,7 +42,7 @@ from gptviz.engine.sites import Key
 from gptviz.engine.trace import Trace
 from gptviz.fast import kernels
 from gptviz.model import GPTModel
-from gptviz.tokenizer.one import OneToken
+from gptviz.tokenizer.one import MEAN, Against, OneToken, both_ids
 
 BREAKING = ("embed", "resid_pre", "attn_out", "resid_mid", "resid_post", "final")
 """An edit here makes the stream another than the sum of what the parts wrote."""

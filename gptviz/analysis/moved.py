@@ -37,15 +37,8 @@ def prediction(before: torch.Tensor, after: torch.Tensor) -> Prediction:
     """
     p, q = (torch.softmax(logits.double(), dim=-1) for logits in (before, after))  # (V,) each
     token, now = int(p.argmax()), int(q.argmax())
-    return Prediction(
-        token=token,
-        before=float(p[token]),
-        after=float(q[token]),
-        now=now,
-        now_after=float(q[now]),
-        kl=kl_bits(before, after),
-        logits=float((before - after).abs().max()),
-    )
+    kl, logits = kl_bits(before, after), float((before - after).abs().max())
+    return Prediction(token, float(p[token]), float(q[token]), now, float(q[now]), kl, logits)
 
 
 def kl_bits(before: torch.Tensor, after: torch.Tensor) -> float:

@@ -155,13 +155,9 @@ class VarianceParts:
 def variance_parts(steps: Steps) -> VarianceParts:
     """Var(scaled + shift) = Var(scaled) + Var(shift) + 2 Cov(scaled, shift), with this token's numbers."""
     covariance = float(np.mean((steps.scaled - steps.scaled.mean()) * (steps.shift - steps.shift.mean())))
-    return VarianceParts(
-        normalised=float(steps.normalised.var()),
-        scaled=float(steps.scaled.var()),
-        shift=float(steps.shift.var()),
-        together=2 * covariance,
-        after=float(steps.after.var()),
-    )
+    stages = (steps.normalised, steps.scaled, steps.shift, steps.after)
+    normalised, scaled, shift, after = (float(values.var()) for values in stages)
+    return VarianceParts(normalised, scaled, shift, 2 * covariance, after)
 
 
 def arithmetic(steps: Steps, dimension: int) -> pd.DataFrame:

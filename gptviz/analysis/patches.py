@@ -105,14 +105,12 @@ def batches(lm: LanguageModel, own: Trace, source: Trace, at: int, patches: list
 
 def _can_matter(own: Trace, source: Trace, patch: Patch, at: int) -> bool:
     """Return whether the patch changes a value, and one that the position looked at can still read."""
-    last = patch.block == own.config.n_layers - 1
-    if last and patch.site in ("attn_out", "mlp_out") and patch.position != at:
+    b = patch.block
+    if b == own.config.n_layers - 1 and patch.site in ("attn_out", "mlp_out") and patch.position != at:
         return False
     sites = ("q", "k") if patch.site == "attn" else (patch.site,)
     place = patch.position if patch.head is None else patch.head
-    return any(
-        not torch.equal(own[site, patch.block][place], source[site, patch.block][place]) for site in sites
-    )
+    return any(not torch.equal(own[site, b][place], source[site, b][place]) for site in sites)
 
 
 def _at_positions(

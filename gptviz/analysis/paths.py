@@ -16,14 +16,13 @@ import pandas as pd
 import torch
 
 from gptviz.analysis import readings
-from gptviz.analysis.against import MEAN, Against
 from gptviz.analysis.attention import edited_weights
 from gptviz.analysis.logit_attribution import logit
 from gptviz.analysis.readings import Part, Reading
 from gptviz.analysis.reads import reads
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.trace import Trace
-from gptviz.tokenizer.one import OneToken
+from gptviz.tokenizer.one import MEAN, Against, OneToken
 
 SITES = (*readings.SITES, "resid_post")
 

@@ -59,9 +59,8 @@ class Place:
     def at(self) -> str:
         """Its address."""
         words = {number: word for word, number in _WORDS.items()}
-        return _KINDS[self.kind][0].format(
-            **{name: words.get(value, value) for name, value in vars(self).items()}
-        )
+        named = {name: words.get(value, value) for name, value in vars(self).items()}
+        return _KINDS[self.kind][0].format(**named)
 
     @property
     def name(self) -> str:
@@ -97,9 +96,8 @@ def parse(text: str) -> Place:
     for kind, pattern in _PATTERNS.items():
         if found := pattern.fullmatch(text):
             numbers = found.groupdict().items()
-            return Place(
-                kind, **{name: _WORDS[said] if said in _WORDS else int(said) for name, said in numbers}
-            )
+            named = {name: _WORDS[said] if said in _WORDS else int(said) for name, said in numbers}
+            return Place(kind, **named)
     return Place()
 
 

@@ -14,13 +14,12 @@ from dataclasses import dataclass
 
 import torch
 
-from gptviz.analysis.against import MEAN, Against
 from gptviz.analysis.attention import rows_of_attention
 from gptviz.analysis.logit_attribution import reader
 from gptviz.analysis.reads import of_model
 from gptviz.engine.trace import Trace
 from gptviz.model import GPTModel
-from gptviz.tokenizer.one import OneToken
+from gptviz.tokenizer.one import MEAN, Against, OneToken
 
 # What the readings need of a trace, and `attn` as well of a pass with edits: see `rows_of_attention`.
 SITES = ("embed", "resid_pre", "q", "k", "v", "z", "mlp_out")

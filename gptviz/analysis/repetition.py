@@ -18,7 +18,7 @@ from gptviz.analysis.head_formulas import SHARES
 from gptviz.analysis.head_roles import HeadRole
 from gptviz.analysis.head_scores import HeadScores
 from gptviz.analysis.reads import reads
-from gptviz.engine.given import ids_of
+from gptviz.engine.given import Text, ids_of
 from gptviz.engine.index import whole
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.trace import Trace
@@ -64,7 +64,7 @@ def repeats(lm: LanguageModel, ids: Sequence[int], start: int, n: int) -> pd.Dat
     )
 
 
-def greedy_repeats(lm: LanguageModel, prompt: str | Sequence[int], count: int, n: int) -> pd.DataFrame:
+def greedy_repeats(lm: LanguageModel, prompt: Text, count: int, n: int) -> pd.DataFrame:
     """Return `repeats` of what the model writes at temperature 0 after a prompt: `count` rows, or fewer."""
     ids = ids_of(lm, prompt)
     new = [step.id for step in lm.generate(ids, count, temperature=0)]

@@ -16,7 +16,7 @@ import pandas as pd
 import torch
 
 from gptviz.analysis.moved import kl_bits
-from gptviz.engine.given import ids_of
+from gptviz.engine.given import Text, ids_of
 from gptviz.engine.index import one_of
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.past import Past
@@ -92,9 +92,7 @@ class Surgery:
         return kl_bits(self.cached, self.after)
 
 
-def surgery(
-    lm: LanguageModel, text: str | Sequence[int], operation: Operation, progress: Progress = unheard
-) -> Surgery:
+def surgery(lm: LanguageModel, text: Text, operation: Operation, progress: Progress = unheard) -> Surgery:
     """Return what comes after a text (or ids) whose cache was operated on: real passes of the model.
 
     The model's edits are made in every pass. `progress` is called once, before them. Raises ValueError for a
@@ -119,9 +117,7 @@ def surgery(
     )
 
 
-def operated(
-    lm: LanguageModel, prompt: str | Sequence[int], operation: Operation, ids: Sequence[int]
-) -> pd.DataFrame:
+def operated(lm: LanguageModel, prompt: Text, operation: Operation, ids: Sequence[int]) -> pd.DataFrame:
     """Return `Surgery.table` of these tokens, for this operation on what is cached of a text."""
     return surgery(lm, prompt, operation).table(ids)
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import pandas as pd
 import torch
 
-from gptviz.engine.given import ids_of
+from gptviz.engine.given import Text, ids_of
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.sampling import Sampling, distribution, draw
 from gptviz.tokenizer import named_bytes, show_token
@@ -53,11 +53,7 @@ def next_step(logits: torch.Tensor, sampling: Sampling, point: float, put: int |
 
 
 def write_on(
-    lm: LanguageModel,
-    prompt: str | Sequence[int],
-    count: int,
-    sampling: Sampling,
-    put: Mapping[int, int] | None = None,
+    lm: LanguageModel, prompt: Text, count: int, sampling: Sampling, put: Mapping[int, int] | None = None
 ) -> pd.DataFrame:
     """Write `count` tokens after a prompt (or ids), one a forward pass: `table_of` the steps.
 
@@ -79,7 +75,6 @@ def table_of(lm: LanguageModel, steps: Sequence[WrittenStep]) -> pd.DataFrame:
     table = pd.DataFrame({"number": range(1, len(steps) + 1), "token": tokens, "by": by})
     table.insert(2, "id", [step.id for step in steps])
     for name in ("probability", "point", "start", "stop", "rank", "model_probability", "ln"):
-        table[name] = pd.Series(
-            [getattr(step, name) for step in steps], dtype=int if name == "rank" else float
-        )
+        kind = int if name == "rank" else float
+        table[name] = pd.Series([getattr(step, name) for step in steps], dtype=kind)
     return table.rename(columns={"ln": "ln p"})

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import torch
 
 from gptviz.checkpoints.errors import CheckpointError
-from gptviz.checkpoints.tensors import Tensors
+from gptviz.checkpoints.tensors import Shapes, Tensors
 from gptviz.engine.blank import blank_model
 from gptviz.engine.config import GPTConfig
 from gptviz.model import GPTModel
@@ -162,11 +162,7 @@ def _check_tied(tensors: Tensors, head: str, embedding: str) -> None:
 
 
 def _copied(
-    tensors: Tensors,
-    wanted: dict[str, list[Copy]],
-    shapes: dict[str, tuple[int, ...]],
-    dtype: torch.dtype,
-    config: GPTConfig,
+    tensors: Tensors, wanted: dict[str, list[Copy]], shapes: Shapes, dtype: torch.dtype, config: GPTConfig
 ) -> Iterator[tuple[str, torch.Tensor]]:
     """Our names with their own memory, one tensor of the file at a time."""
     largest: dict[str, float] = {}

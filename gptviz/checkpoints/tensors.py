@@ -10,7 +10,7 @@ import re
 import warnings
 import zipfile
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,11 +24,13 @@ from gptviz.checkpoints.looks import ZIP, is_of_safetensors, is_of_torch, look, 
 # every group of about this many bytes, and so is never in memory as a whole beside the model.
 GROUP_BYTES = 32 * 2**20
 
+Shapes = Mapping[str, tuple[int, ...]]  # by name
+
 
 class Tensors(ABC):
     """The tensors of one file, or of several: shapes at once, contents when asked for."""
 
-    def __init__(self, path: Path, shapes: dict[str, tuple[int, ...]]):
+    def __init__(self, path: Path, shapes: Shapes):
         self.path = path
         self.shapes = shapes
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import torch
 
 from gptviz.engine.generate import Growing, end_of_text, steps
-from gptviz.engine.given import ids_of
+from gptviz.engine.given import Text, ids_of
 from gptviz.engine.index import whole
 from gptviz.engine.progress import Progress, unheard
 from gptviz.engine.reader import Reader
@@ -39,13 +39,14 @@ class Round:
     dropped: tuple[Beam, ...]
 
 
-# texts of one length as ids -> (b, V): the logits after each of them
-Read = Callable[[Sequence[Sequence[int]]], torch.Tensor]
+Ids = Sequence[int]
+# texts of one length -> (b, V): the logits after each of them
+Read = Callable[[Sequence[Ids]], torch.Tensor]
 
 
 def beam_search(
     lm: Reader,
-    text: str | Sequence[int],
+    text: Text,
     beams: int,
     max_new_tokens: int,
     dropped: int | None = None,
@@ -58,7 +59,7 @@ def beam_search(
     ids, longest = ids_of(lm, text), whole("max_new_tokens", max_new_tokens, 1)
     grown = Growing(lm, len(ids) + longest)
 
-    def read(texts: Sequence[Sequence[int]]) -> torch.Tensor:
+    def read(texts: Sequence[Ids]) -> torch.Tensor:
         progress(len(texts[0]) - len(ids), longest)
         return grown.read(texts)
 
@@ -66,12 +67,7 @@ def beam_search(
 
 
 def beside(
-    lm: Reader,
-    text: Sequence[int],
-    beams: int,
-    max_new_tokens: int,
-    sampling: Sampling,
-    progress: Progress = unheard,
+    lm: Reader, text: Ids, beams: int, max_new_tokens: int, sampling: Sampling, progress: Progress = unheard
 ) -> tuple[list[Round], dict[str, tuple[tuple[int, ...], float]]]:
     """`beam_search`, and what it, greedy search and, where something is drawn, sampling come to.
 
@@ -89,7 +85,7 @@ def beside(
 
 
 def given(
-    lm: Reader, text: Sequence[int], rounds: Sequence[Round], progress: Progress = unheard
+    lm: Reader, text: Ids, rounds: Sequence[Round], progress: Progress = unheard
 ) -> dict[tuple[int, ...], float]:
     """Return ln of what this model gives each beam of another's rounds, kept or dropped, by its ids."""
     read = Growing(lm, len(text) + len(rounds)).read
@@ -105,12 +101,7 @@ def given(
 
 
 def search(
-    read: Read,
-    ids: Sequence[int],
-    beams: int,
-    max_new_tokens: int,
-    end: int | None = None,
-    dropped: int | None = None,
+    read: Read, ids: Ids, beams: int, max_new_tokens: int, end: int | None = None, dropped: int | None = None
 ) -> list[Round]:
     """Beam search; a round for each token, fewer where all beams ended, which they do with the id `end`.
 

@@ -23,7 +23,6 @@ from gptviz.engine.sites import INTO_BLOCK, SITES, Key, all_keys, between_blocks
 from gptviz.engine.tokens import tokens_of
 from gptviz.engine.trace import Trace
 from gptviz.engine.weights import fingerprint
-from gptviz.model import GPTModel
 
 
 class CaptureError(RuntimeError):
@@ -62,7 +61,7 @@ def capture(
         keys = held
     weights, before = fingerprint(model), None
     if after is not None and grad is None:
-        before = _beginning(after, model, config, ids, edits, keys)
+        before = _beginning(after, lm, ids, edits, keys)
         if before is not None and not before.holds([reduction.site for reduction in reduce]):
             before = None  # what is made of a site in the pass needs its earlier rows there
     known = 0 if before is None else len(before)
@@ -85,18 +84,9 @@ def capture(
     if lean:
         whole = [pair for pair in between_blocks(config) if pair[1] not in pass_.edited]
         values |= {out: values[into] for out, into in whole}
-    return Trace(
-        lm,
-        weights,
-        tokens=[*tokens, *tokens_of(lm.tokenizer, ids[known:], known)],
-        values=values,
-        final=pass_.rows(("final", None), past),
-        edits=edits,
-        reduced={reduction: pass_.reduced[reduction] for reduction in reduce},
-        past=past,
-        grad=found,
-        lean=lean,
-    )
+    tokens = [*tokens, *tokens_of(lm.tokenizer, ids[known:], known)]
+    rows, reduced = pass_.rows(("final", None), past), {one: pass_.reduced[one] for one in reduce}
+    return Trace(lm, weights, tokens, values, rows, edits, reduced, past, found, lean)
 
 
 def together(lm: Loaded, texts: Sequence[Sequence[int]], at_once: Iterable[str | Key] = ()) -> list[Trace]:
@@ -153,17 +143,12 @@ def again(
 
 
 def _beginning(
-    after: Trace,
-    model: GPTModel,
-    config: GPTConfig,
-    ids: Sequence[int],
-    edits: tuple[Edit, ...],
-    keys: Iterable[Key],
+    after: Trace, lm: Loaded, ids: Sequence[int], edits: tuple[Edit, ...], keys: Iterable[Key]
 ) -> Trace | None:
     """Return what of an earlier trace can be used for these ids: the part that they begin with, or None."""
-    after.of(model)
-    same = after.config == config and after.edits == edits
-    needed = {*keys, *(key for key in all_keys(config) if SITES[key[0]].in_past)}
+    after.of(lm.model)
+    same = after.config == lm.config and after.edits == edits
+    needed = {*keys, *(key for key in all_keys(lm.config) if SITES[key[0]].in_past)}
     if not same or not needed <= set(after.sites()) or not all(edit.is_causal for edit in edits):
         return None
     known = alike([token.id for token in after.tokens], list(ids))

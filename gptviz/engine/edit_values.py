@@ -218,7 +218,8 @@ def made(what: Named, value: torch.Tensor, weights: bool) -> torch.Tensor:
     if what.name == "x":
         return value * what.factor
     if what.name == "uniform" or (what.name == "mean" and weights):
-        return _uniform(value)
+        seen = torch.ones_like(value).tril(value.shape[-1] - value.shape[-2])  # the last T of K tokens
+        return seen / seen.sum(dim=-1, keepdim=True)
     if what.name == "mean":
         return value.mean(dim=-2, keepdim=True).expand_as(value).clone()
     if what.name in ("first", "previous"):
@@ -314,12 +315,6 @@ def sound(new: torch.Tensor, site: str, weights: bool = False) -> torch.Tensor:
             "0 where the token stands later (torch.tril makes them so)"
         )
     return new
-
-
-def _uniform(attn: torch.Tensor) -> torch.Tensor:
-    """(H, T, K) of 1 / (number of keys that the query may see): the last T of K tokens."""
-    seen = torch.ones_like(attn).tril(attn.shape[-1] - attn.shape[-2])
-    return seen / seen.sum(dim=-1, keepdim=True)
 
 
 def _one_key(attn: torch.Tensor, back: int) -> torch.Tensor:

@@ -48,7 +48,7 @@ class _Editing:
         return [
             *(self._hook(key, self._visit) for key in keys if key != done),
             # what others put there is carried, too
-            *(self._hook(key, self._carry, last=True) for key in self.carried),
+            *(self._hook(key, self.carried.__setitem__, last=True) for key in self.carried),
         ]
 
     def _hook(
@@ -69,9 +69,6 @@ class _Editing:
         if torch.is_grad_enabled() and not value.requires_grad:  # it was put in: gradients begin at it
             value = value.detach().requires_grad_()
         return None if value is before else value
-
-    def _carry(self, key: Key, value: torch.Tensor) -> None:
-        self.carried[key] = value
 
     def _edited(self, key: Key, value: torch.Tensor) -> torch.Tensor:
         """The tensor with its edits; the very one that was given where they change nothing."""

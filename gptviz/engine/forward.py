@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any, Literal
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from gptviz.engine.past import Before, Past, at_work, final_hidden
 from gptviz.fast import kernels, one_token
@@ -44,17 +44,16 @@ class Hook:
 
     module: str
     side: Literal["input", "output"]
-    visit: Callable[[torch.Tensor], torch.Tensor | None]
+    visit: Callable[[Tensor], Tensor | None]
     last: bool = False
 
 
+Hooks = Iterable[Hook]
+
+
 def hidden(
-    model: GPTModel,
-    in_idx: torch.Tensor,
-    hooks: Iterable[Hook] = (),
-    past: Past | None = None,
-    graph: bool = False,
-) -> torch.Tensor:
+    model: GPTModel, in_idx: Tensor, hooks: Hooks = (), past: Past | None = None, graph: bool = False
+) -> Tensor:
     """All of a pass but the output head, looked at by `hooks`: (b, T) ids -> (b, T, D), after final_norm.
 
     After the tokens of `past`, which then has these, too. Raises what the model does for ids that it
@@ -69,11 +68,11 @@ def hidden(
 def hidden_from(
     model: GPTModel,
     block: int,
-    stream: torch.Tensor,
-    hooks: Iterable[Hook] = (),
+    stream: Tensor,
+    hooks: Hooks = (),
     row: int | None = None,
     past: Before | None = None,
-) -> torch.Tensor:
+) -> Tensor:
     """The rest of a pass: what comes into a block (b, T, D) -> (b, T, D), after final_norm; of `row` (b, D).
 
     A hook may return more texts than it was given: the stream into the block is then that of each of them.
@@ -95,7 +94,7 @@ def hidden_from(
         return checked(model.final_norm(rows))
 
 
-def _of_row(block: nn.Module, x: torch.Tensor, row: int, after: Earlier | None) -> torch.Tensor:
+def _of_row(block: nn.Module, x: Tensor, row: int, after: Earlier | None) -> Tensor:
     """One row of what a block gives, (b, T, D) -> (b, D): of the others nobody asks but keys and values."""
     modules = kernels.modules_of(block)
     watched = any(module._forward_hooks or module._forward_pre_hooks for module in modules)
@@ -107,12 +106,7 @@ def _of_row(block: nn.Module, x: torch.Tensor, row: int, after: Earlier | None) 
 
 
 def block_again(
-    model: GPTModel,
-    block: int,
-    stream: torch.Tensor,
-    known: Known | None,
-    hooks: Iterable[Hook],
-    attention: bool,
+    model: GPTModel, block: int, stream: Tensor, known: Known | None, hooks: Hooks, attention: bool
 ) -> None:
     """One block of a pass from what came into it (b, T, D), or its attention only: for who looks on.
 
@@ -125,12 +119,8 @@ def block_again(
 
 
 def last_logits(
-    model: GPTModel,
-    idx: torch.Tensor,
-    past: Past | None = None,
-    position: int | None = None,
-    hooks: Iterable[Hook] = (),
-) -> torch.Tensor:
+    model: GPTModel, idx: Tensor, past: Past | None = None, position: int | None = None, hooks: Hooks = ()
+) -> Tensor:
     """The last position's logits, (b, T) ids -> (b, V), without the head's work at the others.
 
     After the tokens of `past`, which then has these, too; the first of them is embedded at `position`, if
@@ -140,7 +130,7 @@ def last_logits(
         return checked(model.out_head(_pass(model, idx, past, position, visits)[:, -1]))
 
 
-def logits_of(model: GPTModel, final: torch.Tensor, graph: bool = False) -> torch.Tensor:
+def logits_of(model: GPTModel, final: Tensor, graph: bool = False) -> Tensor:
     """Return what the output head makes of rows after final_norm: (..., D) -> (..., V), float32 on the CPU.
 
     With `graph` there are gradients.
@@ -151,7 +141,7 @@ def logits_of(model: GPTModel, final: torch.Tensor, graph: bool = False) -> torc
         return checked(kernels.linear(final.to(head), head).float().cpu())
 
 
-def checked(rows: torch.Tensor) -> torch.Tensor:
+def checked(rows: Tensor) -> Tensor:
     """The same (..., N), where a pass made numbers. Raises NoNumbers for NaN, and infinity or nearly so."""
     # NaN is both ends, and smaller than nothing
     if rows.numel() and not torch.stack(torch.aminmax(rows.detach())).abs().max() < LARGEST:
@@ -213,18 +203,18 @@ def threads_for_passes_only(number: int | None = None) -> None:
     torch.set_num_threads(1)
 
 
-def _leaf(value: torch.Tensor) -> torch.Tensor:
+def _leaf(value: Tensor) -> Tensor:
     """Return where gradients begin, whether the weights have any or not."""
     return value.detach().requires_grad_()
 
 
 def _pass(
     model: GPTModel,
-    in_idx: torch.Tensor,
+    in_idx: Tensor,
     past: Past | None = None,
     position: int | None = None,
     visits: one_token.Visits | None = None,
-) -> torch.Tensor:
+) -> Tensor:
     """The only lines of gptviz that run all blocks."""
     with threads(_threads_that_pay(multiply_adds(model, in_idx.numel()))):
         if past is None:
@@ -245,7 +235,7 @@ def _threads_that_pay(multiply_adds: int) -> int:
 
 @contextmanager
 def _watched(
-    model: GPTModel, in_idx: torch.Tensor, past: Past | None, hooks: Iterable[Hook]
+    model: GPTModel, in_idx: Tensor, past: Past | None, hooks: Hooks
 ) -> Iterator[one_token.Visits | None]:
     """The hooks hung on the model; or, where the token goes the short way, who is to be asked on it."""
     hooks = sorted(hooks, key=lambda hook: hook.last)
@@ -257,7 +247,7 @@ def _watched(
 
 
 @contextmanager
-def _hooked(model: GPTModel, hooks: Iterable[Hook]) -> Iterator[None]:
+def _hooked(model: GPTModel, hooks: Hooks) -> Iterator[None]:
     thread = threading.get_ident()
     handles = []
     try:
@@ -279,8 +269,8 @@ def _submodule(model: GPTModel, path: str) -> nn.Module:
 
 
 def _visit(
-    hook: Hook, thread: int, _module: object, given: tuple[torch.Tensor, ...], *output: torch.Tensor
-) -> torch.Tensor | None:
+    hook: Hook, thread: int, _module: object, given: tuple[Tensor, ...], *output: Tensor
+) -> Tensor | None:
     """Ask a hook: of the module's output, or before there is one of what it is given."""
     # another thread's is somebody else's pass on the same model
     return hook.visit(*output or given[:1]) if threading.get_ident() == thread else None

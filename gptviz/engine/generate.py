@@ -7,11 +7,12 @@ from functools import cached_property
 import pandas as pd
 import tiktoken
 import torch
+from torch import Tensor
 
 from gptviz.as_html import table
 from gptviz.digits import percent
 from gptviz.engine.forward import last_logits
-from gptviz.engine.given import ids_of
+from gptviz.engine.given import Text, ids_of
 from gptviz.engine.index import whole
 from gptviz.engine.past import Past
 from gptviz.engine.reader import Reader
@@ -21,9 +22,7 @@ from gptviz.model import GPTModel
 from gptviz.tokenizer import END_OF_TEXT, named_bytes, show_token
 
 
-def generate_text_simple(
-    model: GPTModel, idx: torch.Tensor, max_new_tokens: int, context_size: int
-) -> torch.Tensor:
+def generate_text_simple(model: GPTModel, idx: Tensor, max_new_tokens: int, context_size: int) -> Tensor:
     """The book's greedy loop (section 4.7): (b, T) ids in, (b, T + max_new_tokens) ids out."""
     for _ in range(max_new_tokens):
         idx_next = torch.argmax(last_logits(model, idx[:, -context_size:]), dim=-1, keepdim=True)  # (b, 1)
@@ -47,7 +46,7 @@ class Step:
     cropped: int  # how many of the first tokens the model did not see, since the context was full: what it
     # knew of the others (`Past`) is void then, and every step reads all it sees anew
     ended_by: str | None  # the stop string or the end of text that it completed, if this is the last token
-    logits: torch.Tensor = field(repr=False, compare=False)  # (V,) CPU float32, as the model gave them
+    logits: Tensor = field(repr=False, compare=False)  # (V,) CPU float32, as the model gave them
     sampling: Sampling = field(repr=False)
     tokenizer: tiktoken.Encoding = field(repr=False, compare=False)
     trace: Trace | None = field(default=None, repr=False, compare=False)  # of what the model read for it
@@ -76,7 +75,7 @@ class Step:
 
 def generate(
     lm: Reader,
-    text: str | Sequence[int],
+    text: Text,
     max_new_tokens: int,
     temperature: float = 1.0,
     top_k: int | None = None,
@@ -110,7 +109,7 @@ def generate(
 
 def generate_batch(
     lm: Reader,
-    text: str | Sequence[int],
+    text: Text,
     max_new_tokens: int,
     seeds: Iterable[int],
     temperature: float = 1.0,
@@ -185,7 +184,7 @@ class Growing:
         self.past = Past(lm.model, room=min(longest, self.context)) if cache and lm.is_causal else None
         self.known: list[tuple[int, ...]] = [()]  # the text of each row of the past
 
-    def read(self, texts: Sequence[Sequence[int]]) -> torch.Tensor:
+    def read(self, texts: Sequence[Sequence[int]]) -> Tensor:
         """Return what comes after each of these texts of one length, (b, V) on the CPU in float32."""
         every = [tuple(text) for text in texts]
         apart = list(dict.fromkeys(every))  # those that are still the same go through together
@@ -210,7 +209,7 @@ class _Captured:
         self.lm, self.cache = lm, cache
         self.trace: Trace | None = None
 
-    def read(self, texts: Sequence[Sequence[int]]) -> torch.Tensor:
+    def read(self, texts: Sequence[Sequence[int]]) -> Tensor:
         seen = texts[0][-self.lm.config.context_length :]
         self.trace = self.lm.trace(seen, after=self.trace if self.cache else None)
         return self.trace.logits(-1)[None]  # (1, V)
@@ -226,7 +225,7 @@ class _Writer:
         self.begins, self.stop, self.end = len(self.text), [(s, s.encode()) for s in stop], end_of_text(lm)
         self.ended = False
 
-    def write(self, logits: torch.Tensor, trace: Trace | None) -> Step:
+    def write(self, logits: Tensor, trace: Trace | None) -> Step:
         chosen, probability, point = _choose(logits, self.sampling, self.points)
         cropped = max(0, len(self.ids) - self.context)
         raw = named_bytes(self.tokenizer, chosen)
@@ -247,9 +246,7 @@ class _Writer:
         return None
 
 
-def _choose(
-    logits: torch.Tensor, sampling: Sampling, points: Iterator[float]
-) -> tuple[int, float, float | None]:
+def _choose(logits: Tensor, sampling: Sampling, points: Iterator[float]) -> tuple[int, float, float | None]:
     """A token for these (V,) logits: its id, its probability, and the point that drew it."""
     if sampling.greedy and torch.isfinite(logits.max()):  # no need to sort 50,257 of them
         return int(logits.argmax()), 1.0, None  # of equals the lowest id
@@ -258,7 +255,7 @@ def _choose(
     return chosen, float(chances.probabilities[chosen]), point
 
 
-def _ids(lm: Reader, text: str | Sequence[int], special_tokens: bool) -> list[int]:
+def _ids(lm: Reader, text: Text, special_tokens: bool) -> list[int]:
     ids = ids_of(lm, text, special_tokens)
     if not ids:
         raise ValueError("there is nothing to write on from: the text is empty")

@@ -1,6 +1,6 @@
 """A text as a caller gives it, a string or token ids, becomes a list of ids that the model has."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import torch
@@ -8,6 +8,7 @@ import torch
 from gptviz.engine.index import whole_number
 from gptviz.engine.loaded import Loaded
 
+Text = str | Sequence[int]  # or its ids
 HOW = "give a text, or a list of token ids such as lm.encode(text)"
 
 

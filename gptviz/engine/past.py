@@ -18,6 +18,7 @@ from types import MethodType
 from typing import Any, cast
 
 import torch
+from torch import Tensor
 
 from gptviz.engine.config import GPTConfig
 from gptviz.engine.weights import Fingerprint, fingerprint, same
@@ -35,11 +36,11 @@ def past_bytes(config: GPTConfig, n_tokens: int, batch: int = 1, bytes_a_number:
 class _Memory:
     """The memory of keys and values: (2, L, B, H, room, D/H), of which `used` tokens belong to somebody."""
 
-    kv: torch.Tensor
+    kv: Tensor
     used: int
 
     @cached_property
-    def blocks(self) -> list[tuple[torch.Tensor, torch.Tensor]]:
+    def blocks(self) -> list[tuple[Tensor, Tensor]]:
         """Each block's keys and values, (B, H, room, D/H)."""
         with torch.inference_mode(False):  # they are written into outside it, too
             return list(zip(*(part.unbind() for part in self.kv), strict=True))
@@ -64,7 +65,7 @@ class Past:
         self.weights: Fingerprint | None = None  # that made its numbers
 
     @classmethod
-    def of(cls, model: GPTModel, keys: Sequence[torch.Tensor], values: Sequence[torch.Tensor]) -> "Past":
+    def of(cls, model: GPTModel, keys: Sequence[Tensor], values: Sequence[Tensor]) -> "Past":
         """One text's keys and values as a Trace has them: of every block (H, n, D/H)."""
         n = keys[0].shape[1]
         made = cls(model, room=min(n + _more(n), model.pos_emb.num_embeddings))
@@ -92,7 +93,7 @@ class Past:
         return kv[..., 0, :].numel() * len(self) * kv.element_size()
 
     @property
-    def memory(self) -> torch.Tensor:
+    def memory(self) -> Tensor:
         """All that is kept alive, the room for more included."""
         return self._memory.kv
 
@@ -101,17 +102,15 @@ class Past:
         """Return whether its numbers can be handed out as they are: float32, on the CPU."""
         return self._memory.kv.dtype is torch.float32 and self._memory.kv.is_cpu
 
-    def keys(self, block: int) -> torch.Tensor:
+    def keys(self, block: int) -> Tensor:
         return self._memory.kv[0, block, :, :, : self._n]
 
-    def values(self, block: int) -> torch.Tensor:
+    def values(self, block: int) -> Tensor:
         return self._memory.kv[1, block, :, :, : self._n]
 
     # ---- what a pass does ----
 
-    def append(
-        self, block: int, keys: torch.Tensor, values: torch.Tensor
-    ) -> tuple[torch.Tensor, torch.Tensor]:
+    def append(self, block: int, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
         """Behind a block's keys and values those of new tokens: (B, H, t, D/H) in, (B, H, n + t, D/H) out."""
         n, t = self._n, keys.shape[2]
         all_keys, all_values = self._memory.blocks[block]  # with all the room that there is
@@ -169,7 +168,7 @@ class Past:
             kv[first:, ..., self._place(place), :] = other._memory.kv[first:, ..., other._place(by), :]
         return self._copied(kv)
 
-    def _copied(self, kv: torch.Tensor) -> "Past":
+    def _copied(self, kv: Tensor) -> "Past":
         return self._of(_Memory(kv, kv.shape[-2]), kv.shape[-2], self.next)
 
     def _of(self, memory: _Memory, n: int, following: int) -> "Past":
@@ -187,25 +186,23 @@ class Past:
 class Before:
     """Every block's keys and values of a text's first tokens, (H, n, D/H): what texts that begin so share."""
 
-    keys: Sequence[torch.Tensor]
-    values: Sequence[torch.Tensor]
+    keys: Sequence[Tensor]
+    values: Sequence[Tensor]
 
-    def append(
-        self, block: int, keys: torch.Tensor, values: torch.Tensor
-    ) -> tuple[torch.Tensor, torch.Tensor]:
+    def append(self, block: int, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
         """Behind them those of new tokens, of each text of the batch: as `Past.append`, and keeps nothing."""
 
-        def behind(own: torch.Tensor, new: torch.Tensor) -> torch.Tensor:
+        def behind(own: Tensor, new: Tensor) -> Tensor:
             return torch.cat([own.to(new).expand(len(new), -1, -1, -1), new], dim=2)
 
         return behind(self.keys[block], keys), behind(self.values[block], values)
 
 
-def attend(att: Any, x: torch.Tensor, past: Past | Before, block: int) -> torch.Tensor:
+def attend(att: Any, x: Tensor, past: Past | Before, block: int) -> Tensor:
     """The book's attention for tokens that come after those of `past`: (B, t, D) -> (B, t, D)."""
     b, t, _ = x.shape
 
-    def by_heads(rows: torch.Tensor) -> torch.Tensor:  # (B, t, D) -> (B, t, H, D/H) -> (B, H, t, D/H)
+    def by_heads(rows: Tensor) -> Tensor:  # (B, t, D) -> (B, t, H, D/H) -> (B, H, t, D/H)
         return rows.view(b, t, att.num_heads, att.head_dim).transpose(1, 2)
 
     queries = by_heads(att.W_query(x))  # of the new tokens only: nobody asks for the earlier ones' again
@@ -217,17 +214,17 @@ def attend(att: Any, x: torch.Tensor, past: Past | Before, block: int) -> torch.
     attn_weights = att.dropout(torch.softmax(attn_scores / att.head_dim**0.5, dim=-1))
 
     context_vec = (attn_weights @ values).transpose(1, 2)  # (B, t, H, D/H)
-    result: torch.Tensor = att.out_proj(context_vec.reshape(b, t, att.d_out))  # heads side by side
+    result: Tensor = att.out_proj(context_vec.reshape(b, t, att.d_out))  # heads side by side
     return result
 
 
 def final_hidden(
     model: GPTModel,
-    in_idx: torch.Tensor,
+    in_idx: Tensor,
     past: Past,
     position: int | None = None,
     visits: one_token.Visits | None = None,
-) -> torch.Tensor:
+) -> Tensor:
     """`GPTModel.final_hidden` for tokens after those of `past`, which then has them, too.
 
     (B, t) ids -> (B, t, D). `position` is where the first of them is embedded: None is `past.next`. With
@@ -285,9 +282,9 @@ def at_work(model: GPTModel, past: Past | Before) -> Iterator[None]:
 
 def _twin() -> Any:
     # called `forward` because a bound method is pickled by its name, see `gptviz.fast.kernels`
-    def forward(self: MultiHeadAttention, x: torch.Tensor) -> torch.Tensor:
+    def forward(self: MultiHeadAttention, x: Tensor) -> Tensor:
         if id(self) not in _this_thread.blocks:
-            result: torch.Tensor = MultiHeadAttention.forward(self, x)
+            result: Tensor = MultiHeadAttention.forward(self, x)
             return result
         past, block = _this_thread.blocks[id(self)]
         if kernels.serves(x):
@@ -305,6 +302,6 @@ def _more(n: int) -> int:
     return max(32, n // 4)
 
 
-def _empty(shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> torch.Tensor:
+def _empty(shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> Tensor:
     with torch.inference_mode(False):  # a tensor of inference mode could not be written into outside it
         return torch.empty(shape, dtype=dtype, device=device)

@@ -12,14 +12,14 @@ from dataclasses import replace
 from itertools import takewhile
 from typing import Any
 
-import torch
+from torch import Tensor
 
 from gptviz.engine import forward
 from gptviz.engine.capture import again, capture, together
 from gptviz.engine.edit_values import TABLES, Named, Plus
 from gptviz.engine.editing import edit_hooks
 from gptviz.engine.edits import Edit, Given, edits_of
-from gptviz.engine.given import ids_of
+from gptviz.engine.given import Text, ids_of
 from gptviz.engine.gradient import Metric, Towards
 from gptviz.engine.index import index_of
 from gptviz.engine.loaded import Loaded
@@ -29,7 +29,7 @@ from gptviz.engine.sample_means import sample_means
 from gptviz.engine.sites import Key
 from gptviz.engine.trace import Trace
 from gptviz.engine.weights import PerWeights
-from gptviz.tokenizer.one import OneToken, one_token
+from gptviz.tokenizer.one import OneToken, both_ids, one_token
 
 MOST_BYTES = 2**26  # of other texts' numbers that a model's next passes may need again
 
@@ -45,7 +45,7 @@ class Reader(Loaded):
 
     def trace(
         self,
-        text: str | Sequence[int],
+        text: Text,
         keep: Iterable[str | Key] | None = None,
         edits: Iterable[Given] = (),
         special_tokens: bool = False,
@@ -88,7 +88,7 @@ class Reader(Loaded):
         made, metric = ready(self, every), None if grad is None else self._metric(grad, len(ids))
         return capture(self, ids, keep, every, made, reduce, after, metric, at_once)
 
-    def _ids(self, text: str | Sequence[int], special_tokens: bool) -> list[int]:
+    def _ids(self, text: Text, special_tokens: bool) -> list[int]:
         ids = ids_of(self, text, special_tokens)
         if not ids:
             raise ValueError("the text is empty: a trace needs at least one token")
@@ -99,7 +99,7 @@ class Reader(Loaded):
             )
         return ids
 
-    def again(self, trace: Trace, block: int, attention: bool) -> dict[Key, torch.Tensor]:
+    def again(self, trace: Trace, block: int, attention: bool) -> dict[Key, Tensor]:
         """Return what a trace of this model does not hold of a block, of its attention or else:
         for `Trace`.
         """
@@ -114,14 +114,12 @@ class Reader(Loaded):
         given += [None, -1][len(given) - 1 :]
         token, against, position = given
 
-        def id_of(one: OneToken) -> int:
+        def id_of(one: OneToken, _: str) -> int:
             return one_token(self.tokenizer, self.config.vocab_size, one, "grad")
 
-        is_mean = against is None or (isinstance(against, str) and against == "mean")
-        other = None if is_mean else id_of(against)
-        return Metric(id_of(token), other, index_of("position", position, n_tokens))
+        return Metric(*both_ids(id_of, token, against), index_of("position", position, n_tokens))
 
-    def traces(self, texts: Iterable[str | Sequence[int]], at_a_time: int = 1, **options: Any) -> list[Trace]:
+    def traces(self, texts: Iterable[Text], at_a_time: int = 1, **options: Any) -> list[Trace]:
         """A trace of each text, in order; `options` are those of `trace`.
 
         So many `at_a_time` go through the model in one pass, filled up behind their ends: the same numbers
@@ -134,19 +132,15 @@ class Reader(Loaded):
         parts = (ids[start : start + at_a_time] for start in range(0, len(ids), at_a_time))
         return [trace for part in parts for trace in together(self, part, options.get("at_once", ()))]
 
-    def hidden(
-        self, in_idx: torch.Tensor, hooks: Iterable[forward.Hook] = (), past: Past | None = None
-    ) -> torch.Tensor:
+    def hidden(self, in_idx: Tensor, hooks: Iterable[forward.Hook] = (), past: Past | None = None) -> Tensor:
         """`forward.hidden` with the model's edits, which the hooks then see: (b, T) ids -> (b, T, D)."""
         return forward.hidden(self.model, in_idx, [*self._hooks(in_idx, past), *hooks], past)
 
-    def last_logits(
-        self, idx: torch.Tensor, past: Past | None = None, position: int | None = None
-    ) -> torch.Tensor:
+    def last_logits(self, idx: Tensor, past: Past | None = None, position: int | None = None) -> Tensor:
         """`forward.last_logits` with the model's edits: (b, T) ids -> (b, V)."""
         return forward.last_logits(self.model, idx, past, position, self._hooks(idx, past, position))
 
-    def next_logits(self, ids: Sequence[int], past: Past | None = None) -> torch.Tensor:
+    def next_logits(self, ids: Sequence[int], past: Past | None = None) -> Tensor:
         """(V,): the logits after one text, behind what is of `past`, in float32 on the CPU."""
         return self.last_logits(self.batch(ids), past)[0].float().cpu()  # (1, V) -> (V,)
 
@@ -164,9 +158,7 @@ class Reader(Loaded):
                 )
         return edit_hooks(ready(self, self.edits), self.config, first, entered)
 
-    def _hooks(
-        self, in_idx: torch.Tensor, past: Past | None, position: int | None = None
-    ) -> list[forward.Hook]:
+    def _hooks(self, in_idx: Tensor, past: Past | None, position: int | None = None) -> list[forward.Hook]:
         if not self.edits:
             return []
         known = 0 if past is None else past.next
@@ -198,7 +190,7 @@ def _texts_of(edit: Edit) -> tuple[Ids, ...]:
 def _with_numbers(lm: Reader, edit: Edit, read: dict[Ids, Trace]) -> Edit:
     """The edit with what its value is in this model, and in these texts."""
 
-    def numbers(part: Named) -> torch.Tensor | Trace:
+    def numbers(part: Named) -> Tensor | Trace:
         if part.name in TABLES:
             return lm.model.get_parameter(f"{TABLES[part.name]}.weight")[part.numbers[0]][None]  # (1, D)
         other = read[part.numbers]

@@ -1,6 +1,6 @@
 """Run: which forward pass some numbers belong to. Everything on a screen belongs to one."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from gptviz.engine.edits import Edit, edits_of
@@ -24,8 +24,19 @@ class Run:
     def __post_init__(self) -> None:
         if not isinstance(self.model, str) or not self.model:
             raise ValueError(f"a run's model is {self.model!r}; give its name")
-        object.__setattr__(self, "ids", _ids(self.ids))
-        object.__setattr__(self, "edits", _edits(self.edits))
+        ids, edits = tuple(token_ids(self.ids)), edits_of(self.edits)
+        if not ids or min(ids) < 0:
+            raise ValueError(f"a run's ids are {self.ids!r}: give at least one, and whole numbers from 0 on")
+        for edit in edits:
+            if callable(edit.value):
+                raise ValueError(
+                    f"a run cannot have the edit of {edit.site!r} by a Python function: two functions cannot "
+                    "be compared, so the run could not be found again; name a value, or use "
+                    "lm.trace(ids, edits=...)"
+                )
+            edit.check_form()
+        object.__setattr__(self, "ids", ids)
+        object.__setattr__(self, "edits", edits)
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -46,22 +57,3 @@ def alike(one: Sequence[int], other: Sequence[int]) -> int:
     if one[:shorter] == other[:shorter]:
         return shorter
     return next(place for place in range(shorter) if one[place] != other[place])
-
-
-def _ids(given: Iterable[int]) -> tuple[int, ...]:
-    ids = tuple(token_ids(given))
-    if not ids or min(ids) < 0:
-        raise ValueError(f"a run's ids are {given!r}: give at least one, and whole numbers from 0 on")
-    return ids
-
-
-def _edits(given: Iterable[Edit | str]) -> tuple[Edit, ...]:
-    edits = edits_of(given)
-    for edit in edits:
-        if callable(edit.value):
-            raise ValueError(
-                f"a run cannot have the edit of {edit.site!r} by a Python function: two functions cannot be "
-                "compared, so the run could not be found again; name a value, or use lm.trace(ids, edits=...)"
-            )
-        edit.check_form()
-    return edits

@@ -104,9 +104,8 @@ class Reading:
                     disk_cache.write(self._kept_as, _to_json(self.means))
 
     def _name(self, model: nn.Module) -> str:
-        return disk_cache.fingerprint(
-            ["sample means", disk_cache.weights_hash(model), self.config, self.texts]
-        )
+        weights = disk_cache.weights_hash(model)
+        return disk_cache.fingerprint(["sample means", weights, self.config, self.texts])
 
     def _hooks(self, of_text: dict[Key, torch.Tensor]) -> list[forward.Hook]:
         def add(key: Key, value: torch.Tensor) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
+from torch import Tensor
 
 from gptviz.engine.edits import Edit
 from gptviz.engine.forward import checked
@@ -30,7 +31,7 @@ from gptviz.engine.tokens import Token
 from gptviz.engine.weights import AModel, AsItWas, Fingerprint, fingerprint, model_of, same
 from gptviz.fast import kernels
 from gptviz.model import GPTModel
-from gptviz.tokenizer.one import OneToken, one_token
+from gptviz.tokenizer.one import Against, OneToken, one_token
 
 
 class Trace:
@@ -92,15 +93,13 @@ class Trace:
         edits = f", {len(self.edits)} edit{'s' * (len(self.edits) > 1)}" if self.edits else ""
         return f"Trace({self.name!r}, {len(self)} tokens{edits}, {self.nbytes / 2**20:.1f} MB)"
 
-    def __getitem__(self, key: str | Key) -> torch.Tensor:
+    def __getitem__(self, key: str | Key) -> Tensor:
         if isinstance(key, str) and key in SITES and SITES[key].per_block:
             return torch.stack([self[key, block] for block in range(self.config.n_layers)])
         name, block = (key, None) if isinstance(key, str) else key
         return self._values_of(check_key(name, block, self.config.n_layers))
 
-    def rows(
-        self, site: str, block: int | None = None, start: int = 0, stop: int | None = None
-    ) -> torch.Tensor:
+    def rows(self, site: str, block: int | None = None, start: int = 0, stop: int | None = None) -> Tensor:
         """The rows of the tokens from `start` to before `stop` (as in a slice, None is the end).
 
         (n, D), (H, n, D/H) or, for `attn`, (H, n, stop): over the keys before `stop`. The rest need not be
@@ -112,7 +111,7 @@ class Trace:
             raise ValueError(f"there are no tokens from {start} to before {stop} among {len(self)}")
         return found.between(first, end)
 
-    def _values_of(self, key: Key) -> torch.Tensor:
+    def _values_of(self, key: Key) -> Tensor:
         return self._rows_of(key).joined()
 
     def pieces(self, key: Key) -> Rows:
@@ -282,11 +281,10 @@ class Trace:
         pieces = [part for rows in (*self._values.values(), self._final) for part in rows.parts]
         memory = [] if self._past is None else [self._past.memory]
         grads = [] if self._grad is None else list(self._grad.values.values())
-        return nbytes_of(
-            *pieces, *memory, *grads, *(r for results in self._reduced.values() for r in results)
-        )
+        reduced = [result for results in self._reduced.values() for result in results]
+        return nbytes_of(*pieces, *memory, *grads, *reduced)
 
-    def logits(self, position: int | None = None) -> torch.Tensor:
+    def logits(self, position: int | None = None) -> Tensor:
         """(T, vocab_size): the logits after every token, in one product; (vocab_size,): after one of them.
 
         ValueError if there is no such position, if the model's output head was changed since the pass, and
@@ -368,19 +366,15 @@ class Trace:
         enough = self._lean or self.holds(["attn", "z"])
         return self.show()._repr_html_() if enough else f"<code>{escape(repr(self))}</code>"
 
-    def attribution(
-        self, token: OneToken, against: OneToken | None = None, position: int = -1
-    ) -> pd.DataFrame:
+    def attribution(self, token: OneToken, against: Against = None, position: int = -1) -> pd.DataFrame:
         """Each part's share of the token's logit: see `gptviz.analysis.attribution`."""
         return resolve_name("gptviz.analysis:attribution")(self, self.lm, token, against, position)
 
-    def source_tokens(
-        self, token: OneToken, against: OneToken | None = None, position: int = -1
-    ) -> torch.Tensor:
+    def source_tokens(self, token: OneToken, against: Against = None, position: int = -1) -> Tensor:
         """(L, H, T): what each earlier token gave through each head: see `gptviz.analysis.source_tokens`."""
         return resolve_name("gptviz.analysis:source_tokens")(self, self.lm, token, against, position)
 
-    def logit_lens(self, position: int = -1) -> torch.Tensor:
+    def logit_lens(self, position: int = -1) -> Tensor:
         """(rows, vocab_size): the logits at every depth: see `gptviz.analysis.logit_lens`."""
         return resolve_name("gptviz.analysis:logit_lens")(self, self.lm, position)
 

@@ -129,10 +129,8 @@ class _Watched:
 
     def is_current(self) -> bool:
         """Return whether the same tensors stand there, in the same memory."""
-        return (
-            list(map(id, self._all())) == self._ids
-            and [t.data_ptr() for t in self._addressed] == self._addresses
-        )
+        here = [tensor.data_ptr() for tensor in self._addressed]
+        return here == self._addresses and list(map(id, self._all())) == self._ids
 
     def writes(self) -> int:
         return sum([t._version for t in self._tensors])

@@ -5,13 +5,11 @@ here, because Plotly reads `<` in any text as the start of a tag.
 """
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gptviz.figures import marks
-from gptviz.figures.marks import Floats
+from gptviz.figures.marks import Drawn, Floats
 from gptviz.figures.theme import Figure, Mode, figure, palette
 
 SUM_NAMES = ("token", "+ position", "= sum")
@@ -61,7 +59,7 @@ def embedding_sum(
     return figure(traces, layout, mode, height=240 + marks.BAR, t=marks.BAR)
 
 
-def _sum_rows(parts: Floats, label: str, position: int, adds_up: bool) -> dict[str, Any]:
+def _sum_rows(parts: Floats, label: str, position: int, adds_up: bool) -> Drawn:
     """The three rows as colours; every value knows the whole addition, for its hover."""
     second, third = (" +", " =") if adds_up else (",", ", block 0 is given")
     additions = np.broadcast_to(parts.T, (3, *parts.T.shape))  # (3, D, 3)
@@ -78,9 +76,7 @@ def _sum_rows(parts: Floats, label: str, position: int, adds_up: bool) -> dict[s
     }
 
 
-def _digits(
-    parts: Floats, window: range, cells: Sequence[tuple[str, str, str]], axis: dict[str, Any]
-) -> list[dict[str, Any]]:
+def _digits(parts: Floats, window: range, cells: Sequence[tuple[str, str, str]], axis: Drawn) -> list[Drawn]:
     """The window's cells, and their digits."""
     columns = [str(d) for d in window]
     seen = parts[:, window.start : window.stop]  # (3, n)
@@ -90,7 +86,7 @@ def _digits(
     return [fills | below, written | below]
 
 
-def _lens(window: range, size: int, color: str) -> list[dict[str, Any]]:
+def _lens(window: range, size: int, color: str) -> list[Drawn]:
     """Two lines from the dimensions of `window` in the rows down to the same dimensions with their digits."""
     on_paper = {"type": "line", "xref": "paper", "yref": "paper", "line": marks.line(color, 1, "dot")}
     return [
@@ -99,9 +95,7 @@ def _lens(window: range, size: int, color: str) -> list[dict[str, Any]]:
     ]
 
 
-def similarity_matrix(
-    similarity: Floats, positions: NDArray[np.integer], position: int, mode: Mode
-) -> Figure:
+def similarity_matrix(similarity: Floats, positions: marks.Places, position: int, mode: Mode) -> Figure:
     """Cosines between positions (n, n), for the positions given (n,); a cross marks the selected one."""
     cosines = {
         "type": "heatmap",

@@ -6,7 +6,7 @@ tokens.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from gptviz.both import Both
 from gptviz.digits import fixed, significant
 from gptviz.figures import marks
-from gptviz.figures.marks import Axes, Floats, token_categories
+from gptviz.figures.marks import Axes, Drawn, Floats, token_categories
 from gptviz.figures.theme import Figure, Mode, figure, palette, rgb
 
 # signed: blue below 0, orange above. log: its logarithm, with 1 in the middle. size: the logarithm of what is
@@ -94,7 +94,7 @@ def maps(
     n, columns = len(panels), [str(i) for i in range(len(labels))]
     shown_tokens = [*map(marks.safe, labels)]
     drawn = [panel.drawn(shown) for panel in panels]
-    layout: dict[str, Any] = {"shapes": [], "annotations": []}
+    layout: Drawn = {"shapes": [], "annotations": []}
     traces, numbers = [], []
     width = (1 - GAP * (n - 1)) / n
     for number, (panel, z) in enumerate(zip(panels, drawn, strict=True), start=1):
@@ -103,9 +103,8 @@ def maps(
         coloraxis = f"coloraxis{'' if joint or number == 1 else number}"
         if not joint or number == 1:
             right = (1.0 if joint else start + width) - 0.015
-            layout[coloraxis] = _axis(
-                panel, drawn if joint else [z], shown, mode, right, 0.35 if joint else 0.2
-            )
+            of, length = (drawn, 0.35) if joint else ([z], 0.2)
+            layout[coloraxis] = _axis(panel, of, shown, mode, right, length)
         traces.append(
             {
                 "type": "heatmap",
@@ -123,9 +122,8 @@ def maps(
         )
         if panel.written:
             texts = [["" if value != value else fixed(value, 2) for value in row] for row in z.tolist()]
-            numbers.append(
-                marks.in_cells(texts, z, layout[coloraxis], 12, x=columns, y=rows, **marks.on(number))
-            )
+            places = {"x": columns, "y": rows} | marks.on(number)
+            numbers.append(marks.in_cells(texts, z, layout[coloraxis], 12, **places))
         edge = {"showgrid": False, "showline": True, "mirror": True}
         domain = {"domain": [start, start + width], "anchor": axes[1]}
         room = {"range": [-0.5, len(labels) - 0.5]}
@@ -169,7 +167,7 @@ def _says(panel: Map, place: str) -> str:
     return f"%{{y}} {place}:<br>{unit} {numbers}<extra></extra>"
 
 
-def _tinted(cells: NDArray[np.bool_], mode: Mode, axes: Axes) -> list[dict[str, Any]]:
+def _tinted(cells: NDArray[np.bool_], mode: Mode, axes: Axes) -> list[Drawn]:
     """A tint over these cells: neighbouring rows that begin and end alike are one rectangle."""
     runs: list[tuple[int, int, int, int]] = []  # row from, to, column from, to
     for row, marked in enumerate(cells):
@@ -187,9 +185,7 @@ def _tinted(cells: NDArray[np.bool_], mode: Mode, axes: Axes) -> list[dict[str, 
     ]
 
 
-def _axis(
-    panel: Map, drawn: Sequence[Floats], shown: str, mode: Mode, right: float, length: float
-) -> dict[str, Any]:
+def _axis(panel: Map, drawn: Sequence[Floats], shown: str, mode: Mode, right: float, length: float) -> Drawn:
     """The colours of these numbers, and the bar that says which is which."""
     fine = np.concatenate([z[np.isfinite(z)].ravel() for z in drawn])
     low, high = (float(fine.min()), float(fine.max())) if fine.size else (0.0, 0.0)

@@ -22,10 +22,11 @@ Floats = NDArray[np.floating]
 Places = Floats | NDArray[np.integer] | Sequence[float]
 
 Axes = tuple[str, str]  # as traces call them: ("x2", "y2")
+Drawn = dict[str, Any]  # a trace, a shape, an axis, as Plotly has it
 
 # The axis of bars of probabilities and of other shares of 1, on every page: one length is one share, whatever
 # else is drawn. Beyond 1 is room for the number at a bar's end.
-SHARES: dict[str, Any] = {"range": [0, 1.18], "tickvals": [0, 0.25, 0.5, 0.75, 1]}
+SHARES: Drawn = {"range": [0, 1.18], "tickvals": [0, 0.25, 0.5, 0.75, 1]}
 BARE = {"showgrid": False}  # an axis that is a list of names, or nothing
 STILL = {"itemclick": False, "itemdoubleclick": False}  # a legend that only says what is what
 WHOLE = {"marker": {"opacity": 1}}
@@ -37,76 +38,72 @@ def safe(text: str) -> str:
     return escape(text, quote=False)
 
 
-def says(sentences: Iterable[str]) -> dict[str, Any]:
+def says(sentences: Iterable[str]) -> Drawn:
     """The hover of as many points, bars or cells; escaped already."""
     return {"hovertext": list(sentences), "hoverinfo": "text"}
 
 
-def names_down(count: int) -> dict[str, Any]:
+def names_down(count: int) -> Drawn:
     """An axis of so many rows, the first on top."""
     return {"range": [count - 0.5, -0.5], "tickvals": np.arange(count)}
 
 
-def legend(x: int, y: float = 1, **more: Any) -> dict[str, Any]:
+def legend(x: int, y: float = 1, **more: Any) -> Drawn:
     """A legend in a row over the picture, at its left (`x` 0) or right end (1)."""
     ends = {"x": x, "xanchor": "right" if x else "left", "y": y, "yanchor": "bottom"}
     return {"orientation": "h"} | ends | more
 
 
-def line(color: str, width: float, dash: str | None = None) -> dict[str, Any]:
+def line(color: str, width: float, dash: str | None = None) -> Drawn:
     return {"color": color, "width": width} | ({"dash": dash} if dash else {})
 
 
-def dots(x: Places, y: Places, marker: Mapping[str, Any], **more: Any) -> dict[str, Any]:
+def dots(x: Places, y: Places, marker: Mapping[str, Any], **more: Any) -> Drawn:
     """Points, (n,) each, as a trace; `more` is added to it, or replaces what it has."""
     return {"type": "scatter", "mode": "markers", "x": x, "y": y, "marker": marker} | more
 
 
-def stroke(x: Places, y: Places, line: Mapping[str, Any], **more: Any) -> dict[str, Any]:
+def stroke(x: Places, y: Places, line: Mapping[str, Any], **more: Any) -> Drawn:
     """A line through places, (n,) each, as a trace that says nothing; `more` as in `dots`."""
     return {"type": "scatter", "mode": "lines", "x": x, "y": y, "line": line, "hoverinfo": "skip"} | more
 
 
-def across(y: float, stroke: dict[str, Any], axes: Axes = ("x", "y")) -> dict[str, Any]:
+def across(y: float, stroke: Drawn, axes: Axes = ("x", "y")) -> Drawn:
     """A line at the height y, as long as the picture is wide."""
     ends = {"xref": f"{axes[0]} domain", "x0": 0, "x1": 1, "yref": axes[1], "y0": y, "y1": y}
     return {"type": "line", "line": stroke} | ends
 
 
-def upright(x: float, stroke: dict[str, Any], axes: Axes = ("x", "y")) -> dict[str, Any]:
+def upright(x: float, stroke: Drawn, axes: Axes = ("x", "y")) -> Drawn:
     """A line at x, as long as the picture is high."""
     ends = {"xref": axes[0], "x0": x, "x1": x, "yref": f"{axes[1]} domain", "y0": 0, "y1": 1}
     return {"type": "line", "line": stroke} | ends
 
 
-def band(x0: float, x1: float, fill: str, axes: Axes = ("x", "y")) -> dict[str, Any]:
+def band(x0: float, x1: float, fill: str, axes: Axes = ("x", "y")) -> Drawn:
     """The ground between x0 and x1 in another colour, below everything."""
     ground = {"type": "rect", "fillcolor": fill, "line": {"width": 0}, "layer": "below"}
     return ground | {"xref": axes[0], "x0": x0, "x1": x1, "yref": f"{axes[1]} domain", "y0": 0, "y1": 1}
 
 
-def frame(
-    x: tuple[float, float], y: tuple[float, float], stroke: dict[str, Any], axes: Axes = ("x", "y")
-) -> dict[str, Any]:
+def frame(x: tuple[float, float], y: tuple[float, float], stroke: Drawn, axes: Axes = ("x", "y")) -> Drawn:
     """A rectangle around what lies between."""
     corners = {"x0": x[0], "x1": x[1], "y0": y[0], "y1": y[1]}
     return {"type": "rect", "xref": axes[0], "yref": axes[1], "line": stroke} | corners
 
 
-def around(
-    row: float, column: float, stroke: dict[str, Any], axes: Axes = ("x", "y"), room: float = 0.5
-) -> dict[str, Any]:
+def around(row: float, column: float, stroke: Drawn, axes: Axes = ("x", "y"), room: float = 0.5) -> Drawn:
     """A frame around a cell of a map."""
     return frame((column - room, column + room), (row - room, row + room), stroke, axes)
 
 
-def heading(text: str, x: float, y: float, **more: Any) -> dict[str, Any]:
+def heading(text: str, x: float, y: float, **more: Any) -> Drawn:
     """Words that stand on the point (x, y) of the paper, 0 to 1, and go on to the right."""
     at = {"text": text, "x": x, "y": y, "xref": "paper", "yref": "paper"}
     return at | {"xanchor": "left", "yanchor": "bottom", "align": "left"} | more
 
 
-def note(text: str, x: float, y: float, color: str, size: float, **more: Any) -> dict[str, Any]:
+def note(text: str, x: float, y: float, color: str, size: float, **more: Any) -> Drawn:
     """Words, escaped already, that begin at (x, y) of the axes."""
     return {"text": text, "x": x, "y": y, "xanchor": "left", "font": {"color": color, "size": size}} | more
 
@@ -116,7 +113,7 @@ def words(said: Mapping[str, str]) -> str:
     return "   ".join(f"<span style='color:{color}'>{name}</span>" for name, color in said.items())
 
 
-def level_note(y: float, words: str, mode: Mode, end: Literal["left", "right"]) -> dict[str, Any]:
+def level_note(y: float, words: str, mode: Mode, end: Literal["left", "right"]) -> Drawn:
     """Words on a line across, at one end of the picture."""
     colors, x = palette(mode), 1 if end == "right" else 0
     ground = {"xref": "paper", "bgcolor": colors.paper, "opacity": 0.9}
@@ -128,7 +125,7 @@ def level_note(y: float, words: str, mode: Mode, end: Literal["left", "right"]) 
 BAR = 34  # pixels at the top of a figure that the scale's bar and its three numbers take
 
 
-def signed_axis(limit: float, mode: Mode, right: float) -> dict[str, Any]:
+def signed_axis(limit: float, mode: Mode, right: float) -> Drawn:
     """The shared signed scale; its bar lies along the figure's upper edge and ends at `right` of the paper.
 
     The figure's upper margin must be at least `BAR`.
@@ -148,7 +145,7 @@ def signed_axis(limit: float, mode: Mode, right: float) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def share_axis(limit: float, mode: Mode, right: float) -> dict[str, Any]:
+def share_axis(limit: float, mode: Mode, right: float) -> Drawn:
     """The half of the same scale that stands for numbers above 0, for what is never below it."""
     axis = signed_axis(limit, mode, right)
     bar = axis["colorbar"] | {"tickvals": [0, limit], "ticktext": ["0", significant(limit, 2)]}
@@ -160,9 +157,7 @@ def upper_half(mode: Mode) -> list[tuple[float, str]]:
     return [(2 * (at - 0.5), color) for at, color in palette(mode).signed if at >= 0.5]
 
 
-def in_cells(
-    texts: Sequence[Sequence[str]], z: Floats, axis: dict[str, Any], size: int, **more: Any
-) -> dict[str, Any]:
+def in_cells(texts: Sequence[Sequence[str]], z: Floats, axis: Drawn, size: int, **more: Any) -> Drawn:
     """Texts (R, C) in the cells of a map, black or white, whichever can be read better on the cell's colour.
 
     `z` (R, C) is drawn by the colour axis `axis`; `more` is added to the trace: x for the columns, y for the
@@ -201,15 +196,15 @@ UNCHANGED, CHANGED, DIFFERENCE = "unchanged", "changed", "difference"
 
 # For the layout of a figure with ghosts, whose other traces have the `name` CHANGED (or no place in the
 # legend): a legend at the top right says which are which.
-GHOSTED: dict[str, Any] = {"showlegend": True, "legend": legend(1, **STILL)}
+GHOSTED: Drawn = {"showlegend": True, "legend": legend(1, **STILL)}
 
 
-def ghost_stroke(mode: Mode) -> dict[str, Any]:
+def ghost_stroke(mode: Mode) -> Drawn:
     """The dashed line of a ghost, for a shape or a trace of one's own."""
     return line(palette(mode).ghost, 2, "dash")
 
 
-def ghost_curve(x: Places, y: Places, mode: Mode, hover: Sequence[str] = (), **more: Any) -> dict[str, Any]:
+def ghost_curve(x: Places, y: Places, mode: Mode, hover: Sequence[str] = (), **more: Any) -> Drawn:
     """The unchanged curve, (n,) each, as a Plotly trace, dashed: put it before the changed one.
 
     `hover` are n sentences, escaped here; without any the points say nothing. `more` is added to the trace,
@@ -219,7 +214,7 @@ def ghost_curve(x: Places, y: Places, mode: Mode, hover: Sequence[str] = (), **m
     return stroke(x, y, ghost_stroke(mode), mode=drawn) | _ghost(hover) | more
 
 
-def ghost_bars(x: Places, y: Places, mode: Mode, hover: Sequence[str] = (), **more: Any) -> dict[str, Any]:
+def ghost_bars(x: Places, y: Places, mode: Mode, hover: Sequence[str] = (), **more: Any) -> Drawn:
     """The unchanged bars, (n,) each, as outlines: put them after the changed ones, and use `GHOSTED`.
 
     `orientation="h"` among `more` for bars that lie, whose lengths are `x`. The rest as in `ghost_curve`.
@@ -228,7 +223,7 @@ def ghost_bars(x: Places, y: Places, mode: Mode, hover: Sequence[str] = (), **mo
     return {"type": "bar", "x": x, "y": y, "marker": marker} | _ghost(hover) | more
 
 
-def _ghost(hover: Sequence[str]) -> dict[str, Any]:
+def _ghost(hover: Sequence[str]) -> Drawn:
     return {"name": UNCHANGED} | (says(map(safe, hover)) if hover else {"hoverinfo": "skip"})
 
 
@@ -243,7 +238,7 @@ def token_ticks(
     positions: Sequence[int] | None = None,
     title: str = "position",
     places: int = 0,
-) -> dict[str, Any]:
+) -> Drawn:
     """Ticks of an axis whose places are 0, 1, ...; `shown` are the tokens, escaped for HTML.
 
     `positions` are their numbers, of what the `title` says, where these are others. The axis has room for
@@ -261,7 +256,7 @@ def token_ticks(
 
 def token_categories(
     shown: Sequence[str], most: int = READABLE, positions: Sequence[int] | None = None
-) -> dict[str, Any]:
+) -> Drawn:
     """The same of an axis whose places are the categories "0", "1", ...: a hover then says the token."""
     axis = {"type": "category", "labelalias": {str(i): token for i, token in enumerate(shown)}}
     ticks = token_ticks(shown, most, positions)

@@ -69,9 +69,8 @@ def share_grid(
     traces, axis = [cells], (marks.signed_axis if signed else marks.share_axis)(limit or 1.0, mode, 0.97)
     largest = max(limit, 0.0 if unchanged is None else float(np.abs(unchanged).max()))
     if known and count <= WRITTEN_COLUMNS and (inside is None or largest >= VISIBLE):
-        traces.append(
-            marks.in_cells([[writes(b, i) for i in range(count)] for b in range(rows)], values, axis, 11)
-        )
+        texts = [[writes(b, i) for i in range(count)] for b in range(rows)]
+        traces.append(marks.in_cells(texts, values, axis, 11))
     thick, thin = marks.line(colors.accent, 2.5), marks.line(colors.masked, 1)
     shapes = [] if opened is None else [marks.around(*opened, thick)]
     if inside is not None:

@@ -36,10 +36,9 @@ def ladder(streams: Both[Stream], position: int, label: str, block: int, mode: M
     where, does = _says(found, position, shown)
 
     def bars(x: Any, y: Any, color: str, said: list[str], width: float, **more: Any) -> dict[str, Any]:
-        drawn = {"type": "bar", "x": x, "y": y, "width": width, "showlegend": False}
-        return (
-            drawn | {"marker": {"color": color, "line": {"width": 0}}} | marks.KEPT | marks.says(said) | more
-        )
+        fill = {"color": color, "line": {"width": 0}}
+        drawn = {"type": "bar", "x": x, "y": y, "width": width, "marker": fill, "showlegend": False}
+        return drawn | marks.KEPT | marks.says(said) | more
 
     own = [np.arange(part, count, 2) for part in range(2)]
     traces = [bars(steps - 0.2, sizes, colors.masked, where, 0.36)]
@@ -67,9 +66,7 @@ def ladder(streams: Both[Stream], position: int, label: str, block: int, mode: M
     shapes = [marks.across(0, marks.line(colors.quiet, 1), ("x2", "y2"))]
     for axes2 in (("x", "y"), ("x2", "y2")):
         shapes.append(marks.band(2 * block - 0.5, 2 * block + 1.5, colors.panel, axes2))
-        shapes += [
-            marks.upright(x, marks.line(colors.grid, 1), axes2) for x in np.arange(1.5, count, 2).tolist()
-        ]
+        shapes += [marks.upright(x + 0.5, marks.line(colors.grid, 1), axes2) for x in range(1, count, 2)]
     above = {"■ the stream": colors.quiet}
     above |= {f"■ {part}": color for part, color in zip(PARTS, part_colors(mode), strict=True)}
     ghosts = streams.was is not None

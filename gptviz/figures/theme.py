@@ -217,8 +217,7 @@ class Figure(go.Figure):
     @property
     def cells(self) -> tuple[int, int]:
         """Return how many rows and columns its first heatmap has."""
-        traces = (self.__dict__["_written"] or super().to_dict())["data"]
-        rows, columns = np.shape(next(trace["z"] for trace in traces if trace["type"] == "heatmap"))
+        rows, columns = np.shape(next(one["z"] for one in self._now["data"] if one["type"] == "heatmap"))
         return rows, columns
 
     def laid_out(self, **layout: Any) -> "Figure":

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from gptviz.digits import significant, weight
-from gptviz.figures.marks import BARE, dots, legend, line, safe, says, stroke
+from gptviz.figures.marks import BARE, Drawn, dots, legend, line, safe, says, stroke
 from gptviz.figures.theme import Figure, Mode, Palette, figure, palette
 
 Key = tuple[object, ...]
@@ -143,9 +143,7 @@ def _around(edge: Edge, at: Mapping[Key, tuple[float, float]]) -> Edge:
     return replace(edge, bow=side * (0.5 + 0.05 * (y1 - y0)))
 
 
-def _curve(
-    edge: Edge, source: tuple[float, float], target: tuple[float, float], largest: float
-) -> dict[str, Any]:
+def _curve(edge: Edge, source: tuple[float, float], target: tuple[float, float], largest: float) -> Drawn:
     """An S from below to above, with half its height before the bend and half after it."""
     (x0, y0), (x1, y1) = source, target
     middle = (y0 + y1) / 2
@@ -155,7 +153,7 @@ def _curve(
     return {"type": "path", "path": path, "layer": "below", "opacity": 0.75, "line": drawn}
 
 
-def _middles(edges: Sequence[Edge], at: Mapping[Key, tuple[float, float]]) -> dict[str, Any]:
+def _middles(edges: Sequence[Edge], at: Mapping[Key, tuple[float, float]]) -> Drawn:
     x = [(at[e.source][0] + at[e.target][0]) / 2 + 0.75 * e.bow for e in edges]
     y = [(at[e.source][1] + at[e.target][1]) / 2 for e in edges]
     numbers = np.array([[e.value, e.share] for e in edges]).reshape(-1, 2)
@@ -164,7 +162,7 @@ def _middles(edges: Sequence[Edge], at: Mapping[Key, tuple[float, float]]) -> di
     return dots(np.array(x), np.array(y), unseen, customdata=numbers, showlegend=False, **hovers)
 
 
-def _nodes(nodes: Sequence[Node], at: Mapping[Key, tuple[float, float]], mode: Mode) -> dict[str, Any]:
+def _nodes(nodes: Sequence[Node], at: Mapping[Key, tuple[float, float]], mode: Mode) -> Drawn:
     colors = palette(mode)
     x, y = np.array([at[node.key] for node in nodes], dtype=np.float64).T
     marker = {
@@ -179,12 +177,12 @@ def _nodes(nodes: Sequence[Node], at: Mapping[Key, tuple[float, float]], mode: M
     return dots(x, y, marker, mode="markers+text", showlegend=False, **words, **hovers)
 
 
-def _entry(said: Line) -> dict[str, Any]:
+def _entry(said: Line) -> Drawn:
     nowhere: list[Any] = [None]
     return stroke(nowhere, nowhere, line(said.color, 4, "solid" if said.solid else "dot"), name=said.name)
 
 
-def _axis(end: float, margin: float = 0.7) -> dict[str, Any]:
+def _axis(end: float, margin: float = 0.7) -> Drawn:
     return BARE | {"range": [-margin, end + margin]}
 
 
@@ -196,16 +194,14 @@ def _safe(text: str) -> str:
 # ---- LLM-TT's contribution graph ----
 
 
-def flow_graph(
-    edges: pd.DataFrame, labels: Sequence[str], position: int, n_layers: int, mode: Mode
-) -> Figure:
+def flow_graph(edges: pd.DataFrame, labels: Sequence[str], position: int, layers: int, mode: Mode) -> Figure:
     """The edges of `ContributionGraph`: tokens at the bottom, the selected token's last stream on top.
 
     A dot is a token's stream after a step. Between two dots of one token the shortcut is grey and what its
     attention to itself or its feed-forward adds stands beside it.
     """
     colors = palette(mode)
-    says, last = _stream(n_layers, position, labels), 2 * n_layers
+    says, last = _stream(layers, position, labels), 2 * layers
     top = Node((last, position), position, last, "", colors.ink, says, size=14)
     nodes = {top.key: top}
     ways = {"attention": colors.output, "feed-forward": colors.positive, "shortcut": colors.quiet}
@@ -216,14 +212,14 @@ def flow_graph(
         for depth, at in (source, target):
             nodes.setdefault(
                 (depth, at),
-                Node((depth, at), at, depth, "", colors.quiet, _stream(n_layers, at, labels, depth), size=9),
+                Node((depth, at), at, depth, "", colors.quiet, _stream(layers, at, labels, depth), size=9),
             )
         color = ways[row.via]
         bow = 0.3 if source[1] == target[1] and row.via != "shortcut" else 0.0
         share = row.contribution
         drawn.append(Edge(source, target, share, share, color, _flow_says(row, labels), bow=bow))
     rows = {0: "tokens"}
-    for block in range(n_layers):
+    for block in range(layers):
         rows |= {2 * block + 1: "attention", 2 * block + 2: f"after block {block}"}
     legend = [Line(name, color) for name, color in ways.items()]
     columns = dict(enumerate(labels))

@@ -13,6 +13,7 @@ from gptviz.engine.trace import Trace
 from gptviz.tokenizer import show_token
 
 Head = tuple[int, int]
+Told = Callable[[Any], str]
 
 
 class CannotAsk(ValueError):
@@ -105,24 +106,19 @@ class Asked:
         right = None if self.given is None else self.given == options[truth]
         return Answer(options[truth], options[truth], facts, right, self.given or "", tuple(options))
 
-    def token(self, truth: int, /, fact: str = "", told: Callable[[Any], str] = str, **facts: str) -> Answer:
+    def token(self, truth: int, /, fact: str = "", told: Told = str, **facts: str) -> Answer:
         """The token at a position. What is `told` of it is the `fact`, of the given one `given_...`."""
         if self.given is not None and self.given >= len(self.t):  # it was answered when the text was another
             raise CannotAsk(f"position {self.given} was your answer, and this text ends at {len(self.t) - 1}")
         return self._one_of([truth], self.given, self.place, {fact: told} if fact else {}, facts)
 
-    def head(self, right: Sequence[Head], fact: str, told: Callable[[Any], str], /, **facts: str) -> Answer:
+    def head(self, right: Sequence[Head], fact: str, told: Told, /, **facts: str) -> Answer:
         """A head, of which the first is the truth and each is right; the `fact` as of a token."""
         given = None if self.given is None else (int(self.given[0]), int(self.given[1]))
         return self._one_of(right, given, head_name, {fact: told}, facts)
 
     def _one_of(
-        self,
-        right: Sequence[Any],
-        given: Any,
-        name: Callable[[Any], str],
-        told: dict[str, Callable[[Any], str]],
-        facts: dict[str, str],
+        self, right: Sequence[Any], given: Any, name: Told, told: dict[str, Told], facts: dict[str, str]
     ) -> Answer:
         truth = right[0]
         facts |= {fact: of(truth) for fact, of in told.items()}

@@ -127,14 +127,8 @@ def read(text: str) -> Guide:
     steps = [_step(draft, faults) for draft in drafts]
     if faults:
         raise GuideError(sorted(faults))
-    return Guide(
-        title=head["title"],
-        steps=tuple(steps),
-        language=head.get("language", "en"),
-        audience=head.get("for", ""),
-        minutes=head.get("minutes", 0),
-        learnt=head.get("learnt", ""),
-    )
+    said = {name: head[name] for name in ("language", "minutes", "learnt") if name in head}
+    return Guide(head["title"], tuple(steps), audience=head.get("for", ""), **said)
 
 
 def _drafts(lines: list[str], first: int, faults: list[tuple[int, str]]) -> list[_Draft]:
@@ -210,17 +204,10 @@ def _step(draft: _Draft, faults: list[tuple[int, str]]) -> Step:
     if not block.get("page"):
         faults.append((draft.at or draft.line, f"the step {draft.heading[:60]!r} names no page"))
     text, after = ("\n\n".join(part).strip() for part in draft.texts)
-    return Step(
-        line=draft.line,
-        heading=draft.heading,
-        text=text,
-        page=block.get("page", ""),
-        place=_address(block.get("place", {}), draft.at, faults),
-        look=block.get("look", ""),
-        until=_address(block.get("until", {}), draft.at, faults),
-        ask=_question(block["ask"], draft.at, faults) if "ask" in block else None,
-        after=after,
-    )
+    page, look = block.get("page", ""), block.get("look", "")
+    place, until = (_address(block.get(name, {}), draft.at, faults) for name in ("place", "until"))
+    ask = _question(block["ask"], draft.at, faults) if "ask" in block else None
+    return Step(draft.line, draft.heading, text, page, place, look, until, ask, after)
 
 
 def _address(found: dict[Any, Any], line: int, faults: list[tuple[int, str]]) -> Address:
@@ -246,15 +233,10 @@ def _question(found: dict[str, Any], line: int, faults: list[tuple[int, str]]) -
         return None
     if asked["kind"] not in KINDS:
         faults.append((line, f"a question's kind is {asked['kind'][:60]!r}; it must be {', '.join(KINDS)}"))
-    return Question(
-        kind=asked["kind"],
-        text=asked["question"],
-        key=asked["key"],
-        given=tuple((str(name), _hashable(value)) for name, value in asked.get("with", {}).items()),
-        between=_between(asked.get("between"), line, faults),
-        options=tuple(map(str, asked.get("options", ()))),
-        hints=tuple(map(str, asked.get("hints", ()))),
-    )
+    given = tuple((str(name), _hashable(value)) for name, value in asked.get("with", {}).items())
+    between = _between(asked.get("between"), line, faults)
+    options, hints = (tuple(map(str, asked.get(name, ()))) for name in ("options", "hints"))
+    return Question(asked["kind"], asked["question"], asked["key"], given, between, options, hints)
 
 
 def _between(found: list[Any] | None, line: int, faults: list[tuple[int, str]]) -> tuple[int, int] | None:

@@ -627,9 +627,7 @@ def _by_hand(way: str) -> tuple[tuple[str, ...], Heads]:
     """The words of the book's sentence, and its attention as the page "Attention by hand" works it out."""
     sentence = SENTENCES["Your journey starts with one step"]
     seed, count, causal = _WAYS[one_of("way", way, _WAYS)]
-    heads = [
-        [one.query.tolist(), one.key.tolist(), one.value.tolist()] for one in linear_weights(seed, count)
-    ]
+    heads = [[matrix.tolist() for matrix in vars(one).values()] for one in linear_weights(seed, count)]
     return sentence.words, by_hand(sentence.vectors, heads, causal)
 
 

@@ -15,9 +15,8 @@ section { break-inside: avoid; margin-top: 1.6em; } h2 { font-size: 1.1em; margi
 def printed(guide: Guide, notes: bool = False) -> str:
     """The HTML of a guide: with lines to write on, or the notes of who teaches, with what is read after."""
     markdown = MarkdownIt("commonmark", {"html": False})
-    told = " · ".join(
-        filter(None, (guide.audience, f"{guide.minutes} minutes" * bool(guide.minutes), guide.learnt))
-    )
+    minutes = f"{guide.minutes} minutes" if guide.minutes else ""
+    told = " · ".join(filter(None, (guide.audience, minutes, guide.learnt)))
     parts = [f"<h1>{escape(guide.title)}</h1><p class='place'>{escape(told)}</p>"]
     for number, step in enumerate(guide.steps, 1):
         text = dict(step.place).get("text", "")

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
+from torch import Tensor
 
 from gptviz.analysis.attention import SoftmaxRow, softmax_row
 from gptviz.engine.index import below
@@ -36,24 +37,24 @@ class Attention:
     `weights` (T, T) is its softmax, row by row; `context` (T, d) is weights @ values.
     """
 
-    queries: torch.Tensor
-    keys: torch.Tensor
-    values: torch.Tensor
-    scores: torch.Tensor
+    queries: Tensor
+    keys: Tensor
+    values: Tensor
+    scores: Tensor
     divisor: float
-    scaled: torch.Tensor
-    masked: torch.Tensor
-    weights: torch.Tensor
-    context: torch.Tensor
+    scaled: Tensor
+    masked: Tensor
+    weights: Tensor
+    context: Tensor
 
 
 @dataclass(frozen=True)
 class HeadWeights:
     """One head's three matrices, (d_in, d) each."""
 
-    query: torch.Tensor
-    key: torch.Tensor
-    value: torch.Tensor
+    query: Tensor
+    key: Tensor
+    value: Tensor
 
 
 @dataclass(frozen=True)
@@ -61,10 +62,10 @@ class Heads:
     """Several heads side by side: each one's attention, and their contexts in one row, (T, H d)."""
 
     heads: tuple[Attention, ...]
-    context: torch.Tensor
+    context: Tensor
 
 
-def simple_attention(x: torch.Tensor | Matrix, causal: bool = False) -> Attention:
+def simple_attention(x: Tensor | Matrix, causal: bool = False) -> Attention:
     """Attention without weights: every token's vector is its query, its key and its value; nothing is scaled.
 
     `x` (T, d_in), or rows of numbers. Raises ValueError where it is not a matrix of finite numbers.
@@ -76,7 +77,7 @@ def simple_attention(x: torch.Tensor | Matrix, causal: bool = False) -> Attentio
     return _attention(x, x, x, 1.0, causal)
 
 
-def self_attention(x: torch.Tensor | Matrix, weights: HeadWeights, causal: bool = False) -> Attention:
+def self_attention(x: Tensor | Matrix, weights: HeadWeights, causal: bool = False) -> Attention:
     """Attention with queries, keys and values of their own, scores divided by sqrt(d).
 
     `x` (T, d_in). Raises ValueError where `x` is no matrix, or a weight matrix does not have d_in rows.
@@ -93,9 +94,7 @@ def self_attention(x: torch.Tensor | Matrix, weights: HeadWeights, causal: bool 
     return _attention(queries, keys, values, queries.shape[1] ** 0.5, causal)
 
 
-def multi_head_attention(
-    x: torch.Tensor | Matrix, heads: Sequence[HeadWeights], causal: bool = True
-) -> Heads:
+def multi_head_attention(x: Tensor | Matrix, heads: Sequence[HeadWeights], causal: bool = True) -> Heads:
     """Every head by itself, and what they give side by side: the book's MultiHeadAttentionWrapper.
 
     `x` (T, d_in). Raises ValueError as `self_attention` does, and where there is no head.
@@ -130,13 +129,13 @@ class WorkedRow:
     """
 
     query: int
-    products: torch.Tensor
-    scores: torch.Tensor
-    scaled: torch.Tensor
+    products: Tensor
+    scores: Tensor
+    scaled: Tensor
     seen: tuple[int, ...]
     softmax: SoftmaxRow
-    parts: torch.Tensor
-    context: torch.Tensor
+    parts: Tensor
+    context: Tensor
 
 
 def worked_row(attention: Attention, query: int) -> WorkedRow:
@@ -153,9 +152,7 @@ def worked_row(attention: Attention, query: int) -> WorkedRow:
     return WorkedRow(query, products, scores, scaled, seen, softmax, parts, parts.sum(dim=0))
 
 
-def _attention(
-    queries: torch.Tensor, keys: torch.Tensor, values: torch.Tensor, divisor: float, causal: bool
-) -> Attention:
+def _attention(queries: Tensor, keys: Tensor, values: Tensor, divisor: float, causal: bool) -> Attention:
     scores = queries @ keys.T  # (T, d) x (d, T) -> (T, T)
     scaled = scores / divisor
     future = torch.ones_like(scores, dtype=torch.bool).triu(diagonal=1)
@@ -164,7 +161,7 @@ def _attention(
     return Attention(queries, keys, values, scores, divisor, scaled, masked, weights, weights @ values)
 
 
-def _vectors(x: torch.Tensor | Matrix) -> torch.Tensor:
+def _vectors(x: Tensor | Matrix) -> Tensor:
     found = torch.as_tensor(x)
     found = found if found.is_floating_point() else found.float()
     if found.dim() != 2 or not found.numel():
@@ -193,12 +190,12 @@ NOTEBOOK_AVERAGES = (
 class Averages:
     """`scores` (T, T) go into the softmax, None where there is none; `weights` (T, T), `context` (T, d)."""
 
-    scores: torch.Tensor | None
-    weights: torch.Tensor
-    context: torch.Tensor
+    scores: Tensor | None
+    weights: Tensor
+    context: Tensor
 
 
-def averages_by_loop(x: torch.Tensor) -> torch.Tensor:
+def averages_by_loop(x: Tensor) -> Tensor:
     """Version 1, a loop: (T, d) -> (T, d); row t is the mean of rows 0 to t."""
     averages = torch.zeros_like(x)
     for t in range(len(x)):
@@ -207,14 +204,14 @@ def averages_by_loop(x: torch.Tensor) -> torch.Tensor:
     return averages
 
 
-def averages_by_matrix(x: torch.Tensor) -> Averages:
+def averages_by_matrix(x: Tensor) -> Averages:
     """Version 2, a matrix: ones below the diagonal, every row divided by its sum."""
     ones = torch.tril(torch.ones(len(x), len(x), dtype=x.dtype))
     weights = ones / ones.sum(dim=1, keepdim=True)
     return Averages(None, weights, weights @ x)  # (T, T) x (T, d) -> (T, d)
 
 
-def averages_by_softmax(x: torch.Tensor) -> Averages:
+def averages_by_softmax(x: Tensor) -> Averages:
     """Version 3, softmax: all scores 0, and -inf for what comes later."""
     future = torch.triu(torch.ones(len(x), len(x), dtype=torch.bool), diagonal=1)
     scores = torch.zeros(len(x), len(x), dtype=x.dtype).masked_fill(future, -torch.inf)

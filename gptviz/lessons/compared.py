@@ -74,13 +74,9 @@ def counted(text: str) -> Counted:
     def bits(predict: Callable[[Ids], NDArray[np.floating]]) -> float:
         return bits_a_byte(map(predict, test))
 
-    return Counted(
-        size,
-        bits(lambda ids: np.full(len(ids) - 1, math.log(size))),
-        bits(Unigram.count(ids, size).nats),
-        bits(bigram.nats),
-        bigram.strength,
-    )
+    blind = bits(lambda ids: np.full(len(ids) - 1, math.log(size)))
+    single, pairs = bits(Unigram.count(ids, size).nats), bits(bigram.nats)
+    return Counted(size, blind, single, pairs, bigram.strength)
 
 
 def mlp_bits(model: MLP, tokenizer: CharacterTokenizer) -> float:

@@ -1,6 +1,7 @@
 """One token of a vocabulary, however it is named."""
 
 import operator
+from collections.abc import Callable
 from typing import SupportsIndex
 
 import tiktoken
@@ -8,6 +9,8 @@ import tiktoken
 from gptviz.tokenizer.encodings import encode, show_token, token_bytes
 
 OneToken = SupportsIndex | str  # its id, or its text
+MEAN = "mean"  # what a logit is compared with, if not with another token's: see `gptviz.analysis.against`
+Against = OneToken | None
 
 
 def one_token(encoding: tiktoken.Encoding, vocab_size: int, token: OneToken, what: str = "token") -> int:
@@ -24,6 +27,15 @@ def one_token(encoding: tiktoken.Encoding, vocab_size: int, token: OneToken, wha
     if not 0 <= found < vocab_size:
         raise ValueError(f"{what} is {found}; the ids go from 0 to {vocab_size - 1}")
     return found
+
+
+def both_ids(
+    id_of: Callable[[OneToken, str], int], token: OneToken, against: Against = MEAN
+) -> tuple[int, int | None]:
+    """Return both as ids by `id_of(token, what)`, None for the mean. ValueError for what is no token."""
+    if against is None or (isinstance(against, str) and against == MEAN):
+        return id_of(token, "token"), None
+    return id_of(token, "token"), id_of(against, "against")
 
 
 def _of_text(encoding: tiktoken.Encoding, vocab_size: int, text: str, what: str) -> int:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 
 import regex
-import tiktoken
+from tiktoken import Encoding
 
 from gptviz.tokenizer import encode, typed_specials, well_formed
 from gptviz.tokenizer.regex import cut
@@ -75,7 +75,7 @@ class Stage:
 
 
 def show_work(
-    encoding: tiktoken.Encoding, text: str, special_tokens: bool = False, limit: int | None = None
+    encoding: Encoding, text: str, special_tokens: bool = False, limit: int | None = None
 ) -> list[Piece]:
     """Every piece of the text with its merges; the pieces' ids, in a row, are `encode`'s.
 
@@ -97,7 +97,7 @@ def show_work(
     return pieces
 
 
-def stages(encoding: tiktoken.Encoding, piece: Piece) -> list[Stage]:
+def stages(encoding: Encoding, piece: Piece) -> list[Stage]:
     """The piece before its first merge, between any two, and after the last: `len(merges) + 1` stages.
 
     Their size is quadratic in the length of the piece: for pieces that fit on a screen.
@@ -171,7 +171,7 @@ def bpe(ranks: dict[bytes, int], raw: bytes) -> tuple[list[Merge], list[bytes]]:
     return merges, [raw[start:stop] for start, stop in enumerate(end) if stop]
 
 
-def _pieces(encoding: tiktoken.Encoding, text: str, special_tokens: bool) -> Iterator[Piece]:
+def _pieces(encoding: Encoding, text: str, special_tokens: bool) -> Iterator[Piece]:
     for start, part, special in _split_special(encoding, text, special_tokens):
         if special:
             raw = part.encode()
@@ -181,7 +181,7 @@ def _pieces(encoding: tiktoken.Encoding, text: str, special_tokens: bool) -> Ite
             yield _piece(encoding, found, start + at, rule)
 
 
-def _piece(encoding: tiktoken.Encoding, text: str, start: int, rule: str) -> Piece:
+def _piece(encoding: Encoding, text: str, start: int, rule: str) -> Piece:
     ranks = encoding._mergeable_ranks
     raw = text.encode()
     merges, parts = bpe(ranks, raw)
@@ -190,9 +190,7 @@ def _piece(encoding: tiktoken.Encoding, text: str, start: int, rule: str) -> Pie
     return Piece(text, start, raw, tuple(merges), tuple(parts), tuple(ranks[part] for part in parts), rule)
 
 
-def _split_special(
-    encoding: tiktoken.Encoding, text: str, special_tokens: bool
-) -> Iterator[tuple[int, str, bool]]:
+def _split_special(encoding: Encoding, text: str, special_tokens: bool) -> Iterator[tuple[int, str, bool]]:
     """(start, part, is it special) for the whole text; the regex never sees across a special token."""
     at = 0
     specials = typed_specials(encoding) if special_tokens else set()

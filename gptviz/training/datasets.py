@@ -69,12 +69,9 @@ class Batches:
     def _indices(self, step: int) -> list[int]:
         steps_per_epoch = len(self.dataset) // self.batch_size
         epoch, within = divmod(step, steps_per_epoch)
-        order = self._order(epoch)
+        # drawn again for each batch rather than kept: a millisecond, and no state
+        order = np.random.default_rng((self.seed, epoch, 1)).permutation(len(self.dataset))
         return order[within * self.batch_size : (within + 1) * self.batch_size].tolist()
-
-    def _order(self, epoch: int) -> np.ndarray:
-        # the epoch's order is drawn again for each batch rather than kept: a millisecond, and no state
-        return np.random.default_rng((self.seed, epoch, 1)).permutation(len(self.dataset))
 
     def _vary(self, window: torch.Tensor, rng: np.random.Generator) -> torch.Tensor:
         if rng.random() >= self.repeat_share:

@@ -160,14 +160,13 @@ class Thread:
     gone: tuple[type[BaseException], ...] = ()
 
     def __init__(self, rest: Callable[[float], None] = time.sleep):
-        self._executor, self._rest = ThreadPoolExecutor(1, "gptviz work"), rest
-        self._running: list[_InThread] = []
+        self.executor, self.rest = ThreadPoolExecutor(1, "gptviz work"), rest
 
     def ready(self, model: str, lm: LanguageModel) -> LanguageModel:
         return lm.plain
 
     def start(self, task: Task, model: LanguageModel, alone: bool) -> Running:
-        return _InThread(self._executor, self._rest, task, model)
+        return _InThread(self, task, model)
 
     def forget(self, model: str) -> None:
         """Nothing: nobody but the works holds it."""
@@ -176,16 +175,14 @@ class Thread:
         return True
 
     def close(self) -> None:
-        self._executor.shutdown(cancel_futures=True)  # it must not be within a pass when Python ends
+        self.executor.shutdown(cancel_futures=True)  # it must not be within a pass when Python ends
 
 
 class _InThread:
-    def __init__(
-        self, executor: ThreadPoolExecutor, rest: Callable[[float], None], task: Task, lm: LanguageModel
-    ):
+    def __init__(self, thread: Thread, task: Task, lm: LanguageModel):
         self._done, self._stop, self._began = (0, 1), False, time.monotonic()
-        self._rest = rest
-        self.future: Future[Any] = executor.submit(self._do, task, lm)
+        self._rest = thread.rest
+        self.future: Future[Any] = thread.executor.submit(self._do, task, lm)
 
     def _do(self, task: Task, lm: LanguageModel) -> Any:
         self._began = time.monotonic()

@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from gptviz.analysis import against
+from gptviz.tokenizer.one import both_ids
 
 
 @pytest.mark.parametrize(("other", "share"), [(None, 1 / 8192), (7, None)])
@@ -21,5 +22,5 @@ def test_ids_of_a_pair_and_of_a_token_against_the_mean():
     def id_of(token, what):
         return f"{what} {token}"
 
-    assert against.both_ids(id_of, "a", "b") == ("token a", "against b")
-    assert against.both_ids(id_of, "a") == against.both_ids(id_of, "a", None) == ("token a", None)
+    assert both_ids(id_of, "a", "b") == ("token a", "against b")
+    assert both_ids(id_of, "a") == both_ids(id_of, "a", None) == ("token a", None)

@@ -55,7 +55,7 @@ def asked(function, lm, trace, **instead):
         "reading": READING, "writes": torch.ones(2, lm.config.emb_dim), "chosen": [0, 1],
         "activations": [1.0, 2.0], "k": 3, "unit": 2, "quantity": "variance", "sampling": AS_IT_IS,
         "dimension": 2, "text": IDS, "ends": Ends(7, 8, 2.0, 1.0), "sites": ["z"],
-        "row": torch.ones(1, 1), "values": torch.ones(1, 1, 1),
+        "row": torch.ones(1, 1), "values": torch.ones(1, 1, 1), "by": "V",
     }  # fmt: skip
     needed = [
         n for n, p in inspect.signature(function).parameters.items() if p.default is p.empty or n == "own"

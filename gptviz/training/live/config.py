@@ -34,6 +34,8 @@ LIMITS: dict[str, tuple[float, float]] = {
 }
 SWITCHES = ("layer_norm", "shortcut", "positions", "feed_forward")
 
+Heads = tuple[tuple[int, int], ...]  # block and head of each
+
 BETA2, WEIGHT_DECAY = 0.98, 0.01
 
 
@@ -63,7 +65,7 @@ class LiveConfig:
     warmup: int = 50
     seed: int = 123
     every: int = 20
-    muted: tuple[tuple[int, int], ...] = ()
+    muted: Heads = ()
     threads: int = field(default=1, compare=False)
 
     def __post_init__(self) -> None:

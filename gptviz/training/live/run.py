@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from gptviz.checkpoints.folder import BOOK_WEIGHTS, CONFIG, META
 from gptviz.engine.language_model import LanguageModel
-from gptviz.training.live.config import LiveConfig
+from gptviz.training.live.config import Heads, LiveConfig
 from gptviz.training.live.parts import make_model
 from gptviz.training.live.snapshots import Snapshot, Snapshots
 from gptviz.training.live.tasks import Task, task_for
@@ -57,7 +57,7 @@ class Origin:
     """The origin of a fork: the step that it goes on from, and the heads that it switched off then."""
 
     step: int
-    muted: tuple[tuple[int, int], ...]
+    muted: Heads
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "Origin":
@@ -112,11 +112,6 @@ class LiveRun:
     @property
     def kept(self) -> Snapshots:
         return Snapshots(self.folder / "snapshots")
-
-    @property
-    def thinned(self) -> str | None:
-        """A sentence where snapshots had to go, to stay within what a run may keep."""
-        return self.kept.thinned
 
     @property
     def nbytes(self) -> int:
@@ -200,9 +195,7 @@ def begin(folder: Path, config: LiveConfig, text: str | None = None, origin: Ori
     return LiveRun(folder)
 
 
-def fork(
-    run: LiveRun, step: int, folder: Path, mute: tuple[tuple[int, int], ...] = (), steps: int | None = None
-) -> LiveRun:
+def fork(run: LiveRun, step: int, folder: Path, mute: Heads = (), steps: int | None = None) -> LiveRun:
     """A new run that goes on from a snapshot, to `steps`, with these (block, head) off beside those before.
 
     It has the optimizer's state of that step and sees the same batches as the run it comes from: where

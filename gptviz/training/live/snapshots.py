@@ -20,6 +20,7 @@ from gptviz.engine import forward
 from gptviz.engine.generate import generate
 from gptviz.engine.language_model import LanguageModel
 from gptviz.model import GPTModel
+from gptviz.training.live.config import Heads
 from gptviz.training.live.tasks import Probe, Task
 from gptviz.whole import write_text, write_whole
 
@@ -46,7 +47,7 @@ class Snapshot:
     induction: Scores
     previous_token: Scores
     sample: str
-    off: tuple[tuple[int, int], ...] = ()
+    off: Heads = ()
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "Snapshot":
@@ -95,12 +96,7 @@ def sample(lm: LanguageModel, task: Task) -> str:
 
 
 def snapshot(
-    lm: LanguageModel,
-    task: Task,
-    step: int,
-    train: float | None,
-    validation: float,
-    off: tuple[tuple[int, int], ...] = (),
+    lm: LanguageModel, task: Task, step: int, train: float | None, validation: float, off: Heads = ()
 ) -> tuple[Snapshot, NDArray[np.float32]]:
     """A snapshot and the attention that it was measured on, (P, L, H, T, T)."""
     attn = attention(lm.model, task.probes)
@@ -139,7 +135,7 @@ class Snapshots:
 
     @property
     def thinned(self) -> str | None:
-        """A sentence, once snapshots had to go."""
+        """A sentence, once snapshots had to go, to stay within what a run may keep."""
         rule = self._rule()
         if not rule:
             return None

@@ -157,16 +157,10 @@ def _repeats(config: LiveConfig) -> Task:
     periods = sorted({max(SHORTEST, T * eighths // 8) for eighths in (1, 2, 3, 4)})
     probes = tuple(_repeated_probe(rng, SYMBOLS, period, T) for period in periods)
     passage = probes[1].text[: periods[1]]
-    return Task(
-        config,
-        SYMBOLS,
-        RepeatedPassages(V, T, config.batch_size, config.seed),
-        GPTDatasetV1(held_out.numpy().astype(np.uint16), T, T + 1),
-        probes,
-        (passage + passage)[: periods[1] + 4],
-        floor(V, T),
-        counted.numpy().astype(np.uint16),
-    )
+    batches = RepeatedPassages(V, T, config.batch_size, config.seed)
+    validation = GPTDatasetV1(held_out.numpy().astype(np.uint16), T, T + 1)
+    prompt, ids = (passage + passage)[: periods[1] + 4], counted.numpy().astype(np.uint16)
+    return Task(config, SYMBOLS, batches, validation, probes, prompt, floor(V, T), ids)
 
 
 def _repeated_probe(rng: np.random.Generator, characters: str, period: int, length: int) -> Probe:
@@ -192,19 +186,11 @@ def _characters(config: LiveConfig, text: str) -> Task:
     own = held_out[:T].tolist()
     shown = "".join(characters[i] for i in own)
     periods = sorted({max(SHORTEST, T // 4), T // 2})
-    return Task(
-        config,
-        characters,
-        Batches(windows, config.batch_size, config.seed, repeat_share=0.0, shuffle_share=0.0),
-        GPTDatasetV1(held_out, T, max(1, len(held_out) // MOST_WINDOWS)),
-        (
-            Probe("text it was not trained on", tuple(own), None, shown),
-            *(_repeated_probe(rng, characters, period, T) for period in periods),
-        ),
-        shown[: T // 4],
-        None,
-        training,
-    )
+    batches = Batches(windows, config.batch_size, config.seed, repeat_share=0.0, shuffle_share=0.0)
+    validation = GPTDatasetV1(held_out, T, max(1, len(held_out) // MOST_WINDOWS))
+    repeated = [_repeated_probe(rng, characters, period, T) for period in periods]
+    probes = (Probe("text it was not trained on", tuple(own), None, shown), *repeated)
+    return Task(config, characters, batches, validation, probes, shown[: T // 4], None, training)
 
 
 def _cut(length: int, max_length: int) -> int:

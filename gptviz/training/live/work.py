@@ -42,10 +42,8 @@ def train(
         with threads(worker.live.config.threads):
             worker.work()
     except Exception as error:
-        known = isinstance(error, ValueError)
-        worker.say(
-            "failed", str(error) if known else f"The training broke off: {type(error).__name__} {error}"
-        )
+        broke = "" if isinstance(error, ValueError) else f"The training broke off: {type(error).__name__} "
+        worker.say("failed", f"{broke}{error}")
         raise
     return worker.live
 
@@ -69,13 +67,8 @@ class _Worker:
         self.live, self.task = live, live.task
         self.stop_at, self.snapshots, self.max_bytes = stop_at, snapshots, max_bytes
         config = live.config.gpt_config(self.task.vocab_size)
-        self.run = TrainingRun.start(
-            config,
-            live.config.recipe(),
-            live.folder,
-            make=partial(make_model, live.config),
-            held=held_at_zero(live.config, config),
-        )
+        make, held = partial(make_model, live.config), held_at_zero(live.config, config)
+        self.run = TrainingRun.start(config, live.config.recipe(), live.folder, make=make, held=held)
         self.lm = LanguageModel(self.run.model, self.task.tokenizer, config, "live")
         self.measures: list[Snapshot] = [m for m in live.measures if m.step <= self.run.step]
         self.began_at, self.seconds_before = self.run.step, self.run.seconds

@@ -11,7 +11,6 @@ from gptviz.analysis import compare as comparing
 from gptviz.analysis import machine
 from gptviz.analysis import patching as patch
 from gptviz.analysis.ablation import knock_out as mute
-from gptviz.analysis.against import MEAN, Against
 from gptviz.analysis.attention import mean_writes, weights
 from gptviz.analysis.circuit_passes import all_heads
 from gptviz.analysis.circuit_search import circuit as search
@@ -41,7 +40,7 @@ from gptviz.figures.shares import falling, share_grid
 from gptviz.figures.theme import PALETTES, Mode
 from gptviz.guides import FOLDER, read
 from gptviz.tokenizer import named_bytes
-from gptviz.tokenizer.one import OneToken
+from gptviz.tokenizer.one import MEAN, Against, OneToken
 from gptviz.tokenizer.steps import show_work
 from gptviz.ui.components.arcs import arcs as draw_arcs
 from gptviz.ui.components.candidates import candidate_bars

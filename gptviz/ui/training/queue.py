@@ -21,6 +21,7 @@ from pathlib import Path
 from gptviz.digits import gigabytes
 from gptviz.root import TRAININGS, Root
 from gptviz.training.live import LiveConfig, LiveRun, begin, fork
+from gptviz.training.live.config import Heads
 from gptviz.training.live.run import ENDED, news, receive
 from gptviz.training.live.snapshots import MAX_BYTES
 from gptviz.ui.worker import Worker, start
@@ -31,8 +32,6 @@ WAITING = "GPTVIZ_TRAININGS_WAITING"  # the setting for `most_waiting`
 ACTIVE = ("waiting", "starting", "training")
 
 LOG = "worker.log"
-
-Heads = tuple[tuple[int, int], ...]
 
 
 def launch(folder: Path, threads: int) -> Worker:

@@ -108,8 +108,8 @@ def told(training: Training, seen: Seen, beside: Seen | None) -> None:
     what = watch(*(run.config for run in (seen, beside) if run is not None))
     if what is not None:
         st.caption(f"What to watch: {what}")
-    if training.run.thinned:
-        st.caption(f"{training.run.thinned}.")
+    if training.run.kept.thinned:
+        st.caption(f"{training.run.kept.thinned}.")
 
 
 def tests(training: Training, seen: Seen) -> None:
