@@ -192,9 +192,8 @@ def _unpacked(packed: str) -> dict[str, Any]:
     try:
         content = json.loads(base64.urlsafe_b64decode(packed + "=" * (-len(packed) % 4)))
         rows = content["numbers"]
-        fits = (
-            [*content] == ["model", "numbers", "whole"] and len(rows) <= MOST and _packed(content) == packed
-        )
+        fits = [*content] == ["model", "numbers", "whole"] and len(rows) <= MOST
+        fits = fits and _packed(content) == packed
         fits = fits and all(isinstance(name, str) and isinstance(given, dict) for name, given, _ in rows)
     except (binascii.Error, ValueError, TypeError, KeyError, RecursionError):
         fits = False

@@ -211,10 +211,8 @@ def peaks_of(act: torch.Tensor) -> Peaks:
     if len(act) < 2:
         raise ValueError("a text of one token has no token with another before it")
     value, position = act[1:].max(dim=0)
-    fired = (act[1:] > 0).sum(dim=0)
-    return Peaks(
-        value.numpy().copy(), (position + 1).numpy().astype(np.int16), fired.numpy().astype(np.int16)
-    )
+    counts = (position + 1, (act[1:] > 0).sum(dim=0))
+    return Peaks(value.numpy().copy(), *(count.numpy().astype(np.int16) for count in counts))
 
 
 PEAKS = Reduction("feed-forward peaks", "mlp_act", peaks_of)

@@ -140,9 +140,8 @@ def attribution(
     written = sum(row[3] for row in rows)
     if model.final_norm.shift is not None:
         rows.append(("final shift", None, None, read.constant))
-    rows += [
-        (part, None, None, share) for part, share in _rest(trace, model, token, against, at, read, written)
-    ]
+    rest = _rest(trace, model, token, against, at, read, written)
+    rows += [(part, None, None, share) for part, share in rest]
     table = pd.DataFrame(rows, columns=["part", "block", "head", "contribution"])
     return table.astype({"block": "Int64", "head": "Int64"})
 

@@ -65,9 +65,8 @@ def find_norm(model: GPTModel, name: str) -> Norm:
 def run_norm(model: GPTModel, name: str, trace: Trace) -> None:
     """Let that LayerNorm do its work on the whole text once more, in both of its ways of writing it."""
     norm = find_norm(trace.of(model), name)
-    module = model.get_submodule(
-        "final_norm" if norm.block is None else f"trf_blocks.{norm.block}.{name[-5:]}"
-    )
+    path = "final_norm" if norm.block is None else f"trf_blocks.{norm.block}.{name[-5:]}"
+    module = model.get_submodule(path)
     assert isinstance(module, LayerNorm)
     x = torch.from_numpy(norm_input(trace, norm)).to(module.scale)[None]  # (1, T, D)
     with torch.no_grad():

@@ -128,7 +128,9 @@ def generate_batch(
     if not samplings:
         raise ValueError("there are no seeds: give one for each continuation")
     ids, count = _ids(lm, text, special_tokens), whole("max_new_tokens", max_new_tokens, 0)
-    return _write(lm, ids, count, samplings, stop=_stops(stop))
+    strings = _stops(stop)
+    writers = [_Writer(lm, ids, sampling, 0, strings) for sampling in samplings]
+    return _write(Growing(lm, len(ids) + count), writers, count)
 
 
 def steps(
@@ -145,23 +147,16 @@ def steps(
 
     `skip` leaves out the first numbers of the seed's stream: those that drew the end of `ids`.
     """
-    for (step,) in _write(lm, ids, max_new_tokens, [sampling], skip, stop, captured, cache):
+    reader = _Captured(lm, cache) if captured else Growing(lm, len(ids) + max_new_tokens, cache)
+    for (step,) in _write(reader, [_Writer(lm, ids, sampling, skip, stop)], max_new_tokens):
         if step is not None:
             yield step
 
 
 def _write(
-    lm: Reader,
-    ids: Sequence[int],
-    max_new_tokens: int,
-    samplings: Sequence[Sampling],
-    skip: int = 0,
-    stop: Sequence[str] = (),
-    captured: bool = False,
-    cache: bool = True,
+    reader: "Growing | _Captured", writers: Sequence["_Writer"], max_new_tokens: int
 ) -> Iterator[list[Step | None]]:
-    reader = _Captured(lm, cache) if captured else Growing(lm, len(ids) + max_new_tokens, cache)
-    writers = [_Writer(lm, ids, sampling, skip, stop) for sampling in samplings]
+    """A token of each that has not ended, as often as that; what they have in common is read once."""
     for _ in range(max_new_tokens):
         alive = [row for row, writer in enumerate(writers) if not writer.ended]
         logits = reader.read([writers[row].ids for row in alive])

@@ -632,12 +632,8 @@ def _by_hand(way: str) -> tuple[tuple[str, ...], Heads]:
 
 
 # as on the page: the seed of the weights, how many heads have some, and whether there is a mask
-_WAYS = {
-    "simple": (0, 0, False),
-    "weights": (789, 1, False),
-    "causal": (123, 1, True),
-    "heads": (123, 2, True),
-}
+_WAYS = {"simple": (0, 0, False), "weights": (789, 1, False)}
+_WAYS |= {"causal": (123, 1, True), "heads": (123, 2, True)}
 
 
 def _row(way: str, word: str) -> tuple[tuple[str, ...], torch.Tensor]:
