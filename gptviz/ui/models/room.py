@@ -106,7 +106,7 @@ def let_go(endings: tuple[str, ...]) -> None:
     if context is None or not isinstance(manager := context.uploaded_file_mgr, MemoryUploadedFileManager):
         return
     for number, file in list(manager.file_storage.get(context.session_id, {}).items()):
-        if file.name.endswith(endings):
+        if file.name.lower().endswith(endings):
             manager.remove_file(context.session_id, number)
     room().forget(context.session_id)
 
