@@ -238,9 +238,15 @@ def in_the_sample() -> None:
         what = "One change is" if left_out == 1 else f"{left_out} changes are"
         st.caption(f"{what} about a place of your text, and not made where the sample is read.")
     best = sorted(range(len(read_in)), key=lambda i: -float(peaks[i].value[unit]))[:PLACES]
-    shown = {i: [show_token(token.raw) for token in lm.tokens(read_in[i].ids)] for i in best}
-    at_peak = {i: (float(peaks[i].value[unit]), int(peaks[i].position[unit])) for i in best}
-    excerpts((at_peak[i][0], shown[i], at_peak[i][1], read_in[i].title) for i in best)
+    excerpts(
+        (
+            float(peaks[i].value[unit]),
+            [show_token(token.raw) for token in lm.tokens(read_in[i].ids)],
+            int(peaks[i].position[unit]),
+            read_in[i].title,
+        )
+        for i in best
+    )
 
 
 in_the_sample()

@@ -172,7 +172,7 @@ def watch() -> bool:
 
 
 def has_moved() -> bool:
-    """Return whether the class was steered since this browser looked last."""
+    """Return whether the class was steered since this browser looked last. Where nobody can tell, say so."""
     found = member()
     try:
         return found is not None and classes().news(found.room)[0] != found.room.steered

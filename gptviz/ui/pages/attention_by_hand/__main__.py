@@ -258,12 +258,8 @@ def by_pencil() -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="by_hand_count"):
         button("A word more", "word_more", set_count, count + 1, disabled=count >= given.MOST_WORDS)
         button("A word less", "word_less", set_count, count - 1, disabled=count <= 1)
-        back: Any = {
-            "type": "tertiary",
-            "disabled": not CHANGED.value,
-            "help": "Take back all that was typed.",
-        }
-        button("As printed", "by_hand_back", start_again, icon="undo", **back)
+        back: Any = {"type": "tertiary", "help": "Take back all that was typed."}
+        button("As printed", "by_hand_back", start_again, icon="undo", disabled=not CHANGED.value, **back)
     prose(how_to_read(way, start), "dot product", "softmax", "query", "key", "value", "causal mask", "head")
 
     st.markdown(f"#### {as_code(start.words[query])}, step by step")

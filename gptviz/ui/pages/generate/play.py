@@ -193,10 +193,9 @@ class Writer:
             SPEED.choose("Speed", tuple(SPEEDS), st.selectbox, width=165, label_visibility="collapsed")
             last: Any = {"type": "tertiary", "disabled": not count or playing}
             told = "Take back all that was written, and every branch."
-            again, keep = "generate_again", "generate_keep"
-            button("Begin again", again, self.begin_again, icon="restart_alt", help=told, **last)
+            button("Begin again", "generate_again", self.begin_again, icon="restart_alt", help=told, **last)
             told = "The text on the screen becomes the prompt, on all pages."
-            button("Put it into the prompt", keep, self.into_the_prompt, help=told, **last)
+            button("Put it into the prompt", "generate_keep", self.into_the_prompt, help=told, **last)
 
     def _slider(self, written: Written, playing: bool) -> None:
         """Over the steps; its last place is the token that is not written yet."""

@@ -201,8 +201,8 @@ with right:
             usually = "" if where == "here" else " (by their labels in general)"
             these = f"the {len(same_role)} *{ROLES[role].label}* heads of block {block}{usually}"
             edit, means = Edit("z", block, "zero", same_role), "their outputs z are zero, so they add nothing"
-            labels_of = f"Switch off {these}", f"Switch on again {these}"
-            action = Action(labels_of[0], edit, "zᵢ = 0", means, labels_of[1])
+            undone = f"Switch on again {these}"
+            action = Action(f"Switch off {these}", edit, "zᵢ = 0", means, undone)
             says = f"Heads {', '.join(map(str, same_role))}, on every page"
             change_menu.switch(action, f"heads_{where}", says)
     given = mine.map(lambda role: [role.shares.get(name) for name in SHARES])

@@ -331,8 +331,8 @@ runs_of = Both(scene.run, scene.other)
 sheet.numbers_of("logit_lens_grid", lambda: runs_of.map(grid_table), caption, "every cell")
 caption = "The tokens of the curves and of the bars at each depth: probability, and rank in the whole "
 caption += "vocabulary."
-followed = "logit_lens_followed", lambda: both.map(followed_table)
-sheet.numbers_of(*followed, caption, "tokens through the depth")
+depths = "tokens through the depth"
+sheet.numbers_of("logit_lens_followed", lambda: both.map(followed_table), caption, depths)
 sheet.code_of(
     scene,
     [lens.logit_lens, LayerNorm.forward],

@@ -70,10 +70,8 @@ def controls(training: Training) -> None:
     elif training.state in ("paused", "stopped", "killed"):
         buttons = [("Go on", "play_arrow", "resume"), *buttons]
     for label, icon, what in buttons:
-        key, off = (
-            f"training_{label.lower().replace(' ', '_')}",
-            what == "pause" and training.state == "starting",
-        )
+        key = f"training_{label.lower().replace(' ', '_')}"
+        off = what == "pause" and training.state == "starting"
         button(label, key, do, training.number, what, icon=icon, disabled=off)
 
 
