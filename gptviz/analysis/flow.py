@@ -162,6 +162,8 @@ def contribution_graph(
         kept = sorted(follow, key=lambda p: -follow[p])[:most]
         left_out += len(follow) - len(kept) if block else 0
         reached = {p: follow[p] for p in kept}
+        if not reached:  # each of what came into it is too small a share
+            break
     table = pd.DataFrame(edges, columns=list(COLUMNS))
     return ContributionGraph(table.astype({"head": "Int64", "head_contribution": "float64"}), left_out)
 

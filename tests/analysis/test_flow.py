@@ -131,7 +131,7 @@ def literal_graph(lm, trace, position, threshold, renormalize=False):
 
 
 @pytest.mark.parametrize("renormalize", [False, True])
-@pytest.mark.parametrize("threshold", [0.005, 0.02, 0.1])
+@pytest.mark.parametrize("threshold", [0.005, 0.02, 0.1, 0.6])
 def test_the_graph_is_theirs(threshold, renormalize):
     lm, position = random_lm(9, n_layers=3), 5
     trace = lm.trace(IDS)
