@@ -132,6 +132,7 @@ def _machine(lm: LanguageModel, t: Trace, place: Place, position: int, shown: An
         values = t["v", b][:, : position + 1]  # (H, position + 1, d)
         lengths = write_lengths(values, block.att.out_proj.weight)  # (H, position + 1)
         times = handed_on(t, lm.model, b, position, row, values).abs()
+        times *= bool(attn[b, position - rows.start])  # a change may let nothing of it into the stream
         brought.append((row * lengths * times.nan_to_num()).numpy())  # 0 of what is something else
         weights.append(row.numpy())
     if shown is None:

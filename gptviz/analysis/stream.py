@@ -32,7 +32,7 @@ WRITES, PARTS = ("attn_out", "mlp_out"), ("attention", "feed-forward")
 # more than across (45 degrees), and up to this, as good as at right angles to it
 ALONG, ACROSS = 0.5**0.5, 0.1
 
-BROKEN = 0.01  # of the largest size: what rounding leaves is a hundredth of that, in bfloat16 too
+BROKEN = 1e-5, 0.01  # of the largest size: rounding leaves a hundredth of that, in float32 and in bfloat16
 
 # The lines of TransformerBlock.forward, and what `x` is after each: a site, or a norm's output.
 BLOCK_LINES = (
@@ -58,7 +58,7 @@ class Stream:
     that it joins (0 where either has no length), and by how many degrees it turns the stream. `shares`
     (S + 1, T): of the stream at the end, measured along its own direction, what the embedding and each write
     gave; they sum to 1. `difference`: the largest |before + write - after| of all numbers, which is what
-    rounding leaves.
+    rounding leaves, up to `rounding`.
     """
 
     sizes: Floats
@@ -67,6 +67,7 @@ class Stream:
     turns: Floats
     shares: Floats
     difference: float
+    rounding: float
 
     @property
     def ratios(self) -> Floats:
@@ -78,7 +79,7 @@ class Stream:
     @property
     def is_broken(self) -> bool:
         """True where a change put something else into the stream itself: the writes do not sum to it."""
-        return self.difference > BROKEN * float(self.sizes.max())
+        return self.difference > self.rounding
 
     def most_changed(self, position: int) -> int:
         """The block whose two writes together turn this token's row the most."""
@@ -110,9 +111,9 @@ def stream(lm: LanguageModel, t: Trace) -> Stream:
         shares.append(_share(write, end, square))
         difference = max(difference, float(np.abs(before + write - new).max()))
     sizes.append(np.linalg.norm(end, axis=1))
-    return Stream(
-        np.array(sizes), np.array(writes), np.array(cosines), np.array(turns), np.array(shares), difference
-    )
+    rounding = BROKEN[lm.dtype != "float32"] * float(np.max(sizes))
+    effects = np.array(writes), np.array(cosines), np.array(turns), np.array(shares)
+    return Stream(np.array(sizes), *effects, difference, rounding)
 
 
 def _way(layers: int) -> list[tuple[str, int]]:
@@ -139,7 +140,8 @@ class Apart:
     """How far a changed run's stream is from the unchanged one's, where `Stream.sizes` looks at it.
 
     `distances` (S + 1, T): the length of their difference, in terms of the unchanged stream's (0 where both
-    are zeros, infinite where that alone is). `angles` (S + 1, T): the degrees between the two.
+    are zeros, infinite where that alone is). `angles` (S + 1, T): the degrees between the two (NaN where one
+    alone is zeros, and so has no direction).
     """
 
     distances: Floats
@@ -155,7 +157,7 @@ def apart(trace: Trace, unchanged: Trace) -> Apart:
         gap, size = np.linalg.norm(new - old, axis=1), np.linalg.norm(old, axis=1)
         with np.errstate(divide="ignore", invalid="ignore"):
             distances.append(np.where(gap == 0, 0.0, gap / size))
-        angles.append(np.where(gap == 0, 0.0, np.degrees(np.arccos(cosine(new, old)))))
+        angles.append(np.where(gap == 0, 0.0, np.degrees(np.arccos(cosine(new, old, none=np.nan)))))
     return Apart(np.array(distances), np.array(angles))
 
 

@@ -63,7 +63,8 @@ class Map:
         fine = z[np.isfinite(z)]
         low, high = (float(fine.min()), float(fine.max())) if fine.size else (0.0, 0.0)
         if shown == marks.DIFFERENCE or self.scale == "log":  # as deep a blue as any
-            low, high = -max(-low, high), max(-low, high)
+            high = max(-low, high) or 1.0  # where all that has moved is without end
+            low = -high
         return np.where(gaps, np.nan, np.nan_to_num(z, nan=0.0, posinf=high, neginf=low))
 
 

@@ -10,8 +10,8 @@ SIZES, WRITES, COSINES = np.array([[1.0], [5.0], [6.0]]), np.array([[4.0], [2.0]
 
 
 def test_the_ladders_ghosts_stand_on_their_bars():
-    now = Stream(SIZES, WRITES, COSINES, COSINES * 10, SIZES, 0.0)
-    old = Stream(SIZES * 2, WRITES * 3, COSINES / 2, COSINES, SIZES, 0.0)
+    now = Stream(SIZES, WRITES, COSINES, COSINES * 10, SIZES, 0.0, 0.0)
+    old = Stream(SIZES * 2, WRITES * 3, COSINES / 2, COSINES, SIZES, 0.0, 0.0)
     fig = ladder(Both(now, old), 0, "·<b>", 0, "light")
     ghosts = fig.data[5:]
     assert [trace.name for trace in ghosts] == ["unchanged"] * 3

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.specs import charts, number, table
+from tests.specs import charts, number, prose, table
 
 TEXT = "Sam and the dog and the cat"
 
@@ -46,3 +46,10 @@ def test_inside_a_norm_both_runs_share_the_bins(run_page, mini):
     rows = {name: numbers for name, *numbers in table(at, "stages")}
     for name, values in zip(("before", "before, unchanged"), both, strict=True):
         assert float(rows[name][1]) == pytest.approx(values.var(), rel=1e-3)
+
+
+def test_a_variance_that_a_change_makes_0_is_seen_where_it_is_made(run_page):
+    at = run_page("layernorm", text=TEXT, edits="resid_post.5=zero")
+    assert "What was changed is seen from final on." in prose(at).replace("**", "")
+    moved = np.array(charts(at)[1]["data"][0]["z"], float)
+    assert moved[-1].all() and not moved[:-1].any()

@@ -156,3 +156,8 @@ def test_the_bars_are_the_distribution_and_of_a_changed_model_the_unchanged_besi
         assert [line["name"] for line in curve["data"]] == ["unchanged", "changed"]
         for line, expected in zip(curve["data"], (was, now), strict=True):
             assert line["y"][0] == pytest.approx(float(expected.probabilities.max()), abs=1e-6)
+
+
+def test_one_token_that_is_kept_is_one(run_page):
+    at = run_page("next_token", top_k=1)
+    assert any("1 token kept" in element.proto.body for element in at.get("html"))

@@ -56,6 +56,11 @@ def test_the_first_token_of_a_changed_model_reads_no_other(run_page):
     assert found["level"]["reads"] == [] and "was" in json.dumps(found["level"])
 
 
+def test_a_block_whose_attention_is_off_brings_the_token_nothing(run_page):
+    found = given(run_page("overview", text="one two", edits="attn_out.*=zero"), "machine")["level"]
+    assert found["reads"] == [] and "was" in json.dumps(found)
+
+
 def test_a_head_has_the_scores_of_both_runs(run_page, mini):
     level = given(run_page("overview", at="block.4.head.3", edits="z.0.2=zero", token=9), "machine")["level"]
     for name, lm in (("of", mini.edited("z.0.2=zero")), ("was", mini)):

@@ -194,3 +194,9 @@ def test_the_text_that_is_made_is_the_unchanged_models(run_page, edits):
     (note,) = [one.value for one in at.caption if "Made from your prompt" in one.value]
     assert ("moves the unchanged model's prediction most" in note) == bool(edits)
     assert ("moves the prediction most" in note) != bool(edits)
+
+
+def test_no_head_is_said_to_move_most_where_none_moves_anything(run_page):
+    text = "The cat sat on the mat. The cat sat on the"
+    said = prose(run_page("patching", text=text, token=3, edits="attn.*=zero"))
+    assert "No head's output moves the difference." in said and "moves most" not in said

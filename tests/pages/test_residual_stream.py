@@ -43,3 +43,19 @@ def test_how_far_a_change_moved_the_stream_and_its_writes(run_page, mini, trace)
     ratio = changed["mlp_out", 5].norm(dim=1) / trace["mlp_out", 5].norm(dim=1)
     assert np.allclose(10.0 ** times[-1], ratio, rtol=1e-4)
     assert np.allclose(in_numbers(at, "residual-stream")["moved"], moved[:, 3])
+
+
+def test_a_stream_that_ends_as_zeros_has_no_angle_and_no_shares(run_page):
+    said = prose(run_page("residual_stream", text=TEXT, edits="resid_post.5=zero"))
+    assert "leaves the last block with size 0 (unchanged" in said and "at an angle of" not in said
+    assert "no part a share of it" in said and "is what a change put" not in said
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_what_a_small_change_put_into_the_stream_is_not_told_of_rounding(run_page, dtype):
+    put, left = "a change put something else into the stream itself", f"rounding to {dtype} leaves"
+    for edits in ("", "resid_pre.2=+4*tok512"):
+        said = prose(run_page("residual_stream", text=TEXT, dtype=dtype, edits=edits))
+        assert (put in said, left in said) == (
+            (bool(edits), not edits) if dtype == "float32" else (False, True)
+        )

@@ -184,14 +184,21 @@ with place:
         text=Both([fixed(value, 2) for value in scale.values()]),
         height=70 + 44 * len(scale),
     )
-prose(
+said = (
     "A character and a token are different units: their losses cannot be compared. So all pay for the same "
     "text, the beginnings of five books that neither these nor the bundled GPT were trained on, and what "
     "they pay is divided by its bytes. The bigram is mixed with the single characters (k = "
     f"{bits.strength:g}): a pair that it never saw would cost infinitely much. A trained GPT has read far "
-    "more than this chapter, looks farther back, and has more parameters.",
-    "token",
+    "more than this chapter, looks farther back, and has more parameters."
 )
+if cost is not None and read is not None:
+    tokens, vocabulary = sum(len(window) - 1 for window in read.windows), scene.lm.config.vocab_size
+    blind = tokens * math.log2(vocabulary) / read.bytes
+    said += f" The model {name} reads windows of up to {len(read.windows[0]):,} tokens, and guesses what "
+    said += f"begins one from little. A blind guess among its {vocabulary:,} tokens would cost "
+    said += f"{fixed(blind, 2)}: one stands for {fixed(read.bytes / tokens, 1)} bytes on average."
+prose(said, "token")
+
 # ---- samples ----
 
 st.subheader("What they write", anchor=False)

@@ -130,8 +130,9 @@ counted, verdict = f"{size} head{'s' * (size != 1)}", "kept" if kept else "not k
 is_model = size == of and forwards
 everybody = "all" if forwards else "the whole model"  # which has its feed-forwards, too
 if is_model:
-    text = f"All {of} heads are in: that is the model itself, and {measured} is **{number(whole)}**. With no "
-    text += f"head in, each giving {GIVES[others]}, it is {number(empty)}. How few heads keep it as it is?"
+    text = f"{'The one head is' if of == 1 else f'All {of} heads are'} in: that is the model itself, and "
+    text += f"{measured} is **{number(whole)}**. With no head in, each giving {GIVES[others]}, it is "
+    text += f"{number(empty)}. How few heads keep it as it is?"
 else:
     who = {0: "No head is in", 1: f"**1 of {of} heads** is in"}.get(size, f"**{size} of {of} heads** are in")
     text = f"{who}, and {measured} is **{number(value)}**; the whole model has {number(whole)}, no head "

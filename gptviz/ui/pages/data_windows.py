@@ -88,8 +88,10 @@ def overlap() -> str:
     )
     are = f"{counted(count, 'window')} {'is' if count == 1 else 'are'}"
     full = f"{are} {counted(count // batch_size, 'batch')} of {batch_size}"
-    left = f"{full} and {last} more; `drop_last` leaves these out, so that all batches are equally large."
-    asked = f"{counted(never, 'token')} of the text {'is' if never == 1 else 'are'} never to be predicted."
+    these = "it" if last == 1 else "these"
+    left = f"{full} and {last} more; `drop_last` leaves {these} out, so that all batches are equally large."
+    asked = f"Beside the first, {counted(never, 'token')} of the text {'is' if never == 1 else 'are'} never "
+    asked += "to be predicted."
     return " ".join(
         (
             neighbours * (count > 1),

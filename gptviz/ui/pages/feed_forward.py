@@ -138,7 +138,7 @@ st.caption(
     "Raised and lowered is a token's logit minus the mean over the vocabulary: the direct effect, with the "
     "final LayerNorm's divisor held as it is. What later blocks make of a write is not in it."
     + " A change puts other numbers into the stream: where that is behind this block, what the units write "
-    "does not reach the output head." * bool(cut or found.is_replaced)
+    "may not reach the output head, or be scaled on its way." * bool(cut or found.is_replaced)
 )
 
 st.subheader(f"Unit {unit} of block {block}", anchor=False)

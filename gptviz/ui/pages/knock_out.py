@@ -19,7 +19,7 @@ from gptviz.ui.shell.muted import GIVES, KINDS, knocked, muted_map
 from gptviz.ui.shell.navigation import link
 from gptviz.ui.shell.params import Param, if_there, in_link
 from gptviz.ui.shell.state import BLOCK, HEAD
-from gptviz.ui.words import as_code, compared_with, prose
+from gptviz.ui.words import as_code, compared_with, counted, prose
 
 NULL: Param[str] = Param("null", str, "zero", if_there)
 MEASURE: Param[str] = Param("measure", str, "probability", if_there)
@@ -110,15 +110,18 @@ harmless = int((table["probability"][is_head] >= KEPT * own.now[1]).sum())
 now = own.map(lambda w: number(*w))
 text = f"After {as_code(scene.label)} (position {scene.position}) {what} is **{now}**. "
 still = table[["effect", "lost"]].abs().max(axis=1) <= ROUNDING
+stays, first = f"**{without(strongest)}**", f"Without {labels[order[0]]} it is {without(order[0])};"
 if still.all():
-    text += f"Muted one at a time, none of the {parts} parts changes it: it stays"
+    text += f"Muted one at a time, none of the {parts} parts changes it: it stays {stays}. "
+elif still[is_head].all():
+    text += f"{first} no single head changes it: it stays {stays}. "
 elif order[0] == strongest:
-    text += f"No part changes it as much as {labels[strongest]}"
+    text += f"No part changes it as much as {labels[strongest]}: {stays} without it. But "
 else:
-    text += f"Without {labels[order[0]]} it is {without(order[0])}; of single heads {labels[strongest]} "
-    text += "changes most"
-said = f"{text}: **{without(strongest)}** without it. But {harmless} of the {int(is_head.sum())} heads can "
-said += "be muted, one at a time, and at least nine tenths of the probability stay."
+    text += f"{first} of single heads {labels[strongest]} changes most: {stays} without it. But "
+heads = counted(int(is_head.sum()), "head")
+said = f"{text}{harmless} of the {heads} can be muted, one at a time, and at least nine tenths of the "
+said += "probability stay."
 prose(said, "logit", "block", "head")
 left, right = st.columns([5, 4], gap="medium")
 with left:
@@ -164,7 +167,7 @@ if scene.other is not None:  # here, so that the map stays in the first screen
 sheet.end_unless_near("opened")
 row, name = table.iloc[opened], labels[opened]
 chances = [own.map(lambda w: chance(w[1])), tables.map(lambda t: chance(t["probability"].iloc[opened]))]
-if row["effect"] == 0 or still.all():
+if row["effect"] == 0 or still.iloc[opened]:
     same = "to the last digit" if row["effect"] == 0 else "but for rounding"
     st.markdown(
         f"Without {name} the prediction is the same, {same}: the probability of {token} stays {chances[1]}."

@@ -27,7 +27,7 @@ from gptviz.ui.shell import prompt, state
 from gptviz.ui.shell.navigation import page_target
 from gptviz.ui.shell.sampling import PARAMS, SEED, SEEDS, WRITTEN, sampling_controls, seed_input, written
 from gptviz.ui.shell.target import candidates_at, logits_at
-from gptviz.ui.words import Place, as_code, is_whole, prose, show_id
+from gptviz.ui.words import Place, as_code, counted, is_whole, prose, show_id
 
 ROWS = (10, 20, 50, 100)  # how many bars
 COUNT = Param("next_rows", int, ROWS[0], if_there)
@@ -134,7 +134,7 @@ def headline(place: st.delta_generator.DeltaGenerator, found: Both[Candidates]) 
         '<div data-testid="headline" style="font-size: 1.15rem; line-height: 1.5; overflow-wrap: anywhere">'
         f'<span style="color: {colors.quiet}">{escape(tail)}</span>{best}</div>'
     )
-    bits, kept = found.map(lambda one: fixed(one.entropy.bits, 2)), f"{found.now.kept:,} tokens kept"
+    bits, kept = found.map(lambda one: fixed(one.entropy.bits, 2)), f"{counted(found.now.kept, 'token')} kept"
     now, ghost = found.now.entropy, ""
     said = (
         f"entropy {bits} bits = {fixed(now.nats, 2)} nats · perplexity {significant(now.perplexity)} · {kept}"

@@ -221,7 +221,7 @@ if scene.other is not None:
         * any(made.site == "pos_emb" for made in scene.run.edits)
     )
 said = {
-    "shuffle": "Each position has another one's row, in a random order; the tokens stay where they are. ",
+    "shuffle": "The positions have each other's rows, in a random order; the tokens stay where they are. ",
     "mean": "Every position has the mean of this text's rows: all are alike. ",
     "zero": "Nothing is added to the tokens. ",
 }[what]

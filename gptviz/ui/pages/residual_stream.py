@@ -56,11 +56,14 @@ with above:
         gaps = moved.distances[:, at]
         seen = ~np.isclose(gaps, 0, atol=1e-5)
         if seen.any():
-            ends = streams.map(lambda s: float(s.sizes[-1, at]))
+            ends, angle = streams.map(lambda s: float(s.sizes[-1, at])), float(moved.angles[-1, at])
+            turned = (
+                "" if np.isnan(angle) else f", at an angle of **{fixed(angle, 0)}°** to the unchanged one"
+            )
             prose(
                 f"**What was changed is seen from {names[int(seen.argmax())]} on.** It leaves the last block "
-                f"with size {ends:3}, at an angle of **{fixed(float(moved.angles[-1, at]), 0)}°** to the "
-                f"unchanged one: the two are {percent(float(gaps[-1]))} of the unchanged size apart."
+                f"with size {ends:3}{turned}: the two are {percent(float(gaps[-1]))} of the unchanged size "
+                "apart."
             )
         else:
             sites = [(site, b) for b in range(layers) for site in numbers.SITES]
@@ -180,7 +183,7 @@ prose(
 shares = found.shares[:, at]
 most = int(shares[1:].argmax()) + 1
 rest = 1 - float(shares.sum())  # of a pass whose stream was changed on the way
-prose(
+said = (
     "The stream at the end is a sum: the embedding and every write. Measured along its own direction, the "
     f"embedding gave {percent(float(shares[0]))} of it and {names[most]} {percent(float(shares[most]))}. A "
     "bar below 0 points against the end; "
@@ -188,9 +191,10 @@ prose(
         "all bars together are 100 %."
         if abs(rest) <= 1e-3
         else f"the rest, {percent(rest)}, is what a change put into the stream in place of what was written."
-    ),
-    "embedding",
+    )
 )
+nothing = f"The stream of {label} ends as a row of zeros: it has no direction, and no part a share of it."
+prose(said if sizes[-1] else nothing, "embedding")
 colors = part_colors(scene.mode)
 ticks = {
     "tickvals": [0, *(2 * b + 1.5 for b in range(layers))],

@@ -331,6 +331,8 @@ if every is not None:
     coming = [
         f"block {b} · head {h} ({in_short(outputs[b, h])})" for b, h in after if abs(outputs[b, h]) >= LEAST
     ]
+    still = in_short(outputs[block, head]) == "nothing"
+    text = "No head's output moves the difference." if still else text
     prose(f"{text} Next come the outputs of {', '.join(coming)}." if coming else text)
     sideways("patching_head_map", 760)
     panels = []
