@@ -173,7 +173,7 @@ def arithmetic(steps: Steps, dimension: int) -> pd.DataFrame:
 
     x, centred, normalised = steps.before[i], steps.centred[i], steps.normalised[i]
     squares, divisor = (steps.centred**2).sum(), of(steps.deviation)
-    times = f"{of(normalised)} × {of(steps.scale[i])}"
+    times = f"{of(normalised)} × {term(of(steps.scale[i]))}"
     lines = [
         ("mean", f"sum of the {size} values / {size}", f"{of(steps.before.sum())} / {size}", steps.mean),
         ("variance", f"sum of (x − mean)² / {size}", f"{of(squares)} / {size}", steps.variance),

@@ -113,6 +113,7 @@ def test_the_arithmetic_leads_to_the_modules_own_number(bias):
             assert lines["step"].iloc[-1] == ("plus shift" if bias else "times scale")
             assert lines["gives"].iloc[-1] == pytest.approx(theirs[3, dimension].item(), abs=2e-5)
             for line in lines.itertuples(index=False):  # each, read off the screen and worked out anew
+                assert not re.search("[×+−/] −", line[2])  # a sign after a sign stands in brackets
                 first, second = map(number, re.findall(r"−?\d+(?:\.\d+)?(?: × 10[⁻⁰-⁹¹²³]+)?", line[2]))
                 found = WORKED_OUT[line.step.split("[")[0]](first, second)
                 assert found == pytest.approx(line.gives, rel=2e-3, abs=2e-3)

@@ -62,3 +62,13 @@ def test_the_same_token_has_the_same_row_where_it_has(run_page, mini, edits):
         run_page("embeddings", text=TEXT, token=1, edits=edits)
     )
     assert said == (same and not alike) == edits.startswith("embed")
+
+
+def test_a_row_of_zeros_has_no_direction(run_page):
+    said = prose(run_page("embeddings", text="one two", edits="pos_emb=zero"))
+    assert "the position's 0, their sum" in said and "between the" not in said
+
+
+def test_tokens_that_training_never_showed_are_not_told_as_alike_by_their_places(run_page):
+    said = prose(run_page("embeddings", text="\t"))  # no book has one: its row and a Russian letter's are one
+    assert "with a cosine of 1.000" in said and "those that hardly ever stand in any" in said

@@ -209,3 +209,8 @@ def test_rollout_is_drawn_instead(run_page, mini):
 def test_panels_of_any_text(run_page, text):
     at = with_panels(run_page, "paths", "flow", text=text)
     assert len(charts(at)) == 7 and len(charts(at)[-1]["data"][0]["z"]) == 7
+
+
+def test_of_equal_weights_none_is_where_a_head_looked_most(run_page):
+    said = prose(run_page("why", text=" the" * 30, block=5, head=0, edits="pos_emb=zero,mlp_out.1=mean"))
+    assert "where a head looks is not what it takes there" not in said

@@ -92,7 +92,10 @@ def three_rows() -> None:
     own = lengths.now.loc[at]
     text = f"In dimension {dimension}, {said}. The token's row has length {significant(own['token_norm'])}, "
     text += f"the position's {significant(own['position_norm'])}, {'the third' if replaced else 'their sum'} "
-    text += f"{significant(own['sum_norm'])}; the cosine between the two is {fixed(own['cosine'], 2)}."
+    text += f"{significant(own['sum_norm'])}"
+    if own["token_norm"] and own["position_norm"]:  # a row of zeros has no direction
+        text += f"; the cosine between the first two is {fixed(own['cosine'], 2)}"
+    text += "."
     prose(text, "cosine")
 
 
@@ -106,13 +109,15 @@ def neighbors() -> None:
     ids = near["id"].tolist()
     names, best = [show_id(lm, i) for i in ids], near.iloc[0]
     chance = embeddings.best_by_chance(len(table) - 1, table.shape[1])
+    # the output head's row of a token that never comes is only ever pushed away from what does come
+    unseen = ", and those that hardly ever stand in any" * lm.config.tie_embeddings
     prose(
         f"Of the {len(table):,} rows of `tok_emb`, the nearest to that of {label} by {MEASURES[measure]} is "
         f"{as_code(names[0])}'s, with a cosine of {fixed(best['cosine'], 3)} and a dot product of "
         f"{fixed(best['dot'], 2)}, which counts the lengths as well. "
         + (
             "No one tells a model which tokens are alike: training moves those together that stand in like "
-            "places."
+            f"places{unseen}."
             if best["cosine"] > 1.4 * chance
             else f"Among so many random rows the nearest by cosine would have one of about "
             f"{fixed(chance, 2)}: this likeness may well be chance, and nothing that was learned."

@@ -156,7 +156,9 @@ def _explained(trial: Trial) -> None:
     st.html(tables.STYLE + _table(trial))
     st.caption(
         f"By how much the loss rises, in nats per token: the mean over {trial.passages} passages ± its "
-        f"standard error. Less than {SURE:.0f} standard errors above zero cannot be told from nothing."
+        f"standard error. Less than {SURE:.0f} standard errors above zero cannot be told from nothing. The "
+        "passages are of five books, and count as if each were of its own: those of one book may be alike, "
+        "and the true error larger."
         + " The head may look there all the same: others may stand in for it."
         * (trial.verdict == "not shown")
     )

@@ -159,8 +159,8 @@ if np.isfinite(given).all() and given.any():
     first, most = int(np.abs(given).argmax()), int(looks.argmax())
     text += f" {significant(given[first])} of it came from {Place(labels[first], first)}, which got "
     text += f"{of_attention(looks[first])} of its attention."
-    if most != first:
-        text += f" Most of its attention, {of_attention(looks[most])}, was on {Place(labels[most], most)}, "
+    if not np.isclose(looks[most], looks[first]):
+        text += f" Where it looked most, {of_attention(looks[most])}, was {Place(labels[most], most)}, "
         text += f"which gave {significant(given[most])}: where a head looks is not what it takes there."
 elif not heads.changed_in(scene.run, block, head):
     text += " It took nothing from any token."
