@@ -59,7 +59,7 @@ def align(left: Sequence[Token], right: Sequence[Token], one_text: bool) -> Alig
 
     Two texts are paired from the end, where both are asked what comes next, then from the beginning, then
     where the same tokens stand in between (`difflib`); as many tokens in the one as in the other between two
-    pairs are paired one by one, and the last tokens always.
+    pairs are paired one by one, and the last tokens where neither has a partner.
     """
     return Alignment(tuple(_by_bytes(left, right) if one_text else _by_tokens(left, right)))
 

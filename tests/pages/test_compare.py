@@ -131,3 +131,10 @@ def test_heads_are_ranked_by_how_much_they_differ(run_page):
     assert (at.query_params["block"], at.query_params["head"]) == tuple(str(n) for n in ranked[3])
     at = run_page("compare", vs="edits", edits="z.5.0=zero")  # nothing after it looks anywhere
     assert not keys(at, "compare_rank_")
+
+
+@pytest.mark.parametrize(("left", "right", "which"), [("a b c", "a b", "last"), ("a x y c", "a c", "next")])
+def test_a_token_without_a_partner_is_compared_at_the_nearest_place(run_page, left, right, which):
+    token = left.split().index("c" if which == "last" else "x")
+    said = prose(run_page("compare", text=left, vs="text", vs_text=right, token=token))
+    assert f"compared is the {which} place that both have read" in said

@@ -235,7 +235,8 @@ else:
     said = f"{after} {'; '.join(map(each, bold, firsts, p, known))}."
 if at[0] != scene.position:
     lonely = Place(scene.label, scene.position)
-    said = f"{lonely} has no partner on the right: compared is the next place that both have read. {said}"
+    which = "next" if at[0] > scene.position else "last"
+    said = f"{lonely} has no partner on the right: compared is the {which} place that both have read. {said}"
 if "kl_bits_left_right" in nexts:
     # from what holds: the left side, but beside a changed model the unchanged one, as in the strip
     back = kind == EDITS and not right.run.edits
