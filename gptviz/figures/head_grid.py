@@ -90,6 +90,7 @@ def words_of(role: HeadRole, write: float, longest: float) -> Words:
     the most that one writes is `longest`.
     """
     label = ROLES[role.kind].label
-    share = f"over {fixed(role.spread, 1)} tokens" if role.share is None else percent(role.share)
-    says = f"{label}, {share}. It writes {fixed(write, 1)} (the bar; the longest is {fixed(longest, 1)})."
+    share = f", over {fixed(role.spread, 1)} tokens" if role.share is None else f", {percent(role.share)}"
+    share *= any(role.shares.values())  # what looks at nothing does so over no tokens
+    says = f"{label}{share}. It writes {fixed(write, 1)} (the bar; the longest is {fixed(longest, 1)})."
     return {"kind": role.kind, "label": label, "says": says, "write": round(write, 4)}

@@ -211,7 +211,10 @@ function thumbnail(own, block, head, longest) {
     + `${gv.weight(means.before)} to the token before and ${gv.weight(means.itself)} to the token itself.`;
   let says = `${looks} It writes ${gv.fixed(write, 1)} (the bar; the longest is ${gv.fixed(longest, 1)}).`;
   if (!was) return { kind: word || 'mixed', label: word, says, write };
-  const apart = (from, q) => 0.5 * own.subarray(from, from + q + 1).reduce((sum, weight, i) => sum + Math.abs(weight - was[from + i]), 0);
+  const apart = (from, q) => {                                          // gptviz.analysis.moved.total_variation
+    const gained = Array.from(own.subarray(from, from + q + 1), (weight, i) => weight - was[from + i]), sum = (all) => all.reduce((a, b) => a + b, 0);
+    return (sum(gained.map(Math.abs)) + Math.abs(sum(gained))) / 2;
+  };
   const moved = T === 1 ? 0 : average(apart), mine = new RegExp(`^(q|k|v|attn|z)\\.(${block}|\\*)(\\.(\\d+[+ ])*${head}([+ ]\\d+)*)?[@=]`);
   const changed = state.edits.some((edit) => mine.test(edit));
   says += `${changed ? ' It is changed.' : ''} Its pattern moved by ${gv.significant(moved, 2)}.`;

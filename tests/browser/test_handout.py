@@ -249,6 +249,11 @@ def test_a_lesson_on_it(opened, lm):
     assert "no text yet" in at_rest(page).get_by_role("status").inner_text()
 
 
+def test_a_head_whose_weights_are_off_has_moved_by_1(opened):
+    head = at_rest(opened("#page=attention&block=4&head=3&edits=attn.4%3Dzero")).get_by_test_id("head-4-3")
+    assert "Its pattern moved by 1.0." in head.get_attribute("aria-label")
+
+
 def test_the_tour_travels_in_it(opened, lm):
     """It asks before it shows, says what this model says, and what it has not."""
     page = opened("")

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from gptviz.analysis.head_roles import HeadRole
 from gptviz.figures import head_grid
 from gptviz.figures.theme import palette
 
@@ -54,3 +55,10 @@ def test_a_pixel_of_a_long_text_is_the_largest_weight_below_it():
     attn = weights(1, 2, 2 * head_grid.THUMBNAIL_PX)[0]  # so two by two weights are a pixel
     corners = [attn[:, row::2, column::2] for row in (0, 1) for column in (0, 1)]
     assert np.array_equal(head_grid.pool(attn), np.stack(corners).max(axis=0))
+
+
+def test_a_head_that_looks_at_nothing_does_so_over_no_tokens():
+    role = HeadRole(0, 0, "nothing", {"first": 0.0}, {}, None, 1.0)
+    assert (
+        head_grid.words_of(role, 0.0, 2.0)["says"] == "nothing. It writes 0.0 (the bar; the longest is 2.0)."
+    )
