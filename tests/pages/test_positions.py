@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pytest
 
+from gptviz.engine.edit_values import shuffled
 from gptviz.lessons import positions as lesson
 from tests.specs import charts, in_numbers, number, paragraph, prose, table
 
@@ -74,3 +75,16 @@ def test_the_apps_changes_are_in_both_passes(run_page, mini):
     assert "prediction is the same as without" in prose(at)
     losses = in_numbers(at, "position_losses").loc[5, ["unchanged loss", "loss", "loss, changed"]]
     assert losses.tolist() == pytest.approx([was, now, now], rel=1e-4)
+
+
+def test_an_order_that_moves_no_row_says_so(run_page):
+    seeds = {bool(shuffled(2, seed)[0]): seed for seed in range(9)}  # whether it moves the two
+    for moves, seed in seeds.items():
+        said = prose(run_page("positions", text="one two", pos_seed=seed))
+        assert ("every position keeps its own row" in said) == (not moves)
+        assert "With other positions the prediction is the same" not in said
+
+
+def test_an_untrained_models_rows_are_not_learned_yet(run_page):
+    said = prose(run_page("positions", model="mini-untrained"))
+    assert "to be learned in training" in said and "was trained with" not in said

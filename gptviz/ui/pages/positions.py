@@ -13,6 +13,7 @@ from gptviz.analysis.moved import pattern_moved
 from gptviz.analysis.next_token import losses
 from gptviz.both import Both, alike
 from gptviz.digits import fixed, percent, significant
+from gptviz.engine.edit_values import shuffled
 from gptviz.figures import positions as figures
 from gptviz.figures.next_token import loss_text, probability_text
 from gptviz.lessons import positions as lesson
@@ -54,12 +55,13 @@ apart, product = f"{counted(distance, 'token')} apart", by_distance.iloc[distanc
 same = f"{apart.capitalize()}, the dot product is {significant(product['mean'])} wherever the two stand: "
 same += "only the distance counts, and all three lines are one."
 example = min(7, count - 1)
+untrained = "-untrained" in scene.lm.name
 slowest = 2 * np.pi / float(lesson.frequencies(size)[-1])
 sentences = {
-    "learned": f"**A row per position, learned in training.** This model has {count:,} rows of {size} "
-    f"numbers; row {example} is added to whatever token stands at position {example}. Nothing says that "
-    f"{example} comes after {example - 1}: two rows {apart} have a dot product of "
-    f"{significant(product['mean'])} on average, but from {significant(product['least'])} to "
+    "learned": f"**A row per position, {'to be ' * untrained}learned in training.** This model has "
+    f"{count:,} rows of {size} numbers; row {example} is added to whatever token stands at position "
+    f"{example}. Nothing says that {example} comes after {example - 1}: two rows {apart} have a dot product "
+    f"of {significant(product['mean'])} on average, but from {significant(product['least'])} to "
     f"{significant(product['most'])}, depending on where they stand (the dashed lines).",
     "sinusoidal": "**Sines and cosines, added to the token; nothing is learned.** Each pair of dimensions "
     f"is a clock's hand: the first goes round in 6.28 tokens, the last in {slowest:,.0f}. {same}",
@@ -154,8 +156,9 @@ prose(
     f"text: the score in head {first_head} of block 0, with this model's own weights. With its learned rows "
     f"the score changes by **{significant(moves['Learned'])}**; with sines instead, by "
     f"**{significant(moves['Sinusoidal'])}**, since query and key mix token and position. "
-    f"{turns}Without positions it stays, too, but at every distance. (Only the learned rows are what this "
-    "model was trained with; the others show the scheme, not what a model would learn with it.)",
+    f"{turns}Without positions it stays, too, but at every distance."
+    + " (Only the learned rows are what this model was trained with; the others show the scheme, not what a "
+    "model would learn with it.)" * (not untrained),
     *("query", "key"),
 )
 places = scores.index.tolist()  # of the query: the first is the distance
@@ -220,11 +223,15 @@ if scene.other is not None:
         + " Positions are changed above already: this is done to what stands there now."
         * any(made.site == "pos_emb" for made in scene.run.edits)
     )
+order = shuffled(len(scene.tokens), SEED.value)
+kept = what == "shuffle" and bool((order == np.arange(len(order))).all())
 said = {
     "shuffle": "The positions have each other's rows, in a random order; the tokens stay where they are. ",
     "mean": "Every position has the mean of this text's rows: all are alike. ",
     "zero": "Nothing is added to the tokens. ",
 }[what]
+if kept:
+    said = "In this order every position keeps its own row, so that nothing changes. "
 patterns = [one.get((site,))[site][head] for one in (scene, changed)]  # (T, T) each
 if len(scene.tokens) > 1:
     had, has = (percent(float(one.diagonal(-1).mean())) for one in patterns)  # from position 1 on, as `moved`
@@ -239,7 +246,7 @@ said += "is still the first." if best_now == best else f"{as_code(show_id(scene.
 if 1 < len(scene.tokens) <= LOSS_TOKENS:
     was_loss, new_loss = (loss_text(sheet.of(one, losses).now["nats"].mean())[0] for one in (scene, changed))
     said += f" Over the whole text the mean loss goes from {was_loss} to **{new_loss}**."
-if alike(own, now):
+if alike(own, now) and not kept:
     said += " With other positions the prediction is the same as without them."
 prose(said, "attention", "token")
 
