@@ -11,7 +11,7 @@ from gptviz.analysis.circuit_passes import Passes, all_heads, edits_of
 from gptviz.analysis.circuit_search import Circuit, in_order, parse, random_order, score
 from gptviz.digits import fixed, significant
 from gptviz.ui.shell.state import DEFAULT_TEXT
-from tests.specs import charts, opened, paragraph
+from tests.specs import charts, opened, paragraph, words
 
 TEXT = "The cat sat on the mat. The dog sat on the"
 SIXTEEN = "0.1+0.4+0.5+0.7+1.1+1.4+1.7+2.0+2.7+3.4+4.1+4.3+4.7+5.0+5.3+5.6"
@@ -150,3 +150,8 @@ def test_what_is_allowed_is_a_share_of_the_whole_models_way(run_page, mini, forw
     assert f"{significant(tenth)} is allowed, a tenth of the way from no head to {who}." in said
     some = {"on": "all heads change", "off": "all heads and feed-forwards change"}[forwards]
     assert any(some in one.value for one in at.caption)
+
+
+def test_where_no_head_matters_nobody_is_asked_for_fewer(run_page):
+    said = words(run_page("circuit", text=TEXT, edits="final=zero"))
+    assert "there is nothing to keep" in said and "Who needs fewer?" not in said and "How few" not in said

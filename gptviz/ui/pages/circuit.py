@@ -132,7 +132,9 @@ everybody = "all" if forwards else "the whole model"  # which has its feed-forwa
 if is_model:
     text = f"{'The one head is' if of == 1 else f'All {of} heads are'} in: that is the model itself, and "
     text += f"{measured} is **{number(whole)}**. With no head in, each giving {GIVES[others]}, it is "
-    text += f"{number(empty)}. How few heads keep it as it is?"
+    text += f"{number(empty)}. "
+    asks = enough > numbers.ROUNDING
+    text += "How few heads keep it as it is?" if asks else "No head is needed: there is nothing to keep."
 else:
     who = {0: "No head is in", 1: f"**1 of {of} heads** is in"}.get(size, f"**{size} of {of} heads** are in")
     text = f"{who}, and {measured} is **{number(value)}**; the whole model has {number(whole)}, no head "
@@ -284,7 +286,7 @@ if not is_model:
     edits = edits_of(lm, heads, others, forwards)
     button("Make this circuit the model, on every page", "circuit_everywhere", changes.add, *edits)
 text = f"the prediction is {verdict} (F is {off} off; {number(enough)} is allowed)."
-text += " Who needs fewer?" * kept
+text += " Who needs fewer?" * (kept and enough > numbers.ROUNDING)
 st.markdown(f"**Circuit golf:** {counted}, and {text} The link holds the circuit and its F:")
 link = {CIRCUIT.name: numbers.written(heads) or NOBODY, SCORE.name: f"{value:.4g}", SEARCH.name: None}
 query = urlencode(state.link() | in_link(PARAMS, link), safe="+")
