@@ -323,6 +323,7 @@ def run_info(args: argparse.Namespace) -> int:
         print(f"  {name:15} {value}")
     encoding = tokenizer_for(checkpoint, checkpoint.path.stem, args.tokenizer)
     print(f"  {'tokenizer':15} {encoding.name}, {min(encoding.n_vocab, config.vocab_size):,} tokens")
+    checkpoint.check_bytes()
     started = time.perf_counter()
     checkpoint.model()
     print(f"  {'loads':15} yes, in {time.perf_counter() - started:.1f} s")

@@ -35,7 +35,6 @@ except ImportError:  # not a Unix: the time by the clock, which the server looks
 SAID = "said.json"  # how it went: {} or the error
 LONGEST_SENTENCE = 1000
 GROWTH = 4  # a number of one byte becomes a float32
-SPARE = 2**20
 
 SAFETENSORS = {torch.float32: "F32", torch.bfloat16: "BF16"}  # the format's names
 
@@ -65,13 +64,6 @@ class Limits:
             resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
 
 
-def bytes_of(path: Path) -> int:
-    """The bytes of a file, or of the files of a folder (which an index of shards stands for)."""
-    folder = path if path.is_dir() else path.parent if path.suffix == ".json" else None
-    files = [path] if folder is None else [file for file in folder.iterdir() if file.is_file()]
-    return sum(file.stat().st_size for file in files)
-
-
 def convert(
     path: Path,
     out: Path,
@@ -94,11 +86,7 @@ def convert(
             vocabulary = vocabulary_for(checkpoint, tokenizer)
             fitted(vocabulary, "its own", config.vocab_size)
         save_vocabulary(vocabulary, out / VOCABULARY)
-    needed, found = config.parameters * DTYPES[dtype].itemsize, bytes_of(path)
-    if needed > GROWTH * found + SPARE:  # one number, shown as a million
-        raise CheckpointError(
-            f"{path} has {found:,} bytes, too few for a model of {config.parameters:,} parameters"
-        )
+    checkpoint.check_bytes()
     model, weights = checked(config, checkpoint.dialect, checkpoint.tensors, DTYPES[dtype])
     shapes = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
     written = {copy.target: shapes[copy.target] for copy in table(config)}

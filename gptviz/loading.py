@@ -121,6 +121,7 @@ def plan(
         called = str(name) if is_hub_name(str(name)) else path.stem if path.is_file() else path.resolve().name
     checkpoint = recognise(path, n_heads)
     encoding = tokenizer_for(checkpoint, called, tokenizer)  # first: it is small, and may be what is wrong
+    checkpoint.check_bytes()
     return Plan(called, checkpoint.config, encoding, checkpoint.model, DTYPES[dtype], device)
 
 

@@ -49,7 +49,7 @@ def config_of(tensors: Tensors, n_heads: int | None) -> GPTConfig:
     if not 1 <= emb_dim <= WIDEST:
         raise CheckpointError(f"{tensors.path}: emb_dim is {emb_dim}; it must be from 1 to {WIDEST}")
     context_length, _ = tensors.shapes[names["pos_emb.weight"]]
-    blocks = {int(found[1]) for name in names if (found := IN_BLOCK.match(name))}
+    blocks = {found[1] for name in names if (found := IN_BLOCK.match(name))}
     if n_heads is None:
         choices = divisors(emb_dim)
         raise HeadsMissing(

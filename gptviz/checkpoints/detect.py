@@ -9,6 +9,7 @@ import torch
 from gptviz.checkpoints import book, folder, hugging_face, nanogpt
 from gptviz.checkpoints.assemble import Dialect, assemble
 from gptviz.checkpoints.errors import CheckpointError
+from gptviz.checkpoints.looks import bytes_of
 from gptviz.checkpoints.tensors import SafeTensors, Tensors, TorchTensors, read_pickle
 from gptviz.engine.config import GPTConfig
 from gptviz.model import GPTModel
@@ -16,6 +17,7 @@ from gptviz.tokenizer import files as tokenizer_files
 from gptviz.tokenizer.vocabulary import Vocabulary
 
 NANOGPT = "ckpt.pt"
+SPARE = 2**18  # parameters, for which nobody asks
 TORCH_SUFFIXES = (".pth", ".pt", ".bin", ".ckpt")
 
 
@@ -31,6 +33,14 @@ class Checkpoint:
     config: GPTConfig
     tensors: Tensors
     vocabulary: Callable[[], Vocabulary | None]
+
+    def check_bytes(self) -> None:
+        """Raise CheckpointError where the files have less than a byte for each parameter."""
+        found, parameters = bytes_of(self.path), self.config.parameters
+        if parameters > found + SPARE:  # one number, shown as a million
+            raise CheckpointError(
+                f"{self.path} has {found:,} bytes, too few for a model of {parameters:,} parameters"
+            )
 
     def model(self, dtype: torch.dtype = torch.float32) -> GPTModel:
         """The whole model, in eval mode, or a CheckpointError. To be called once."""

@@ -159,7 +159,7 @@ def config_of(values: dict[str, Any], path: Path) -> GPTConfig:
         )
     theirs: dict[str, Any] = {ours: values.get(key, default) for ours, (key, default) in keys.items()}
     width, inner = theirs["emb_dim"], theirs.pop("inner")
-    if inner is not None and inner != 4 * width:
+    if inner is not None and isinstance(width, int) and inner != 4 * width:
         name, of = keys["inner"][0], keys["emb_dim"][0]
         raise CheckpointError(f'{path}: "{name}" is {inner!r}; this model does only 4 x {of}, {4 * width}')
     tied = values.get("tie_word_embeddings", True)

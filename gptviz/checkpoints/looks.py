@@ -53,6 +53,13 @@ def look(path: Path) -> str:
     return f"of no kind known here: its first bytes are {first[:8].hex(' ')}"
 
 
+def bytes_of(path: Path) -> int:
+    """The bytes of a file, or of the files of a folder (which an index of shards stands for)."""
+    folder = path if path.is_dir() else path.parent if path.suffix == ".json" else None
+    files = [path] if folder is None else [file for file in folder.iterdir() if file.is_file()]
+    return sum(file.stat().st_size for file in files)
+
+
 def read_text(path: Path) -> str:
     """A small file's UTF-8. Raises OSError, and ValueError for one that is too long or no UTF-8."""
     if path.stat().st_size > LONGEST_TEXT:

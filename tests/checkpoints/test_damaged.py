@@ -11,6 +11,7 @@ import gptviz
 from gptviz.checkpoints import CheckpointError, recognise
 from gptviz.checkpoints.assemble import LIMIT, largest_possible
 from tests.checkpoints import makers
+from tests.checkpoints.hostile import HOSTILE
 from tests.conftest import random_lm
 
 
@@ -182,6 +183,25 @@ def test_another_depth_than_the_configs(hf, depth):
     configured(hf, n_layer=depth)
     with pytest.raises(CheckpointError, match=r"blocks|lacks|has transformer\.h\.1"):
         model_at(hf)
+
+
+def test_a_width_that_is_none_is_told_where_another_is_derived_from_it(hf):
+    configured(hf, n_embd=None, n_inner=64)
+    with pytest.raises(CheckpointError, match="emb_dim is None"):
+        model_at(hf)
+
+
+def test_a_block_of_five_thousand_digits(tmp_path):
+    state = makers.book_state(makers.hf_model()) | {f"trf_blocks.{'9' * 5000}.x": torch.ones(1)}
+    torch.save(state, tmp_path / "model.pth")
+    with pytest.raises(CheckpointError, match=r"lacks trf_blocks\.2"):
+        model_at(tmp_path / "model.pth", 4)
+
+
+def test_one_number_that_is_shown_as_millions_fills_no_memory(tmp_path):
+    HOSTILE["one number as a large model"](tmp_path)
+    with pytest.raises(CheckpointError, match="bytes, too few for a model of 6"):
+        gptviz.load(tmp_path / "model.pth", n_heads=4)
 
 
 def test_sizes_that_no_memory_holds_cost_nothing(hf):

@@ -22,7 +22,8 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from gptviz.checkpoints import CheckpointError, HeadsMissing, TokenizerMissing
 from gptviz.checkpoints.folder import CONFIG, VOCABULARY, WEIGHTS
-from gptviz.convert import GROWTH, LONGEST_SENTENCE, SAID, Limits, bytes_of
+from gptviz.checkpoints.looks import bytes_of
+from gptviz.convert import GROWTH, LONGEST_SENTENCE, SAID, Limits
 from gptviz.digits import gigabytes
 from gptviz.engine.config import WIDEST, divisors
 from gptviz.ui.models.room import room
