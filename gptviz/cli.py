@@ -51,7 +51,7 @@ from gptviz.digits import gigabytes
 from gptviz.engine.language_model import LanguageModel
 from gptviz.guides import Guide, find, read
 from gptviz.guides.printed import printed
-from gptviz.loading import DTYPES, devices, hub_folder, load, tokenizer_for
+from gptviz.loading import DTYPES, KNOWN_MODELS, devices, hub_folder, load, tokenizer_for
 from gptviz.tokenizer import encoding_names, get_encoding, named_bytes, show_token
 
 
@@ -62,7 +62,7 @@ def main(arguments: list[str] | None = None) -> int:
     args = None if is_app else parser().parse_args(arguments)
     try:
         status = run_app(arguments[1:]) if args is None else args.run(args)
-        sys.stdout.flush()
+        print(end="", flush=True)  # nowhere, where the standard output was closed
         return status
     except BrokenPipeError:  # who reads it has enough, as `| head`; the rest goes nowhere
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -242,6 +242,9 @@ def run_models(args: argparse.Namespace) -> int:
 
 def run_download(args: argparse.Namespace) -> int:
     def model(name: str) -> None:
+        if name in KNOWN_MODELS:
+            print(f"{name}: comes with gptviz")
+            return
         folder = hub_folder(name, _show_progress if sys.stderr.isatty() else None)
         recognise(folder)
         print(f"{name}: {gigabytes(size_on_disk(folder))} in {folder}")

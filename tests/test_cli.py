@@ -89,8 +89,9 @@ def test_download(capsys, tmp_path, monkeypatch):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     asked = []
     monkeypatch.setattr(cli, "get_encoding", asked.append)
-    status, out, err = run(capsys, "download", "someone/tiny", "someone/missing")
+    status, out, err = run(capsys, "download", "someone/tiny", "someone/missing", "mini")
     server.close()
+    assert "mini: comes with gptviz" in out and "mini is not on" not in err
     assert status == 1 and "someone/tiny: " in out and "no repository someone/missing" in err
     assert "100% of " in err
     assert "cl100k_base" in asked
@@ -109,6 +110,8 @@ def test_who_has_read_enough_of_it_sees_no_stack(monkeypatch):
     with os.fdopen(writing, "w") as out:
         monkeypatch.setattr(sys, "stdout", out)
         assert cli.main(["models"]) == 1
+    monkeypatch.setattr(sys, "stdout", None)  # as Python has it where nobody reads from the start
+    assert cli.main(["models"]) == 0
 
 
 def test_what_is_missing_is_said_of_the_command(capsys):

@@ -21,7 +21,7 @@ import pandas as pd
 import torch
 
 from gptviz.analysis.against import difference
-from gptviz.analysis.prompts import Texts, averaged, is_many, over
+from gptviz.analysis.prompts import Texts, averaged, is_many, of_one_text, over
 from gptviz.engine.edits import Edit
 from gptviz.engine.forward import logits_of
 from gptviz.engine.index import one_of
@@ -90,11 +90,11 @@ def knock_out(
     if is_many(text):
         found = over(knock_out, lm, text, target, progress, baseline=baseline, position=position)
         return averaged(found, MEASURED)
-    assert not isinstance(target, list)
     sites = ["resid_pre", *(["z", "attn_out", "mlp_out"] if baseline == "mean" else [])]
     trace = lm.trace(text, keep=sites)
     at = trace.place_of(position)
-    ids = check(lm, int(trace.logits(at).argmax()) if target is None else target, baseline)
+    aim = of_one_text(target)
+    ids = check(lm, int(trace.logits(at).argmax()) if aim is None else aim, baseline)
     [logit], [probability] = _measured(trace.logits(at)[None], *ids)
     parts = parts_of(lm)
     finals: list[torch.Tensor] = []

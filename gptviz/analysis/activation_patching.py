@@ -39,7 +39,7 @@ from numpy.typing import NDArray
 from gptviz.analysis import against
 from gptviz.analysis.alignment import missing
 from gptviz.analysis.patches import HEAD_SITES, POSITION_SITES, SITES, batches, needed, one_by_one, patches_of
-from gptviz.analysis.prompts import Texts, averaged, is_many, over
+from gptviz.analysis.prompts import Texts, averaged, is_many, of_one_text, over
 from gptviz.engine.given import Text, ids_of
 from gptviz.engine.index import index_of, one_of
 from gptviz.engine.language_model import LanguageModel
@@ -142,8 +142,7 @@ def patching(
             check_one_length([ids_of(lm, one) for one in clean], sites)
         pairs = list(zip(clean, corrupt, strict=True))
         return averaged_patches(over(of_pair, lm, pairs, target, progress, **options))
-    assert not isinstance(target, list)
-    return of_pair(lm, (clean, corrupt), target, progress, **options)[0]
+    return of_pair(lm, (clean, corrupt), of_one_text(target), progress, **options)[0]
 
 
 def check_one_length(texts: Sequence[Sequence[int]], sites: Iterable[str]) -> None:

@@ -70,6 +70,15 @@ def is_many(text: Texts) -> bool:
     return isinstance(text, list | tuple) and len(text) > 0 and isinstance(text[0], str | Sequence)
 
 
+def of_one_text(target: Any) -> Any:
+    """A single text's target. Raises ValueError for a list, which is for a list of texts."""
+    if isinstance(target, list):
+        raise ValueError(
+            f"target is {target!r}; a list is for a list of texts: give a token, or a pair (token, against)"
+        )
+    return target
+
+
 def over(
     function: Callable[..., Any],
     lm: LanguageModel,

@@ -184,6 +184,9 @@ class Plus:
     def __post_init__(self) -> None:
         if isinstance(self.numbers, torch.Tensor):
             object.__setattr__(self, "numbers", self.numbers.detach().float().cpu().clone())
+        elif isinstance(self.numbers, str) or not isinstance(self.numbers, Source):
+            kind = type(self.numbers).__name__
+            raise ValueError(f"what is added is a {kind}; give a trace, or a tensor: torch.as_tensor(...)")
 
     @cached_property
     def _identity(self) -> tuple[object, ...]:

@@ -151,6 +151,18 @@ def between_blocks(config: GPTConfig) -> list[tuple[Key, Key]]:
     return [(("resid_post", b), (INTO_BLOCK, b + 1)) for b in range(config.n_layers - 1)]
 
 
+def key_of(wanted: str | Key) -> Key:
+    """A bare name, or (site, block), as the latter. Raises ValueError for what is neither."""
+    if isinstance(wanted, str):
+        return wanted, None
+    if not isinstance(wanted, tuple | list) or len(wanted) != 2:
+        raise ValueError(
+            f'{wanted!r} is neither a site nor a site and a block, such as ("attn", 3); a head is a row '
+            'of what a trace has there: t["attn", 3][1]'
+        )
+    return wanted[0], wanted[1]
+
+
 def check_key(site: str, block: object, n_layers: int | None) -> Key:
     """The key, its block counted from 0, if there is such a place; else a ValueError that says what there is.
 
@@ -176,7 +188,7 @@ def expand(keep: Iterable[str | Key] | None, config: GPTConfig) -> list[Key]:
         raise ValueError(f"keep is the string {keep!r}; give a list of sites, like [{keep!r}]")
     keys: dict[Key, None] = {}
     for wanted in keep:
-        name, block = (wanted, None) if isinstance(wanted, str) else wanted
+        name, block = key_of(wanted)
         everywhere = isinstance(wanted, str) and name in SITES and SITES[name].per_block
         blocks = range(config.n_layers) if everywhere else [block]
         keys |= dict.fromkeys(check_key(name, b, config.n_layers) for b in blocks)

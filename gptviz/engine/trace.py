@@ -25,7 +25,7 @@ from gptviz.engine.past import Past
 from gptviz.engine.reduction import Reduction
 from gptviz.engine.rows import Rows
 from gptviz.engine.sampling import Sampling, next_tokens_of
-from gptviz.engine.sites import SITES, Key, all_keys, check_key, expand
+from gptviz.engine.sites import SITES, Key, all_keys, check_key, expand, key_of
 from gptviz.engine.sizes import nbytes_of
 from gptviz.engine.tokens import Token
 from gptviz.engine.weights import AModel, AsItWas, Fingerprint, fingerprint, model_of, same
@@ -96,8 +96,7 @@ class Trace:
     def __getitem__(self, key: str | Key) -> Tensor:
         if isinstance(key, str) and key in SITES and SITES[key].per_block:
             return torch.stack([self[key, block] for block in range(self.config.n_layers)])
-        name, block = (key, None) if isinstance(key, str) else key
-        return self._values_of(check_key(name, block, self.config.n_layers))
+        return self._values_of(check_key(*key_of(key), self.config.n_layers))
 
     def rows(self, site: str, block: int | None = None, start: int = 0, stop: int | None = None) -> Tensor:
         """The rows of the tokens from `start` to before `stop` (as in a slice, None is the end).

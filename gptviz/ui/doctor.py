@@ -21,6 +21,8 @@ from streamlit.testing.v1 import AppTest
 
 from gptviz import disk_cache, load
 from gptviz.digits import gigabytes
+from gptviz.fast.kernels import enabled
+from gptviz.guides import SETTING as GUIDES
 from gptviz.ui.memory import resident
 from gptviz.ui.models.in_use import default_device
 from gptviz.ui.runs import DEFAULT_MEGABYTES as TRACES
@@ -84,10 +86,14 @@ def measured() -> tuple[float, float]:
 def faults() -> Iterator[str]:
     """Return what is wrong with the settings and the machine, a sentence each."""
     yield from wrong()
-    try:
-        default_device()
-    except ValueError as error:
-        yield f"{error}"
+    for setting in (default_device, enabled):
+        try:
+            setting()
+        except ValueError as error:
+            yield f"{error}"
+    guides = os.environ.get(GUIDES)
+    if guides and not Path(guides).is_dir():
+        yield f"{GUIDES} is {guides!r}, which is no folder"
     folder = disk_cache.folder()
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -58,6 +58,8 @@ REFUSED = [
     (lambda: knock_out(LM, IDS, 1, "uniform"), "baseline is 'uniform'; it must be one of zero, mean, sample"),
     (lambda: knock_out(LM, IDS, 1, position=9), "no position 9"),
     (lambda: knock_out(LM, "", 1), "the text is empty"),
+    (lambda: knock_out(LM, IDS, [7]), "target is .7.; a list is for a list of texts"),
+    (lambda: patching(LM, IDS, OTHER, [7]), "target is .7.; a list is for a list of texts"),
     (lambda: knock_out(LM, [IDS, IDS], [7]), "2 texts and 1 targets given"),
     (lambda: knock_out(LM, [IDS, []], 7), "text 1: the text is empty"),
     (lambda: knock_out(LM, ["one", "two"], [7, 99999]), "text 1: target is 99999"),

@@ -164,6 +164,8 @@ def test_what_python_adds_is_equal_by_its_numbers(lm):
     first = lm.trace("Hello there", edits=[Edit("mlp_out", 0, Plus(torch.ones(2, 32)))])["mlp_out", 0]
     added = first - plain["mlp_out", 0] > 0.5
     assert added[:2].all() and not added[2:].any()
+    with pytest.raises(ValueError, match=r"is a ndarray; give a trace, or a tensor"):
+        Plus(torch.ones(32).numpy())
     with pytest.raises(ValueError, match="not finite"):
         lm.trace("Hello", edits=[Edit("z", 0, Plus(torch.full((8,), torch.inf)[None, None]))])
 

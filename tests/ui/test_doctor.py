@@ -47,6 +47,8 @@ def test_wrong_settings_are_a_sentence_each(monkeypatch, capsys, tmp_path):
         "LOG": "yes",
         "METRIX": "1",
         "DEVICE": "abacus",
+        "KERNELS": "Off",
+        "GUIDES": str(tmp_path / "file"),
         "RAY": "127.0.0.1:1",
         "CACHE_DIR": str(tmp_path / "file"),
         "DATABASE": "postgresql+psycopg://nobody@127.0.0.1:1/x",
