@@ -71,11 +71,18 @@ def main() -> None:
     parser.add_argument("--port", type=int, default=8501, help="where visitors come (%(default)s)")
     parser.add_argument("--first", type=int, default=8601, help="the first replica's port (%(default)s)")
     args = parser.parse_args()
+    ports = range(args.first, args.first + args.replicas)
+    if args.replicas < 1:
+        parser.error(f"--replicas is {args.replicas}; it must be 1 or more")
+    if args.port in ports or not 0 < min(args.port, *ports) <= max(args.port, *ports) < 2**16:
+        parser.error(
+            f"--port {args.port} and the replicas' {ports[0]} to {ports[-1]} must be of their own, "
+            "from 1 to 65535"
+        )
     haproxy = shutil.which("haproxy") or shutil.which("haproxy", path="/usr/sbin")
     if haproxy is None:
         sys.exit("there is no haproxy on this machine: apt install haproxy")
     os.environ.setdefault("STREAMLIT_SERVER_COOKIE_SECRET", secrets.token_hex())  # one for all of them
-    ports = range(args.first, args.first + args.replicas)
     ended = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: ended.set())
