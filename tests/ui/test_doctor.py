@@ -44,6 +44,7 @@ def test_wrong_settings_are_a_sentence_each(monkeypatch, capsys, tmp_path):
     given = {
         "TRACE_CACHE_MB": "lots",
         "READS_AT_ONCE": "0",
+        "READ_SECONDS": "99999999999",  # more than a process's alarm can be set to: each read would fail
         "LOG": "yes",
         "METRIX": "1",
         "DEVICE": "abacus",
