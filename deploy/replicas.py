@@ -93,13 +93,15 @@ def main() -> None:
         all_ = [replica(n, args.replicas, port) for n, port in enumerate(ports, 1)]
         router = [haproxy, "-db", "-f", str(HERE / "haproxy.cfg"), "-f", str(backend)]
         all_.append(Kept("router", router, GPTVIZ_PORT=str(args.port)))
-        while not ended.wait(0.2):
+        try:
+            while not ended.wait(0.2):
+                for one in all_:
+                    one.look()
+        finally:  # also where nobody reads these lines any more
             for one in all_:
-                one.look()
-        for one in all_:
-            one.stop()
-        for one in all_:
-            one.wait()
+                one.stop()
+            for one in all_:
+                one.wait()
 
 
 if __name__ == "__main__":
