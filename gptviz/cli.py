@@ -31,6 +31,7 @@ reason is then on the standard error.
 """
 
 import argparse
+import io
 import json
 import logging
 import os
@@ -58,6 +59,8 @@ from gptviz.tokenizer import encoding_names, get_encoding, named_bytes, show_tok
 def main(arguments: list[str] | None = None) -> int:
     """Run a command; the exit status."""
     arguments = sys.argv[1:] if arguments is None else arguments
+    if isinstance(sys.stdout, io.TextIOWrapper) and not sys.stdout.isatty():
+        sys.stdout.reconfigure(encoding="utf-8")  # a page, JSON: in a file they are that on Windows, too
     is_app = arguments[:1] in ([], ["app"])
     args = None if is_app else parser().parse_args(arguments)
     try:

@@ -114,6 +114,14 @@ def test_who_has_read_enough_of_it_sees_no_stack(monkeypatch):
     assert cli.main(["models"]) == 0
 
 
+def test_what_goes_into_a_file_is_utf_8_where_the_system_has_another_encoding(monkeypatch, tmp_path):
+    with (tmp_path / "trace.json").open("w", encoding="cp1252") as out:
+        monkeypatch.setattr(sys, "stdout", out)
+        assert cli.main(["trace", "Été – \u4e2d", "--json"]) == 0
+    told = json.loads((tmp_path / "trace.json").read_text("utf-8"))
+    assert bytes.fromhex("".join(token["bytes"] for token in told["tokens"])).decode() == "Été – \u4e2d"
+
+
 def test_what_is_missing_is_said_of_the_command(capsys):
     with pytest.raises(SystemExit, match="2"):
         cli.main(["trace"])
