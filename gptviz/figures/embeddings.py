@@ -63,17 +63,10 @@ def _sum_rows(parts: Floats, label: str, position: int, adds_up: bool) -> Drawn:
     """The three rows as colours; every value knows the whole addition, for its hover."""
     second, third = (" +", " =") if adds_up else (",", ", block 0 is given")
     additions = np.broadcast_to(parts.T, (3, *parts.T.shape))  # (3, D, 3)
-    return {
-        "type": "heatmap",
-        "z": parts,
-        "customdata": additions,
-        "ygap": 5,
-        "coloraxis": "coloraxis",
-        "meta": f"`{marks.safe(label)}` (position {position})",
-        "hovertemplate": "%{meta}, dimension %{x}:<br>"
-        f"token %{{customdata[0]:.4f}}{second} position %{{customdata[1]:.4f}}{third} %{{customdata[2]:.4f}}"
-        "<extra></extra>",
-    }
+    numbers = "token %{customdata[0]:.4f}", "position %{customdata[1]:.4f}", "%{customdata[2]:.4f}"
+    said = f"%{{meta}}, dimension %{{x}}:<br>{numbers[0]}{second} {numbers[1]}{third} {numbers[2]}"
+    whose = f"`{marks.safe(label)}` (position {position})"
+    return marks.cells(parts, said, customdata=additions, ygap=5, coloraxis="coloraxis", meta=whose)
 
 
 def _digits(parts: Floats, window: range, cells: Sequence[tuple[str, str, str]], axis: Drawn) -> list[Drawn]:
@@ -97,14 +90,9 @@ def _lens(window: range, size: int, color: str) -> list[Drawn]:
 
 def similarity_matrix(similarity: Floats, positions: marks.Places, position: int, mode: Mode) -> Figure:
     """Cosines between positions (n, n), for the positions given (n,); a cross marks the selected one."""
-    cosines = {
-        "type": "heatmap",
-        "z": similarity.astype(np.float32),
-        "x": positions,
-        "y": positions,
-        "coloraxis": "coloraxis",
-        "hovertemplate": "positions %{y} and %{x}: cosine %{z:.3f}<extra></extra>",
-    }
+    said = "positions %{y} and %{x}: cosine %{z:.3f}"
+    z = similarity.astype(np.float32)
+    cosines = marks.cells(z, said, x=positions, y=positions, coloraxis="coloraxis")
     title, stroke = {"text": "position"}, marks.line(palette(mode).accent, 1.5, "dot")
     square = {"autorange": "reversed", "scaleanchor": "x", "constrain": "domain"}
     layout = {

@@ -144,20 +144,11 @@ def expansion(
             layout[xaxis] = bare | {"domain": [0.5 - half, 0.5 + half], "anchor": axes[1]}
             layout[yaxis] = bare | {"domain": [top - HIGH / height, top], "anchor": axes[0]}
             layout[yaxis]["autorange"] = "reversed"
-            traces.append(
-                {
-                    "type": "heatmap",
-                    "name": marks.UNCHANGED if which else marks.CHANGED,
-                    "z": grid,
-                    "hoverongaps": False,
-                    "zmin": -limit,
-                    "zmax": limit,
-                    "colorscale": colors.signed,
-                    "showscale": False,
-                }
-                | marks.on(number)
-                | _says(pair, rows, head, "unit" if part in UNITS else "dimension")
-            )
+            scale = {"zmin": -limit, "zmax": limit, "colorscale": colors.signed, "showscale": False}
+            name = marks.UNCHANGED if which else marks.CHANGED
+            said, numbers = _says(pair, rows, head, "unit" if part in UNITS else "dimension")
+            drawn = marks.cells(grid, said, customdata=numbers, hoverongaps=False, name=name, **scale)
+            traces.append(drawn | marks.on(number))
             if which:
                 wholly = (-0.5, across - 0.5), (-0.5, rows - 0.5)
                 layout["shapes"].append(marks.frame(*wholly, marks.ghost_stroke(mode), axes))
@@ -176,17 +167,15 @@ def _grid(values: Floats, rows: int) -> NDArray[np.float32]:
     return cells.reshape(rows, across)
 
 
-def _says(pair: Sequence[Floats], rows: int, head: str, what: str) -> dict[str, Any]:
-    """Return what a cell says: its number, and where there are two strips those of both."""
+def _says(pair: Sequence[Floats], rows: int, head: str, what: str) -> tuple[str, Floats]:
+    """Return what a cell says, its number, and where there are two strips those of both; and the numbers."""
     grids = [_grid(values, rows) for values in pair]
     which = np.arange(grids[0].size, dtype=np.float32).reshape(grids[0].shape)
     said = "is %{customdata[1]:.3r}"
     if len(pair) > 1:
         said += f" {marks.CHANGED}, %{{customdata[2]:.3r}} {marks.UNCHANGED}"
-    return {
-        "customdata": np.stack([which, *grids], axis=2),  # (rows, n, 2 or 3)
-        "hovertemplate": f"{head}: {what} %{{customdata[0]}} {said}<extra></extra>",
-    }
+    numbers = np.stack([which, *grids], axis=2)  # (rows, n, 2 or 3)
+    return f"{head}: {what} %{{customdata[0]}} {said}", numbers
 
 
 def _limit(values: Floats) -> float:

@@ -45,18 +45,10 @@ def role_sheet(cells: Sequence[Sequence[Cell]], chosen: tuple[int, int], mode: M
     codes = np.array([[len(roles) if c.hidden else roles.index(c.role) for c in row] for row in cells])
     rows, columns = codes.shape
     n = len(grounds)
-    heat: dict[str, Any] = {
-        "type": "heatmap",
-        "z": codes.astype(np.int32),
-        "zmin": -0.5,
-        "zmax": n - 0.5,
-        "colorscale": [(edge / n, color) for i, color in enumerate(grounds) for edge in (i, i + 1)],
-        "showscale": False,
-        "xgap": 2,
-        "ygap": 2,
-        "customdata": [[marks.safe(c.says) for c in row] for row in cells],
-        "hovertemplate": "%{customdata}<extra></extra>",
-    }
+    steps = [(edge / n, color) for i, color in enumerate(grounds) for edge in (i, i + 1)]
+    scale = {"zmin": -0.5, "zmax": n - 0.5, "colorscale": steps, "showscale": False}
+    said = [[marks.safe(c.says) for c in row] for row in cells]
+    heat = marks.cells(codes.astype(np.int32), "%{customdata}", customdata=said, xgap=2, ygap=2, **scale)
     if columns <= WRITTEN:
         heat |= {
             "text": [[_word(c, theme.quiet) for c in row] for row in cells],

@@ -106,24 +106,12 @@ def maps(
             right = (1.0 if joint else start + width) - 0.015
             of, length = (drawn, 0.35) if joint else ([z], 0.2)
             layout[coloraxis] = _axis(panel, of, shown, mode, right, length)
-        traces.append(
-            {
-                "type": "heatmap",
-                "z": z.astype(np.float32),
-                "x": columns,
-                "y": list(rows),
-                "customdata": _behind(panel, positions),
-                "hovertemplate": _says(panel, place),
-                "hoverongaps": False,
-                "coloraxis": coloraxis,
-                "xgap": 1 if len(labels) <= 80 / n else 0,
-                "ygap": 1 if len(rows) <= NAMED_ROWS else 0,
-            }
-            | marks.on(number)
-        )
+        places: Drawn = {"x": columns, "y": list(rows)} | marks.on(number)
+        gaps = {"xgap": 1 if len(labels) <= 80 / n else 0, "ygap": 1 if len(rows) <= NAMED_ROWS else 0}
+        behind = {"customdata": _behind(panel, positions), "hoverongaps": False, "coloraxis": coloraxis}
+        traces.append(marks.cells(z.astype(np.float32), _says(panel, place), **behind, **places, **gaps))
         if panel.written:
             texts = [["" if value != value else fixed(value, 2) for value in row] for row in z.tolist()]
-            places = {"x": columns, "y": rows} | marks.on(number)
             numbers.append(marks.in_cells(texts, z, layout[coloraxis], 12, **places))
         edge = {"showgrid": False, "showline": True, "mirror": True}
         domain = {"domain": [start, start + width], "anchor": axes[1]}
@@ -165,7 +153,7 @@ def _says(panel: Map, place: str) -> str:
     words = [""] if panel.cells.was is None else [f" {marks.UNCHANGED}", f" {marks.CHANGED}"]
     numbers = ", ".join(f"%{{customdata[{i}]:.3r}}{word}" for i, word in enumerate(words, start=1))
     unit = panel.unit or panel.title
-    return f"%{{y}} {place}:<br>{unit} {numbers}<extra></extra>"
+    return f"%{{y}} {place}:<br>{unit} {numbers}"
 
 
 def _tinted(cells: NDArray[np.bool_], mode: Mode, axes: Axes) -> list[Drawn]:

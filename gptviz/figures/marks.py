@@ -68,6 +68,11 @@ def stroke(x: Places, y: Places, line: Mapping[str, Any], **more: Any) -> Drawn:
     return {"type": "scatter", "mode": "lines", "x": x, "y": y, "line": line, "hoverinfo": "skip"} | more
 
 
+def cells(z: Floats, hover: str, **more: Any) -> Drawn:
+    """Numbers (R, C) as the colours of cells, as a trace; `hover` is what each says, `more` as in `dots`."""
+    return {"type": "heatmap", "z": z, "hovertemplate": f"{hover}<extra></extra>"} | more
+
+
 def across(y: float, stroke: Drawn, axes: Axes = ("x", "y")) -> Drawn:
     """A line at the height y, as long as the picture is wide."""
     ends = {"xref": f"{axes[0]} domain", "x0": 0, "x1": 1, "yref": axes[1], "y0": y, "y1": y}

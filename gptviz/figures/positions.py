@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from gptviz.digits import fixed, significant
-from gptviz.figures.marks import BAR, Floats, across, line, says, signed_axis, stroke
+from gptviz.figures.marks import BAR, Floats, across, cells, line, says, signed_axis, stroke
 from gptviz.figures.theme import Figure, Mode, figure, palette
 
 HEIGHT = 330
@@ -15,12 +15,12 @@ HEIGHT = 330
 
 def position_rows(rows: Floats, dimensions: Sequence[int], limit: float, position: int, mode: Mode) -> Figure:
     """(n, d) signed numbers, a row per position; `dimensions` are the columns. A line at the selected one."""
-    cells: dict[str, Any] = {"type": "heatmap", "z": rows.astype(np.float32), "coloraxis": "coloraxis"}
-    named = "x"
+    named, columns = "x", {}
     if list(dimensions) != [*range(len(dimensions))]:
         named = "customdata"
-        cells["customdata"] = np.broadcast_to(np.asarray(dimensions, dtype=np.int32), rows.shape)
-    cells["hovertemplate"] = f"position %{{y}}, dimension %{{{named}}}: %{{z:.3f}}<extra></extra>"
+        columns = {named: np.broadcast_to(np.asarray(dimensions, dtype=np.int32), rows.shape)}
+    said = f"position %{{y}}, dimension %{{{named}}}: %{{z:.3f}}"
+    drawn = cells(rows.astype(np.float32), said, coloraxis="coloraxis", **columns)
     ends = [0, len(dimensions) // 2, len(dimensions) - 1]
     ticks = {"showgrid": False, "tickvals": ends, "ticktext": [str(dimensions[i]) for i in ends]}
     layout = {
@@ -29,7 +29,7 @@ def position_rows(rows: Floats, dimensions: Sequence[int], limit: float, positio
         "yaxis": {"title": {"text": "position"}, "autorange": "reversed", "showgrid": False},
         "shapes": [across(position, line(palette(mode).accent, 2))] if position < len(rows) else [],
     }
-    return figure([cells], layout, mode, height=HEIGHT, t=BAR)
+    return figure([drawn], layout, mode, height=HEIGHT, t=BAR)
 
 
 def dials(frequencies: dict[int, float], query: int, key: int, mode: Mode) -> Figure:

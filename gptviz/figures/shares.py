@@ -58,14 +58,9 @@ def share_grid(
         return f"{own}<br>({fixed(float(unchanged[block, column]), 2)})"
 
     limit = float(np.abs(values).max()) if known else 0.0
-    cells: dict[str, Any] = {
-        "type": "heatmap",
-        "z": values.astype(np.float32),
-        "hovertext": [[said_of(b, i) for i in range(count)] for b in range(rows)],
-        "hovertemplate": "%{hovertext}<extra></extra>",
-        "coloraxis": "coloraxis",
-        **dict.fromkeys(("xgap", "ygap"), 1 if inside is None else 5),
-    }
+    said, gap = [[said_of(b, i) for i in range(count)] for b in range(rows)], 1 if inside is None else 5
+    drawn = {"hovertext": said, "xgap": gap, "ygap": gap, "coloraxis": "coloraxis"}
+    cells = marks.cells(values.astype(np.float32), "%{hovertext}", **drawn)
     traces, axis = [cells], (marks.signed_axis if signed else marks.share_axis)(limit or 1.0, mode, 0.97)
     largest = max(limit, 0.0 if unchanged is None else float(np.abs(unchanged).max()))
     if known and count <= WRITTEN_COLUMNS and (inside is None or largest >= VISIBLE):
