@@ -295,10 +295,8 @@ def _head_lines(boxes: Sequence[Box], heads: int, colors: Palette) -> dict[str, 
 def share_bars(tables: Mapping[str, pd.DataFrame], mode: Mode) -> Figure:
     """A bar for each model, from 0 to 100 %, cut into its parts: curve i is the i-th part of all models.
 
-    `tables`: a name for the screen -> `part_table`. Raises ValueError when there is none.
+    `tables`: a name for the screen -> `part_table`, of at least one model.
     """
-    if not tables:
-        raise ValueError("tables is empty; give at least one model's part_table")
     colors, names = palette(mode), [*map(safe, tables)]
     bars = []
     for i, part in enumerate(next(iter(tables.values()))["part"]):

@@ -48,7 +48,6 @@ class Layout:
     captions: tuple[Caption, ...]
     scale: float  # pixels for one row or column of a tensor
     height: float
-    columns: int  # blocks in a row
     square: Box  # of no tensors, and `square_parameters` large
 
 
@@ -63,29 +62,25 @@ def lay_out(found: Anatomy) -> Layout:
     """Bands from top to bottom in the order of the forward pass, with the blocks in the columns that let
     the scale be largest."""
     columns, scale = _best_columns(found)
-    by_module = {name: tuple(t for t in found.tensors if t.name.startswith(f"{name}.")) for name in _BANDS}
     boxes: list[Box] = []
     captions: list[Caption] = []
     y = 0.0
     for name in ("tok_emb", "pos_emb", "trf_blocks", "final_norm", "out_head"):
-        captions.append(Caption(name, 0, y + CAPTION))
+        tensors = tuple(t for t in found.tensors if t.name.startswith(f"{name}."))
         y += CAPTION
+        captions.append(Caption(name, 0, y))
         if name == "trf_blocks":
-            y = _blocks(found, columns, scale, y, boxes, captions)
-        else:
-            box = _line(by_module[name], found.config.emb_dim, 0, y, scale)
-            if name != "final_norm":
-                box = _matrix(by_module[name][0], 0, y, scale)
-            boxes.append(box)
-            y += box.height
-        y += GAP
+            y = _blocks(found, columns, scale, y, boxes, captions) + GAP
+            continue
+        norm = name == "final_norm"
+        boxes.append(
+            _line(tensors, found.config.emb_dim, 0, y, scale) if norm else _matrix(tensors[0], 0, y, scale)
+        )
+        y += boxes[-1].height + GAP
     side = math.sqrt(square_parameters(scale)) * scale
     square = Box((), 0, y + GAP, side, side)
     captions.append(Caption("scale", side + 8, y + GAP + side / 2))
-    return Layout(tuple(boxes), tuple(captions), scale, y + GAP + side, columns, square)
-
-
-_BANDS = ("tok_emb", "pos_emb", "final_norm", "out_head")
+    return Layout(tuple(boxes), tuple(captions), scale, y + GAP + side, square)
 
 
 def _best_columns(found: Anatomy) -> tuple[int, float]:

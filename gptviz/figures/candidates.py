@@ -69,6 +69,11 @@ def candidate_rows(
     return rows, _rest(found, sampling, unchanged) if found.rest else None
 
 
+def _others(found: Candidates) -> str:
+    """All tokens without a row, as they are called."""
+    return f"{found.rest:,} others" if found.rest > 1 else "1 other"
+
+
 def _rest(found: Candidates, sampling: Sampling, unchanged: Candidates | None) -> Row:
     mark, kept, p = "✓", "none of them cut", probability_text(found.rest_probability)
     if found.rest_kept < found.rest:
@@ -81,24 +86,12 @@ def _rest(found: Candidates, sampling: Sampling, unchanged: Candidates | None) -
     if unchanged is None or not sampling.changes_nothing:
         said += f" Without these settings they share {probability_text(found.rest_model_probability)}."
     texts = {"rank_text": "", "logit_text": "", "scaled_text": "", "filter_text": mark, "p_text": p}
+    texts["ghost_text"] = "" if ghost is None else probability_text(ghost)
     marks = dict.fromkeys(("first", "was_first", "whole", "came"), False)
-    return (
-        {
-            "key": "rest",
-            "id": None,
-            "rank": 0,
-            "token": f"{found.rest:,} others" if found.rest > 1 else "1 other",
-            "probability": found.rest_probability,
-            "model_probability": found.rest_model_probability,
-            "out": not found.rest_kept,
-            "rest": True,
-            "ghost": ghost,
-            "ghost_text": "" if ghost is None else probability_text(ghost),
-            "sentence": said,
-        }
-        | texts
-        | marks
-    )
+    marks |= {"out": not found.rest_kept, "rest": True}
+    numbers = {"probability": found.rest_probability, "model_probability": found.rest_model_probability}
+    shown = {"key": "rest", "token": _others(found), "ghost": ghost, "sentence": said}
+    return {"id": None, "rank": 0} | numbers | shown | texts | marks
 
 
 def _steps(row: Row, found: Candidates, sampling: Sampling, model: str) -> str:
@@ -170,8 +163,7 @@ def draw_rows(
 
 def _gap(found: Candidates, start: float, stop: float) -> list[Row]:
     """Return what lies between two rows' stretches, if anything does."""
-    words = f"{found.rest:,} others" if found.rest > 1 else "1 other"
-    gap = {"index": None, "start": start, "stop": stop, "shown": words, "kind": "rest"}
+    gap = {"index": None, "start": start, "stop": stop, "shown": _others(found), "kind": "rest"}
     return [gap] if stop - start > 1e-9 else []
 
 

@@ -14,7 +14,7 @@ from PIL import Image
 from gptviz.analysis.head_formulas import ROLES
 from gptviz.analysis.head_roles import HeadRole
 from gptviz.digits import fixed, percent
-from gptviz.figures.theme import Mode, Scale, palette, rgb
+from gptviz.figures.theme import Mode, palette, rgb, sample
 
 STEPS = 254  # colours from attention 0 to attention 1
 MASKED = 254  # the palette's entry for what the mask hides
@@ -66,14 +66,6 @@ def colour_table(mode: Mode) -> np.ndarray:
     table[:STEPS] = sample(colors.attention, np.linspace(0, 1, STEPS))
     table[MASKED] = rgb(colors.masked)
     return table
-
-
-def sample(scale: Scale, values: np.ndarray) -> np.ndarray:
-    """A colour scale at values from 0 to 1: (n,) -> (n, 3) uint8, straight in RGB as Plotly draws it."""
-    stops = np.array([stop for stop, _ in scale])
-    channels = np.array([rgb(color) for _, color in scale], dtype=float)  # (stops, 3)
-    mixed = np.stack([np.interp(values, stops, channels[:, c]) for c in range(3)], axis=-1)
-    return np.rint(mixed).astype(np.uint8)
 
 
 class Words(TypedDict):

@@ -115,8 +115,8 @@ def finder(heads: pd.DataFrame, axes: tuple[str, str], chosen: tuple[int, int], 
         more = names | {"mode": "markers+text", "hovertemplate": HEAD}
         traces.append(_dots(role.label, places[some, 0], places[some, 1], says, marker, **more))
     ring = {"size": 22, "symbol": "circle-open", "color": theme.ink, "line": marks.line(theme.ink, 2.5)}
-    unseen = {"hoverinfo": "skip", "hovertemplate": None, "showlegend": False}
-    traces.append(_dots("", places[own, 0], places[own, 1], [], ring, **unseen))
+    unseen = {"hoverinfo": "skip", "showlegend": False, "unselected": marks.WHOLE, "cliponaxis": False}
+    traces.append(marks.dots(places[own, 0], places[own, 1], ring, **unseen))
     layout: dict[str, Any] = {
         "xaxis": {"title": {"text": axes[0]}} | _range(places[:, 0]),
         "yaxis": {"title": {"text": axes[1]}} | _range(places[:, 1]),
@@ -131,8 +131,7 @@ def _dots(name: str, x: Any, y: Any, says: list[Any], marker: dict[str, Any], **
     """Points, each with what a hover says of it."""
     said = {"customdata": says, "hovertemplate": "%{customdata}<extra></extra>", "unselected": marks.WHOLE}
     x, y = (np.asarray(places, dtype=np.float64) for places in (x, y))
-    found = marks.dots(x, y, marker, name=name, cliponaxis=False, **said | more)
-    return {key: value for key, value in found.items() if value is not None}
+    return marks.dots(x, y, marker, name=name, cliponaxis=False, **said | more)
 
 
 def _says(point: Any, label: str, axes: tuple[str, str]) -> str:

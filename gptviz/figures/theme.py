@@ -111,12 +111,18 @@ def mixed(low: str, high: str, share: float) -> str:
     return "#" + "".join(f"{round(a + (b - a) * share):02x}" for a, b in pairs)
 
 
+def sample(scale: Scale, shares: np.ndarray) -> np.ndarray:
+    """A colour scale at shares from 0 to 1, outside of them its ends: (...) -> (..., 3) uint8, straight in
+    RGB as Plotly draws it."""
+    stops = [stop for stop, _ in scale]
+    channels = np.array([rgb(color) for _, color in scale]).T  # (3, stops)
+    mixed = [np.interp(shares, stops, channel) for channel in channels]
+    return np.rint(np.stack(mixed, axis=-1)).astype(np.uint8)
+
+
 def color_at(scale: Scale, share: float) -> str:
     """The colour of a scale at `share`; outside of 0 to 1 its ends."""
-    share = min(max(share, 0.0), 1.0)
-    after = max(1, next(i for i, (stop, _) in enumerate(scale) if stop >= share))
-    (low, first), (high, last) = scale[after - 1], scale[after]
-    return mixed(first, last, (share - low) / (high - low))
+    return f"#{sample(scale, np.asarray(share)).tobytes().hex()}"
 
 
 def contrast(one: str, other: str) -> float:

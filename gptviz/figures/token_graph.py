@@ -67,8 +67,8 @@ class Line:
 def token_graph(
     nodes: Sequence[Node],
     edges: Sequence[Edge],
-    columns: Mapping[int, str],
-    rows: Mapping[int, str],
+    labels: Sequence[str],
+    rows: Sequence[str],
     selected: int,
     entries: Sequence[Line],
     mode: Mode,
@@ -76,24 +76,18 @@ def token_graph(
 ) -> Figure:
     """Curve 0 are the edges' middles with customdata (value, share), curve 1 the nodes.
 
-    `columns` names every position that may occur, `rows` every depth; the column of `selected` is bold, and
-    a name that two columns have stands with its position.
-    Raises ValueError for an edge between nodes that are not there.
+    `labels` names every position, `rows` every depth; the column of `selected` is bold, and a name that two
+    columns have stands with its position. The ends of every edge are among the nodes.
     """
-    if not nodes:
-        raise ValueError("nodes is empty; a graph has at least one")
     colors = palette(mode)
     places, centres, width = _places(nodes)
     depths = {depth: i for i, depth in enumerate(sorted({node.depth for node in nodes}))}
     at = {node.key: (places[node.key], depths[node.depth]) for node in nodes}
-    lost = [edge for edge in edges if edge.source not in at or edge.target not in at]
-    if lost:
-        raise ValueError(f"there is no node for the edge from {lost[0].source} to {lost[0].target}")
     largest = max((edge.share for edge in edges), default=1.0)
     drawn = sorted((_around(edge, at) for edge in edges), key=lambda edge: edge.share)
     shapes = [_curve(edge, at[edge.source], at[edge.target], largest) for edge in drawn]
-    shown = [columns[p] for p in centres]
-    named = {p: _safe(columns[p]) + f" <sub>{p}</sub>" * (shown.count(columns[p]) > 1) for p in centres}
+    shown = [labels[p] for p in centres]
+    named = {p: _safe(labels[p]) + f" <sub>{p}</sub>" * (shown.count(labels[p]) > 1) for p in centres}
     ticks = [f"<b>{named[p]}</b>" if p == selected else named[p] for p in centres]
     layout = {
         "shapes": shapes,
@@ -201,34 +195,31 @@ def flow_graph(edges: pd.DataFrame, labels: Sequence[str], position: int, layers
     attention to itself or its feed-forward adds stands beside it.
     """
     colors = palette(mode)
-    says, last = _stream(layers, position, labels), 2 * layers
-    top = Node((last, position), position, last, "", colors.ink, says, size=14)
+
+    def stream(depth: int, at: int, color: str = colors.quiet, size: float = 9) -> Node:
+        return Node((depth, at), at, depth, "", color, _stream_says(layers, at, labels, depth), size=size)
+
+    top = stream(2 * layers, position, colors.ink, 14)
     nodes = {top.key: top}
     ways = {"attention": colors.output, "feed-forward": colors.positive, "shortcut": colors.quiet}
     drawn = []
     for row in edges.itertuples():
         above = 2 * row.block + (2 if row.into == "feed-forward" else 1)
         source, target = (above - 1, row.source), (above, row.target)
-        for depth, at in (source, target):
-            nodes.setdefault(
-                (depth, at),
-                Node((depth, at), at, depth, "", colors.quiet, _stream(layers, at, labels, depth), size=9),
-            )
+        for place in (source, target):
+            nodes.setdefault(place, stream(*place))
         color = ways[row.via]
         bow = 0.3 if source[1] == target[1] and row.via != "shortcut" else 0.0
         share = row.contribution
         drawn.append(Edge(source, target, share, share, color, _flow_says(row, labels), bow=bow))
-    rows = {0: "tokens"}
-    for block in range(layers):
-        rows |= {2 * block + 1: "attention", 2 * block + 2: f"after block {block}"}
+    rows = ["tokens", *(row for b in range(layers) for row in ("attention", f"after block {b}"))]
     legend = [Line(name, color) for name, color in ways.items()]
-    columns = dict(enumerate(labels))
-    return token_graph(list(nodes.values()), drawn, columns, rows, position, legend, mode, row_height=30)
+    return token_graph(list(nodes.values()), drawn, labels, rows, position, legend, mode, row_height=30)
 
 
-def _stream(n_layers: int, position: int, labels: Sequence[str], depth: int | None = None) -> str:
+def _stream_says(n_layers: int, position: int, labels: Sequence[str], depth: int) -> str:
     where = f"{labels[position]} (position {position})"
-    if depth is None or depth == 2 * n_layers:
+    if depth == 2 * n_layers:
         return f"the stream of {where} after the last block"
     if depth == 0:
         return f"the embedding of {where}"
@@ -281,14 +272,12 @@ def paths_graph(
         says = _path_says(nodes[source_key].says, nodes[target].says, by, exact, value)
         color = _color(by, colors)
         drawn.append(Edge(source_key, target, abs(value) / scale, value, color, says, solid=exact, bow=bow))
-    rows = {0: "tokens", last: "the word"}
-    for block in range(n_layers):
-        rows |= {2 * block + 1: f"heads of {block}", 2 * block + 2: f"feed-forward of {block}"}
+    blocks = (row for b in range(n_layers) for row in (f"heads of {b}", f"feed-forward of {b}"))
     ways = [("word", "to the word"), ("V", "value"), ("Q", "query, first order"), ("K", "key, first order")]
     used = {by for _, _, by, _ in found}
     legend = [Line(name, _color(by, colors), by in ("word", "V")) for by, name in ways if by in used]
-    columns = dict(enumerate(labels))
-    return token_graph(list(nodes.values()), drawn, columns, rows, position, legend, mode)
+    rows = ["tokens", *blocks, "the word"]
+    return token_graph(list(nodes.values()), drawn, labels, rows, position, legend, mode)
 
 
 def _node(part: str, block: int, head: int, position: int, labels: Sequence[str], colors: Palette) -> Node:

@@ -127,5 +127,3 @@ def test_shares_fill_the_bar():
     assert by_part["token embedding"].x[0] == pytest.approx(100 * 38_597_376 / 124_439_808)
     assert by_part["output head"].text == ("", "output head 8.1 %")  # 976 of 12,064
     assert list(fig.layout.yaxis.ticktext) == ["a &lt;b&gt;", "small"]
-    with pytest.raises(ValueError, match="empty"):
-        share_bars({}, "light")

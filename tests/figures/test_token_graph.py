@@ -89,14 +89,6 @@ def test_the_flow_is_drawn_as_it_is_found(trace, lm):
 def test_an_edge_goes_around_what_stands_between():
     nodes = [Node((i,), 0, i, "", "#000000", "here") for i in range(3)]
     edges = [Edge((0,), (2,), 1, 1, "#000000", ""), Edge((0,), (1,), 1, 1, "#000000", "")]
-    fig = spec(token_graph(nodes, edges, {0: "a"}, dict.fromkeys(range(3), "r"), 0, [], "light"))
+    fig = spec(token_graph(nodes, edges, ["a"], ["r"] * 3, 0, [], "light"))
     past, next_to = fig["data"][0]["x"]
     assert abs(past) > 0.3 and next_to == 0 and set(fig["data"][1]["x"]) == {0.0}
-
-
-def test_an_edge_needs_its_nodes():
-    node = Node((1,), 0, 0, "", "#000000", "here")
-    with pytest.raises(ValueError, match="no node for the edge"):
-        token_graph([node], [Edge((1,), (2,), 1, 1, "#000000", "")], {0: "a"}, {0: "t"}, 0, [], "light")
-    with pytest.raises(ValueError, match="nodes is empty"):
-        token_graph([], [], {}, {}, 0, [], "light")
