@@ -8,11 +8,11 @@ the model: see `models.choice`).
 import hashlib
 import threading
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import astuple
 from typing import Any
 
 import cachetools
-import streamlit as st
 
 from gptviz.claims import DEFAULT_TEXT
 from gptviz.ui.models.choice import DEFAULT_MODEL, Choice, choice_from
@@ -22,7 +22,10 @@ from gptviz.ui.shell.params import Param, at_most_last
 # A longer address is refused by the server: 64 KiB, and a character takes up to 12 bytes there.
 LINK_CHARACTERS = 5000
 
-LONG_TEXT_BYTES = 64 * 2**20  # of the texts that addresses are too short for, of all sessions together
+# Texts that are too long for an address, of all sessions, by a name that only those know who saw their link.
+LONG_TEXT_BYTES = 64 * 2**20
+_long_texts: cachetools.LRUCache[str, str] = cachetools.LRUCache(LONG_TEXT_BYTES, lambda text: 4 * len(text))
+_lock = threading.Lock()
 
 
 class Text(Param[str]):
@@ -36,7 +39,7 @@ class Text(Param[str]):
 
     def set(self, value: str | None) -> None:
         super().set(value)
-        KEPT.set(_long_texts().keep(self.value) if len(self.value) > LINK_CHARACTERS else None)
+        KEPT.set(_keep(self.value) if len(self.value) > LINK_CHARACTERS else None)
 
 
 TEXT = Text("text", str, DEFAULT_TEXT)
@@ -71,7 +74,8 @@ def load(own: Iterable[Param] = ()) -> None:
     """
     params.load((*APP, *own))
     if KEPT.value is not None and len(TEXT.value) == LINK_CHARACTERS:
-        kept = _long_texts().find(KEPT.value)
+        with _lock:
+            kept = _long_texts.get(KEPT.value)
         if kept is not None:
             TEXT.set(kept)
 
@@ -111,29 +115,10 @@ def link() -> dict[str, str]:
     return params.in_link(APP)
 
 
-class LongTexts:
-    """Texts that are too long for an address, by a name that only those know who saw their link."""
-
-    def __init__(self, max_bytes: int):
-        self._texts: cachetools.LRUCache[str, str] = cachetools.LRUCache(
-            max_bytes, getsizeof=lambda text: 4 * len(text)
-        )
-        self._lock = threading.Lock()
-
-    def keep(self, text: str) -> str:
-        """The text's name: its length, and a hash. A text larger than all of it is named and not kept."""
-        digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
-        name = f"{len(text)}.{digest}"
-        with self._lock:
-            if self._texts.getsizeof(text) <= self._texts.maxsize:
-                self._texts[name] = text
-        return name
-
-    def find(self, name: str) -> str | None:
-        with self._lock:
-            return self._texts.get(name)
-
-
-@st.cache_resource(max_entries=1, show_spinner=False)
-def _long_texts() -> LongTexts:
-    return LongTexts(LONG_TEXT_BYTES)
+def _keep(text: str) -> str:
+    """Keep a long text: its name, a length and a hash. One larger than all of them is named and not kept."""
+    digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+    name = f"{len(text)}.{digest}"
+    with _lock, suppress(ValueError):
+        _long_texts[name] = text
+    return name
