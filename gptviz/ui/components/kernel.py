@@ -84,10 +84,9 @@ def happened(value: Any) -> bool:
 
 @dataclass(frozen=True)
 class Component:
-    """A declared component; a call draws it. See `component`."""
+    """The component of components/`name`: a call draws it. Streamlit hears of it when it is first drawn."""
 
     name: str
-    renderer: Callable[..., Any]
 
     def __call__(
         self,
@@ -118,7 +117,7 @@ class Component:
 
         callbacks: dict[str, Any] = {f"on_{event}_change": partial(changed, event) for event in on}
         given = {"mode": mode_shown(), "saved": words, **data}
-        result = self.renderer(key=key, data=given, **callbacks)
+        result = _renderer(self.name)(key=key, data=given, **callbacks)
         sent = {event: checked(check, result.get(event)) for event, (check, _) in on.items()}
         return {event: value for event, value in sent.items() if value is not None}
 
@@ -160,11 +159,6 @@ def shared_characters(raws: Sequence[bytes]) -> list[tuple[int, int, str]]:
         for group in character_groups(raws)
         if group.text is not None and len(group.positions) > 1
     ]
-
-
-def component(name: str) -> Component:
-    """The component of components/`name`; Streamlit hears of it when it is first drawn on a page."""
-    return Component(name, lambda **given: _renderer(name)(**given))
 
 
 @cache

@@ -4,7 +4,6 @@ import re
 from dataclasses import asdict, dataclass
 from typing import Any
 
-_STEM = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 LONGEST = 90  # characters of a line; a prompt may be thousands
 
 
@@ -14,19 +13,12 @@ class Saved:
 
     `stem` is the file's name without its ending ("gptviz-attention-block5-head0"): see `stem()`. `title`
     is the first line, `lines` those below it: what is selected, the prompt, the model. An empty title with no
-    lines gives the picture as it is on the screen. ValueError for a stem that is not a plain file name.
+    lines gives the picture as it is on the screen.
     """
 
     stem: str
     title: str = ""
     lines: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        if not _STEM.fullmatch(self.stem):
-            raise ValueError(
-                f"stem is {self.stem!r}; it names a file: letters, digits, '.', '_' and '-' only. "
-                "saved.stem() makes one of any words"
-            )
 
     def data(self) -> dict[str, Any]:
         """As the browser gets it: {"stem": str, "title": str, "lines": [str, ...]}."""

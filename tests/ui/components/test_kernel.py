@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gptviz.ui.components import kernel
 from gptviz.ui.components.kernel import Component, Refused, among, happened, record, text
 
 JSON = st.recursive(
@@ -60,15 +61,17 @@ def test_no_value_gets_past_the_checks_or_breaks_them(value):
             assert got is True or got in range(20) or got in ("tokens", "attention")
 
 
-def test_a_drawing_gives_back_only_what_fits():
-    drawn = Component("example", Renderer(position=99, page="tokens"))
+def test_a_drawing_gives_back_only_what_fits(monkeypatch):
+    drawn = Component("example")
+    monkeypatch.setattr(kernel, "_renderer", lambda _: Renderer(position=99, page="tokens"))
     on = {"position": (POSITION, None), "page": (PAGE, None)}
     assert drawn("key", {}, on) == {"page": "tokens"}
 
 
 def test_the_callback_gets_checked_values_or_is_not_called(monkeypatch):
     renderer, got = Renderer(), []
-    Component("example", renderer)("key", {}, {"cell": (CELL, got.append)})
+    monkeypatch.setattr(kernel, "_renderer", lambda _: renderer)
+    Component("example")("key", {}, {"cell": (CELL, got.append)})
 
     state = {"key": SimpleNamespace()}
     monkeypatch.setattr("streamlit.session_state", state)

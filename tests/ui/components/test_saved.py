@@ -1,5 +1,7 @@
 """What a saved picture is called, and what it says."""
 
+import re
+
 import pytest
 
 from gptviz.ui.components.saved import Saved, shortened, stem
@@ -12,9 +14,8 @@ def test_a_stem_tells_pictures_apart_and_is_a_plain_file_name():
 
 
 @pytest.mark.parametrize("name", ["", "../x", "a b", "-x", "a/b", 'a"b', "x\n"])
-def test_a_stem_that_is_no_file_name_is_refused(name):
-    with pytest.raises(ValueError, match="stem is"):
-        Saved(name)
+def test_whatever_the_words_are_a_stem_is_a_plain_file_name(name):
+    assert re.fullmatch("[A-Za-z0-9][A-Za-z0-9._-]*", stem(name))
 
 
 def test_it_is_sent_as_it_is():

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from gptviz.ui.components.kernel import Event, On, among, component, packed, parts
+from gptviz.ui.components.kernel import Component, Event, On, among, packed, parts
 from gptviz.ui.components.saved import Saved
 
-_component = component("arcs")
+_component = Component("arcs")
 
 MASSES = (50, 70, 80, 90, 95, 99, 100)  # percent of each row that is drawn
 HEIGHT = 500  # pixels that a text has before it scrolls

@@ -3,10 +3,10 @@
 A click on a branch, or Enter where the focus is on it, goes to it.
 """
 
-from gptviz.ui.components.kernel import On, Rows, among, component
+from gptviz.ui.components.kernel import Component, On, Rows, among
 from gptviz.ui.components.saved import Saved
 
-_component = component("branches")
+_component = Component("branches")
 
 
 def branch_tree(rows: Rows, chosen: int, step: int, on_branch: On, saved: Saved | None = None) -> None:

@@ -6,10 +6,10 @@ or a click on it, writes its arithmetic under the rows. The picture can be saved
 
 from typing import Any
 
-from gptviz.ui.components.kernel import On, Rows, among, component
+from gptviz.ui.components.kernel import Component, On, Rows, among
 from gptviz.ui.components.saved import Saved
 
-_component = component("candidates")
+_component = Component("candidates")
 
 
 def candidate_bars(

@@ -7,9 +7,9 @@ any size answers at the price of no invisible points over it.
 from collections.abc import Callable
 from typing import Any
 
-from gptviz.ui.components.kernel import among, component, parts
+from gptviz.ui.components.kernel import Component, among, parts
 
-_component = component("cell_clicks")
+_component = Component("cell_clicks")
 
 MOST = 64  # traces of a chart
 

@@ -6,9 +6,9 @@ All of its words come from Python; the browser draws them. It stays small, so th
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from gptviz.ui.components.kernel import On, Rows, among, component
+from gptviz.ui.components.kernel import Component, On, Rows, among
 
-_component = component("changes")
+_component = Component("changes")
 
 ACTS = ("undo", "clear", "switch", "try")
 

@@ -12,10 +12,10 @@ import streamlit as st
 
 from gptviz.figures import Figure
 from gptviz.figures.theme import palette
-from gptviz.ui.components.kernel import component, mode_shown
+from gptviz.ui.components.kernel import Component, mode_shown
 from gptviz.ui.components.saved import Saved
 
-_buttons = component("chart")
+_buttons = Component("chart")
 
 CONFIG = {"displaylogo": False, "displayModeBar": False, "scrollZoom": False, "doubleClick": False}
 

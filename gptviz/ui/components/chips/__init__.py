@@ -14,9 +14,9 @@ from typing import Any, Literal
 
 from gptviz.engine.tokens import Token
 from gptviz.tokenizer import show_token
-from gptviz.ui.components.kernel import On, among, component, shared_characters
+from gptviz.ui.components.kernel import Component, On, among, shared_characters
 
-_component = component("chips")
+_component = Component("chips")
 
 Role = Literal["query", "key", "value", "output"]
 

@@ -7,10 +7,10 @@ Pointing at a row shows its place on the bar; a click on one that was not drawn 
 from collections.abc import Mapping
 from typing import Any
 
-from gptviz.ui.components.kernel import On, Rows, among, component
+from gptviz.ui.components.kernel import Component, On, Rows, among
 from gptviz.ui.components.saved import Saved
 
-_component = component("draws")
+_component = Component("draws")
 
 
 def draws(

@@ -1,8 +1,8 @@
 """Frames what a step of a guide speaks of, and brings it into sight once it is drawn."""
 
-from gptviz.ui.components.kernel import component
+from gptviz.ui.components.kernel import Component
 
-_component = component("guide_look")
+_component = Component("guide_look")
 
 
 def look_at(key: str) -> None:

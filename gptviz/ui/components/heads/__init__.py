@@ -9,10 +9,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, NotRequired
 
 from gptviz.figures.head_grid import Words
-from gptviz.ui.components.kernel import among, component, parts
+from gptviz.ui.components.kernel import Component, among, parts
 from gptviz.ui.components.saved import Saved
 
-_component = component("heads")
+_component = Component("heads")
 
 
 class Thumbnail(Words):

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from gptviz.figures.theme import Scale
-from gptviz.ui.components.kernel import among, component, packed, parts
+from gptviz.ui.components.kernel import Component, among, packed, parts
 from gptviz.ui.components.saved import Saved
 
-_component = component("lens")
+_component = Component("lens")
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,10 @@ import pandas as pd
 
 from gptviz.both import Both, alike
 from gptviz.digits import significant
-from gptviz.ui.components.kernel import Event, On, among, component, packed, text
+from gptviz.ui.components.kernel import Component, Event, On, among, packed, text
 from gptviz.ui.components.saved import Saved
 
-_component = component("machine")
+_component = Component("machine")
 
 
 def machine(

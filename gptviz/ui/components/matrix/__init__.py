@@ -15,10 +15,10 @@ import torch
 
 from gptviz.both import Both
 from gptviz.figures.marks import CHANGED, DIFFERENCE
-from gptviz.ui.components.kernel import among, component, packed, parts
+from gptviz.ui.components.kernel import Component, among, packed, parts
 from gptviz.ui.components.saved import Saved
 
-_component = component("matrix")
+_component = Component("matrix")
 
 Axis = Literal["query", "key", "dim"]
 

@@ -13,14 +13,14 @@ import tiktoken
 from gptviz.figures.theme import palette
 from gptviz.tokenizer import show_token
 from gptviz.tokenizer.steps import Piece, Stage, own_piece, stages
-from gptviz.ui.components.kernel import component
+from gptviz.ui.components.kernel import Component
 from gptviz.ui.components.saved import Saved
 
 # A piece of more bytes than this does not fit on a screen: only the selected token's own bytes are shown.
 WIDEST = 24
 COLUMN = 46  # pixels a byte: five digits of a rank fit between two
 
-_component = component("merges")
+_component = Component("merges")
 
 
 def merges(

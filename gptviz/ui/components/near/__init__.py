@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from typing import Any
 
-from gptviz.ui.components.kernel import component, happened
+from gptviz.ui.components.kernel import Component, happened
 
-_component = component("near")
+_component = Component("near")
 
 
 def near(key: str, come: Callable[[Any], Any]) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from gptviz.ui.components import kernel
 
-_component = kernel.component("prompt")
+_component = kernel.Component("prompt")
 
 
 def prompt(text: str, page: str, back: bool, on_run: Callable[[str], Any]) -> None:

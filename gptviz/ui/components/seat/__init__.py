@@ -6,10 +6,10 @@ The secret is in the address's fragment (`#teach=...`), which no browser sends t
 from collections.abc import Callable
 from typing import Any
 
-from gptviz.ui.components.kernel import component, text
+from gptviz.ui.components.kernel import Component, text
 
 COOKIE = "gptviz_class"
-_component = component("seat")
+_component = Component("seat")
 
 
 def seat(secret: str, left: str, on_taught: Callable[[str], Any]) -> None:

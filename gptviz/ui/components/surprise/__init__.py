@@ -5,10 +5,10 @@ Pointing at a chip writes its sentence; a click selects the token before it, whe
 
 from collections.abc import Sequence
 
-from gptviz.ui.components.kernel import On, Rows, among, component, shared_characters
+from gptviz.ui.components.kernel import Component, On, Rows, among, shared_characters
 from gptviz.ui.components.saved import Saved
 
-_component = component("surprise")
+_component = Component("surprise")
 
 
 def surprise_chips(

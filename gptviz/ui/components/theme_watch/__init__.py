@@ -5,9 +5,9 @@ and be unreadable. This invisible component sees its background's colour change,
 It also sees that a page is turned, and shows its top, without the list of pages over it.
 """
 
-from gptviz.ui.components.kernel import component, happened
+from gptviz.ui.components.kernel import Component, happened
 
-_component = component("theme_watch")
+_component = Component("theme_watch")
 
 
 def follow_theme(page: str) -> None:

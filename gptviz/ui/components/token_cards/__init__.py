@@ -10,10 +10,10 @@ from gptviz.engine.tokens import Token
 from gptviz.figures.theme import palette
 from gptviz.tokenizer import show_token
 from gptviz.tokenizer.steps import Piece
-from gptviz.ui.components.kernel import On, among, component, shared_characters
+from gptviz.ui.components.kernel import Component, On, among, shared_characters
 from gptviz.ui.components.saved import Saved
 
-_component = component("token_cards")
+_component = Component("token_cards")
 
 
 def token_cards(

@@ -8,13 +8,13 @@ from typing import Any
 
 from gptviz.figures.theme import palette
 from gptviz.tokenizer.simple import UNK, Cut
-from gptviz.ui.components.kernel import component, shared_characters
+from gptviz.ui.components.kernel import Component, shared_characters
 from gptviz.ui.components.saved import Saved
 
 # More would only make the page heavy: the count beside them is of all.
 SHOWN = 200
 
-_component = component("tokenizer_rows")
+_component = Component("tokenizer_rows")
 
 
 def tokenizer_rows(cuts: Sequence[Cut], saved: Saved | None = None) -> None:

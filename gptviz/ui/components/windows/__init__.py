@@ -8,10 +8,10 @@ many tokens to write them, a window is a bar.
 from collections.abc import Sequence
 
 from gptviz.figures.theme import palette
-from gptviz.ui.components.kernel import On, among, component
+from gptviz.ui.components.kernel import Component, On, among
 from gptviz.ui.components.saved import Saved
 
-_component = component("windows")
+_component = Component("windows")
 
 READABLE = 48  # tokens that are written out side by side; the picture scrolls in itself where it must
 

@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-from gptviz.ui.components.kernel import Check, Event, among, component, parts, text
+from gptviz.ui.components.kernel import Check, Component, Event, among, parts, text
 from gptviz.ui.components.saved import Saved
 
 LONGEST = 60  # characters of what may be typed into a cell
 
 
-_component = component("worksheet")
+_component = Component("worksheet")
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,9 @@ by itself, a while after the last one is on the screen.
 
 from collections.abc import Mapping, Sequence
 
-from gptviz.ui.components.kernel import On, Rows, among, component, shared_characters
+from gptviz.ui.components.kernel import Component, On, Rows, among, shared_characters
 
-_component = component("writing")
+_component = Component("writing")
 
 
 def writing(
@@ -23,7 +23,6 @@ def writing(
     delay: int | None = None,
     on_turn: On | None = None,
     address: Mapping[str, str] | None = None,
-    key: str = "writing",
 ) -> None:
     """Draw the text `before` and the tokens; `on_step(step)` runs before the rerun that a click causes.
 
@@ -36,4 +35,4 @@ def writing(
     data |= {"open": open_end, "delay": delay, "address": address}
     step = among(range(len(tokens) + open_end)), on_step
     turn = among(() if delay is None else (chosen,)), on_turn
-    _component(key, data, {"step": step, "turn": turn})
+    _component("writing", data, {"step": step, "turn": turn})
