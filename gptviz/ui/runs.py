@@ -60,8 +60,6 @@ class Runs:
     def __init__(
         self, max_bytes: int, model: Callable[[str], LanguageModel], wait_seconds: float = WAIT_SECONDS
     ):
-        if max_bytes < 0:
-            raise ValueError(f"max_bytes is {max_bytes}; it must be 0 (nothing is stored) or more")
         self.max_bytes = max_bytes
         self.wait_seconds = wait_seconds
         self._model = model

@@ -9,7 +9,6 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 import streamlit as st
 
@@ -189,10 +188,10 @@ def _form(name: str) -> re.Pattern[str]:
     return re.compile(rf"(?<![\w-]){stem}(?![\w-])", re.IGNORECASE)
 
 
-def prose(markdown: str, *terms: str, width: Literal["stretch", "content"] | int = "stretch") -> None:
+def prose(markdown: str, *terms: str) -> None:
     """Draw Markdown; the first occurrence of each of these terms explains itself.
 
     A line never ends between a number and its percent sign or power of ten.
     """
     text = markdown.replace(" %", "\xa0%").replace(" × 10", "\xa0×\xa010")
-    st.markdown(explain(text, *terms), unsafe_allow_html=True, width=width)
+    st.markdown(explain(text, *terms), unsafe_allow_html=True)

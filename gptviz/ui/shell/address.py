@@ -1,11 +1,11 @@
 """The browser's address: read it, write it, and know when it was the back button that changed it."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import NoReturn
 
 import streamlit as st
-from streamlit.runtime.scriptrunner import StopException, get_script_run_ctx
+from streamlit.runtime.scriptrunner import ScriptRunContext, StopException, get_script_run_ctx
 
 _PAGE = "address_page"  # in the session, until the page has run: it was asked for
 
@@ -35,18 +35,17 @@ def as_the_app() -> AbstractContextManager[None]:
     """Return what is drawn in this stays while another page is turned to: the sidebar,
     and where it scrolled to.
     """
-    context = get_script_run_ctx()
-    return (
-        nullcontext()
-        if context is None
-        else context.run_with_active_hash(context.pages_manager.main_script_hash)
-    )
+    return _drawn_by(lambda context: context.pages_manager.main_script_hash)
 
 
 def as_the_page() -> AbstractContextManager[None]:
     """Return what is drawn in this goes with the page, though `app.py` draws it."""
+    return _drawn_by(lambda context: context.page_script_hash)
+
+
+def _drawn_by(script: Callable[[ScriptRunContext], str]) -> AbstractContextManager[None]:
     context = get_script_run_ctx()
-    return nullcontext() if context is None else context.run_with_active_hash(context.page_script_hash)
+    return nullcontext() if context is None else context.run_with_active_hash(script(context))
 
 
 def end_page() -> NoReturn:

@@ -103,20 +103,18 @@ def actions(part: Part) -> list[Action]:
     site, x = OUTPUTS.get(part.kind, (part.site, "x"))
     name = f"the {PARTS[site]}" if part.kind == "site" else "its output z" if x == "z" else "its output"
 
-    def of(table: Mapping[str, tuple[str, ...]]) -> list[Action]:
-        edits = {value: Edit(site, part.block, value, heads, positions) for value in table}
+    def of(table: Mapping[str, tuple[str, ...]], site: str, name: str, at: list[int] | None) -> list[Action]:
+        edits = {value: Edit(site, part.block, value, heads, at) for value in table}
         return [
-            Action(label, edits[value], formula.format(x=x), f"{name} {does}", *undone)
+            Action(label, edits[value], formula.format(x=x), f"{name}{does}", *undone)
             for value, (label, formula, does, *undone) in table.items()
         ]
 
-    looks = [
-        Action(label, Edit("attn", part.block, value, heads), formula, means)
-        for value, (label, formula, means) in LOOKS.items()
-    ]
+    looks = of(LOOKS, "attn", "", None)
     if SITES[site].form == "weights":
         return looks
-    return [*of(VALUES), *(looks if part.kind in ("head", "attention") else []), *of(TIMES)]
+    values, times = (of(table, site, f"{name} ", positions) for table in (VALUES, TIMES))
+    return [*values, *(looks if part.kind in ("head", "attention") else []), *times]
 
 
 def _hidden(part: Part) -> list[Action]:

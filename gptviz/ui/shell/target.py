@@ -101,7 +101,8 @@ def target_input(
         _box(scene, TARGET, label, f"most probable: {best[0].shown}", told)
         if scene.other is not None and (first := top(scene.other, scene.position)[0]).id != token:
             help = "The unchanged model's first choice here"
-            _take_button(f"explain {as_code(first.shown)}", "target_unchanged", TARGET, first.id, help)
+            said = f"explain {as_code(first.shown)}"
+            button(said, "target_unchanged", _take, TARGET, first.id, help=help)
         if against is not None:
             told = "With a second token the page explains the difference of the two logits: why this word "
             told += f"and not that one. Empty: {against}."
@@ -109,7 +110,7 @@ def target_input(
             if other != runner_up != token:
                 help = "The runner-up: the most probable of all other tokens"
                 said = f"against {as_code(show_id(lm, runner_up))}"
-                _take_button(said, "target_runner_up", AGAINST, runner_up, help)
+                button(said, "target_runner_up", _take, AGAINST, runner_up, help=help)
     if against is not None and AGAINST.value == token:
         st.caption(f"The two tokens are the same, and their difference is 0. Shown is {against}.")
     return Target(token, other, show_id(lm, token), None if other is None else show_id(lm, other))
@@ -163,10 +164,6 @@ def _box(scene: Scene, param: Param[int | None], label: str, empty: str, help: s
     )
 
 
-def _take_button(label: str, key: str, param: Param[int | None], token: int, help: str | None = None) -> None:
-    button(label, key, _take, param, token, help=help)
-
-
 def _take(param: Param[int | None], token: int | None) -> None:
     st.session_state.pop(_REFUSED, None)
     param.set(token)
@@ -212,7 +209,7 @@ def _say_refused(lm: LanguageModel, name: str, typed: str) -> None:
         st.warning(no_single_token(typed, pieces, shown), width="stretch")
         if spaced is not None and shown is not None:
             param = next(param for param in PARAMS if param.name == name)
-            _take_button(f"take {as_code(shown)}", "target_spaced", param, spaced)
+            button(f"take {as_code(shown)}", "target_spaced", _take, param, spaced)
 
 
 def _follow_model(scene: Scene) -> None:
