@@ -15,7 +15,7 @@ import pandas as pd
 from gptviz.analysis.anatomy import ATTENTION, FEED_FORWARD, FINAL, NORM, Anatomy, Tensor
 from gptviz.digits import significant
 from gptviz.figures.anatomy_layout import WIDTH, Box, lay_out, square_parameters
-from gptviz.figures.marks import BARE, line, names_down, note, safe, says, stroke
+from gptviz.figures.marks import BARE, bar, line, names_down, note, safe, says, stroke
 from gptviz.figures.theme import Figure, Mode, Palette, figure, palette, text_on
 
 NUMBERED = 12  # pixels that a block must be wide to have its number above it
@@ -80,24 +80,16 @@ def bars(boxes: Sequence[Box], texts: Sequence[str], colors: Palette, **hover: A
 
     What is thinner than a pixel gets an outline of one, or it would not be seen.
     """
+    x, y, width, height = np.array([(box.x, box.y, box.width, box.height) for box in boxes]).T
     shared = [bool(box.tensors and box.tensors[0].shared_with) for box in boxes]
-    outlined = [min(box.width, box.height) < 1 or hatched for box, hatched in zip(boxes, shared, strict=True)]
     fills = [_box_color(box, colors) for box in boxes]
-    edge = {"color": fills, "width": np.array(outlined, dtype=np.float32)}
+    edge = {"color": fills, "width": ((np.minimum(width, height) < 1) | shared).astype(np.float32)}
     marker: dict[str, Any] = {"color": fills, "line": edge}
     if any(shared):
         shapes = ["/" if hatched else "" for hatched in shared]
         marker["pattern"] = {"shape": shapes, "size": 9, "solidity": 0.15}
-    return {
-        "type": "bar",
-        "x": np.array([box.x + box.width / 2 for box in boxes]),
-        "width": np.array([box.width for box in boxes]),
-        "base": np.array([box.y for box in boxes]),
-        "y": np.array([box.height for box in boxes]),
-        "marker": marker,
-        **_inside_of(texts, [text_on(fill) for fill in fills]),
-        **hover,
-    }
+    inside = _inside_of(texts, [text_on(fill) for fill in fills])
+    return bar(x + width / 2, height, marker, width=width, base=y, **inside, **hover)
 
 
 def _inside_of(texts: Sequence[str], color: str | Sequence[str]) -> dict[str, Any]:
@@ -298,7 +290,7 @@ def share_bars(tables: Mapping[str, pd.DataFrame], mode: Mode) -> Figure:
     `tables`: a name for the screen -> `part_table`, of at least one model.
     """
     colors, names = palette(mode), [*map(safe, tables)]
-    bars = []
+    traces = []
     for i, part in enumerate(next(iter(tables.values()))["part"]):
         rows, fill = [table.iloc[i] for table in tables.values()], part_color(part, colors)
         texts = [f"{part} {percent(row['share'])}" if row["share"] else "" for row in rows]
@@ -306,10 +298,10 @@ def share_bars(tables: Mapping[str, pd.DataFrame], mode: Mode) -> Figure:
             f"{part}: {row['parameters']:,} parameters, {percent(row['share'])} of {name}"
             for name, row in zip(names, rows, strict=True)
         ]
+        widths = np.array([100 * row["share"] for row in rows])
         marker = {"color": fill, "line": line(colors.paper, 1)}
-        bar = {"type": "bar", "orientation": "h", "name": part, "marker": marker, "y": np.arange(len(rows))}
-        bar["x"] = np.array([100 * row["share"] for row in rows])
-        bars.append(bar | _inside_of(texts, text_on(fill)) | says(said))
+        drawn = bar(widths, np.arange(len(rows)), marker, orientation="h", name=part)
+        traces.append(drawn | _inside_of(texts, text_on(fill)) | says(said))
     layout = {
         "barmode": "stack",
         "bargap": 0.2,
@@ -317,4 +309,4 @@ def share_bars(tables: Mapping[str, pd.DataFrame], mode: Mode) -> Figure:
         "xaxis": {"range": [0, 100], "visible": False},
         "yaxis": BARE | names_down(len(names)) | {"ticktext": names, "showticklabels": len(names) > 1},
     }
-    return figure(bars, layout, mode, height=20 + 52 * len(names), l=2, r=2, t=4, b=8)
+    return figure(traces, layout, mode, height=20 + 52 * len(names), l=2, r=2, t=4, b=8)

@@ -59,17 +59,14 @@ def bars(
     def sentences(what: str, numbers: Floats) -> list[str]:
         return [f"{name}: {what} {significant(float(z), 4)}" for name, z in zip(names, numbers, strict=True)]
 
-    said = says or values.map(lambda v: sentences(unit, v))
+    def ends(numbers: Floats) -> tuple[marks.Places, marks.Places]:
+        return (numbers, places) if lying else (places, numbers)
+
+    said, now = says or values.map(lambda v: sentences(unit, v)), np.asarray(values.now)
     lies: dict[str, Any] = {"orientation": "h"} if lying else {}
     if base is not None:
         lies["base"] = base
-    main: dict[str, Any] = {
-        "type": "bar",
-        "name": called[0],
-        x: places,
-        y: np.asarray(values.now),
-        "marker": {"color": fills, "line": edge},
-    }
+    main = marks.bar(*ends(now), {"color": fills, "line": edge}, name=called[0])
     main |= marks.says(map(marks.safe, said.now)) | marks.KEPT | lies
     outside = {"textposition": "outside", "cliponaxis": False}
     if text is not None:
@@ -81,16 +78,15 @@ def bars(
     if values.was is not None:
         assert said.was is not None
         old, was = np.asarray(values.was), [f"{one} ({called[1]})" for one in said.was]
-        across_to, up_to = (old, places) if lying else (places, old)
-        ghost = marks.ghost_bars(across_to, up_to, mode, was, **lies, name=called[1])
+        ghost = marks.ghost_bars(*ends(old), mode, was, **lies, name=called[1])
         if text is not None:  # at the end of the longer of the two
-            over = (old * main[y] > 0) & (abs(old) > abs(main[y]))
+            over = (old * now > 0) & (abs(old) > abs(now))
             ghost |= outside | {"text": np.where(over, main["text"], "")}
             main["text"] = np.where(over, "", main["text"])
         traces.append(ghost)
     if part is not None:
         inside, inner, color = part
-        drawn = {"type": "bar", "name": inside, x: places, y: inner, "marker": {"color": color}, "width": 0.4}
+        drawn = marks.bar(*ends(inner), {"color": color}, name=inside, width=0.4)
         traces.append(drawn | marks.says(map(marks.safe, sentences(inside, inner))) | lies)
     ticks = {"tickvals": places, "ticktext": [*map(marks.safe, names)]}
     layout: dict[str, Any] = {
@@ -108,9 +104,9 @@ def bars(
     if signed:
         layout["shapes"].append((marks.upright if lying else marks.across)(0, marks.line(theme.quiet, 1)))
     if base is not None:
-        ends, joint = base + np.asarray(values.now), marks.line(theme.quiet, 1)
+        stops, joint = base + now, marks.line(theme.quiet, 1)
         for i in range(n - 1):
-            corners = {f"{y}0": ends[i], f"{y}1": ends[i], f"{x}0": i + 0.3, f"{x}1": i + 0.7}
+            corners = {f"{y}0": stops[i], f"{y}1": stops[i], f"{x}0": i + 0.3, f"{x}1": i + 0.7}
             layout["shapes"].append({"type": "line", "line": joint} | corners)
     if lying:
         layout["yaxis"] |= {"range": marks.names_down(n)["range"], "ticklabelstandoff": 7}

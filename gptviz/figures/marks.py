@@ -68,6 +68,11 @@ def stroke(x: Places, y: Places, line: Mapping[str, Any], **more: Any) -> Drawn:
     return {"type": "scatter", "mode": "lines", "x": x, "y": y, "line": line, "hoverinfo": "skip"} | more
 
 
+def bar(x: Places, y: Places, marker: Mapping[str, Any], **more: Any) -> Drawn:
+    """Bars, (n,) each, as a trace; `more` as in `dots`. With `orientation="h"` their lengths are `x`."""
+    return {"type": "bar", "x": x, "y": y, "marker": marker} | more
+
+
 def cells(z: Floats, hover: str, **more: Any) -> Drawn:
     """Numbers (R, C) as the colours of cells, as a trace; `hover` is what each says, `more` as in `dots`."""
     return {"type": "heatmap", "z": z, "hovertemplate": f"{hover}<extra></extra>"} | more
@@ -225,7 +230,7 @@ def ghost_bars(x: Places, y: Places, mode: Mode, hover: Sequence[str] = (), **mo
     `orientation="h"` among `more` for bars that lie, whose lengths are `x`. The rest as in `ghost_curve`.
     """
     marker = {"color": "rgba(0,0,0,0)", "line": line(palette(mode).ghost, 2)}
-    return {"type": "bar", "x": x, "y": y, "marker": marker} | _ghost(hover) | more
+    return bar(x, y, marker) | _ghost(hover) | more
 
 
 def _ghost(hover: Sequence[str]) -> Drawn:

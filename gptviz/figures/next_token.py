@@ -160,10 +160,10 @@ def back_to_back(
         written = ["not in its vocabulary" if p != p else probability_text(p) for p in values]
         layout[xaxis] = plain | {"domain": domain, "range": room, "anchor": y}
         layout[yaxis] = plain | {"range": marks.names_down(len(tokens))["range"], "anchor": x}
-        bar = {"type": "bar", "orientation": "h", "x": np.nan_to_num(values), "y": places}
+        bar = marks.bar(np.nan_to_num(values), places, {"color": color}, orientation="h")
         outside = {"text": written, "textposition": "outside", "cliponaxis": False}
         said = marks.says(f"`{a}`, {marks.safe(side)}: {b}" for a, b in zip(names, written, strict=True))
-        traces.append(bar | {"marker": {"color": color}} | outside | marks.on(number) | said)
+        traces.append(bar | outside | marks.on(number) | said)
     return figure(traces, layout, mode, height=44 + above + 26 * len(tokens), t=30 + above)
 
 

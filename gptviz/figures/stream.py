@@ -37,7 +37,7 @@ def ladder(streams: Both[Stream], position: int, label: str, block: int, mode: M
 
     def bars(x: Any, y: Any, color: str, said: list[str], width: float, **more: Any) -> dict[str, Any]:
         fill = {"color": color, "line": {"width": 0}}
-        drawn = {"type": "bar", "x": x, "y": y, "width": width, "marker": fill, "showlegend": False}
+        drawn = marks.bar(x, y, fill, width=width, showlegend=False)
         return drawn | marks.KEPT | marks.says(said) | more
 
     own = [np.arange(part, count, 2) for part in range(2)]
@@ -77,14 +77,8 @@ def ladder(streams: Both[Stream], position: int, label: str, block: int, mode: M
         "xaxis": ticks | {"anchor": "y", "showticklabels": False},
         "yaxis": {"domain": [0.4, 1], "title": {"text": "size"}},
         "xaxis2": ticks | {"anchor": "y2", "matches": "x", "title": {"text": "block"}},
-        "yaxis2": {
-            "anchor": "x2",
-            "domain": [0, 0.34],
-            "title": {"text": "cosine"},
-            "range": [-1.05, 1.05],
-            "tickvals": [-1, 0, 1],
-            "ticktext": ["−1", "0", "1"],
-        },
+        "yaxis2": {"anchor": "x2", "domain": [0, 0.34], "title": {"text": "cosine"}}
+        | {"range": [-1.05, 1.05], "tickvals": [-1, 0, 1], "ticktext": ["−1", "0", "1"]},
     } | (marks.GHOSTED if ghosts else {})
     return figure(traces, layout, mode, height=350 + LINE * ghosts, t=MARGIN["t"] + LINE * ghosts)
 
