@@ -28,6 +28,7 @@ from gptviz.engine.run import alike
 from gptviz.engine.sites import SITES, Key, held_keys
 from gptviz.engine.sizes import nbytes_of
 from gptviz.ui.models import cache as models
+from gptviz.ui.models.room import session
 from gptviz.ui.settings import cache_bytes
 
 DEFAULT_MEGABYTES = 1024
@@ -282,9 +283,3 @@ def pass_bytes(lm: LanguageModel, n_tokens: int, keys: Iterable[Key]) -> int:
     """About how much a pass holds when it is done: the kept sites, and one block's attention on the way."""
     kept = sum(4 * SITES[site].floats(n_tokens, lm.config) for site, _ in keys)
     return kept + 2 * 4 * SITES["attn"].floats(n_tokens, lm.config)
-
-
-def session() -> str | None:
-    """The session whose script runs here; None outside of a server."""
-    context = get_script_run_ctx(suppress_warning=True)
-    return None if context is None else context.session_id

@@ -13,6 +13,7 @@ from gptviz import Run
 from gptviz.root import WORKS, Root
 from gptviz.ui import runs
 from gptviz.ui.models.cache import model_cache
+from gptviz.ui.models.room import session
 from gptviz.ui.settings import cache_bytes, count, number
 from gptviz.work import Line, Task, Work
 from gptviz.work.cluster import RAY, Cluster
@@ -96,4 +97,4 @@ def _task(run: Run, function: Callable[..., Any], *args: Any, **options: Any) ->
 
 def visitor() -> str:
     """Whose turn a work of this script takes."""
-    return runs.session() or ""
+    return session() or ""

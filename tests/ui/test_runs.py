@@ -246,7 +246,8 @@ def test_a_changed_run_never_shows_the_model_s_own_numbers(function, mini, monke
     plain = Run("mini", mini.encode("The cat sat on the mat. The cat"))
     changed = plain.edited(Edit("tok_emb", value="zero"))
     _, *parameters = inspect.signature(function).parameters.values()
-    arguments = ARGUMENTS | {"right": plain, "packed": written(mini, plain.ids, 2, ["next_word"])}
+    arguments = ARGUMENTS | {"packed": written(mini, plain.ids, 2, ["next_word"])}
+    arguments |= {"right": plain, "before": plain}
     more = {one.name: arguments[one.name] for one in parameters if one.kind is not one.VAR_POSITIONAL}
     monkeypatch.setattr(shared.models, "find", {"mini": mini}.get)
     seen = {}

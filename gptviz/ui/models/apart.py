@@ -18,7 +18,6 @@ from typing import Any
 
 import streamlit as st
 from streamlit import runtime
-from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from gptviz.checkpoints import CheckpointError, HeadsMissing, TokenizerMissing
 from gptviz.checkpoints.folder import CONFIG, VOCABULARY, WEIGHTS
@@ -26,7 +25,7 @@ from gptviz.checkpoints.looks import bytes_of
 from gptviz.convert import GROWTH, LONGEST_SENTENCE, SAID, Limits
 from gptviz.digits import gigabytes
 from gptviz.engine.config import WIDEST, divisors
-from gptviz.ui.models.room import room
+from gptviz.ui.models.room import room, session
 from gptviz.ui.settings import cache_bytes, count
 from gptviz.ui.worker import Worker, start
 
@@ -95,10 +94,8 @@ def line() -> Line:
 
 def check_here() -> None:
     """Raise NotRead when the visitor whose script this is has left."""
-    context = get_script_run_ctx()
-    if context is None or not runtime.exists():
-        return
-    if not runtime.get_instance().is_active_session(context.session_id):
+    here = session()
+    if here is not None and runtime.exists() and not runtime.get_instance().is_active_session(here):
         raise NotRead("nobody waits for it any more")
 
 

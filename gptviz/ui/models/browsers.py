@@ -11,11 +11,10 @@ from collections.abc import Callable, Sequence
 
 import streamlit as st
 from streamlit import runtime
-from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from gptviz.ui.models.cache import model_cache
 from gptviz.ui.models.choice import UPLOAD
-from gptviz.ui.models.room import room
+from gptviz.ui.models.room import room, session
 from gptviz.ui.models.uploads import Sent, Upload, Uploads
 
 COOKIE = "_streamlit_xsrf"
@@ -140,11 +139,10 @@ def _this_browser() -> str:
 
 
 def _stay() -> Uploads:
-    context, browser = get_script_run_ctx(), _this_browser()
-    if context is None:
-        return browsers().visit(browser, None)
-    _visit(context.session_id, browser)
-    return browsers().visit(browser, context.session_id)
+    here, browser = session(), _this_browser()
+    if here is not None:
+        _visit(here, browser)
+    return browsers().visit(browser, here)
 
 
 def _left(browser: str) -> None:

@@ -98,6 +98,12 @@ def room() -> Room:
     return Room(cache_bytes(SETTING, DEFAULT_MEGABYTES), of_one, sent)
 
 
+def session() -> str | None:
+    """The session whose script runs here; None outside of a server."""
+    context = get_script_run_ctx(suppress_warning=True)
+    return None if context is None else context.session_id
+
+
 def let_go(endings: tuple[str, ...]) -> None:
     """Take the files with these endings that this session has sent out of Streamlit's memory: they were
     loaded, or are wanted no more.
@@ -121,8 +127,7 @@ def still_here(key: str) -> list[UploadedFile]:
 
 def refused() -> str | None:
     """Why the last file that this session sent was not taken."""
-    context = get_script_run_ctx()
-    return None if context is None else room().refused(context.session_id)
+    return room().refused(session() or "")
 
 
 def absent() -> list[str]:

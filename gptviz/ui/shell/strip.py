@@ -32,16 +32,9 @@ _TRY = "changes_try"  # in the session: it was asked for
 
 
 @per_run
-def effect(run: Run, position: int) -> Prediction:
-    """The prediction at this position, of the model as it is and of the changed one."""
-    return prediction(runs.get(run.plain, ()).logits(position), runs.get(run, ()).logits(position))
-
-
-@per_run
-def share(run: Run, position: int, number: int) -> Prediction:
-    """The same for one of the edits alone: the others made, without it and with it."""
-    others = replace(run, edits=(*run.edits[:number], *run.edits[number + 1 :]))
-    return prediction(runs.get(others, ()).logits(position), runs.get(run, ()).logits(position))
+def effect(run: Run, before: Run, position: int) -> Prediction:
+    """The prediction at this position of a run, and of the same with fewer edits, or none, before."""
+    return prediction(runs.get(before, ()).logits(position), runs.get(run, ()).logits(position))
 
 
 def draw(run: Run, listed: Sequence[Change], position: int, labels: Sequence[str], lm: LanguageModel) -> None:
@@ -93,13 +86,14 @@ def _silent(
     what = f"the prediction after “{labels[position]}” (position {position})"
     beside = ", beside the other changes" if len(run.edits) > 1 else ""
     for number, reason in enumerate(why):
-        nothing = reason is None and tried and share(run, position, number).nothing
+        others = replace(run, edits=(*run.edits[:number], *run.edits[number + 1 :]))
+        nothing = reason is None and tried and effect(run, others, position).nothing
         changed = f"changed nothing in {what}{beside}" if nothing else ""
         yield changed if reason is None else words.cannot_matter(reason, what)
 
 
 def _effect(run: Run, position: int, labels: Sequence[str], lm: LanguageModel) -> dict[str, Any]:
-    moved = effect(run, position)
+    moved = effect(run, run.plain, position)
     texts = {"before_text": moved.before, "now_text": moved.after, "top_text": moved.now_after}
     return {
         "after": labels[position],

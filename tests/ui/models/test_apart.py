@@ -103,7 +103,7 @@ def test_a_process_whose_visitor_has_left_is_ended(tmp_path, monkeypatch, worker
     HOSTILE["a dict's key"](tmp_path)
     sessions = {"me"}
     here = SimpleNamespace(is_active_session=sessions.__contains__)
-    monkeypatch.setattr(apart, "get_script_run_ctx", lambda: SimpleNamespace(session_id="me"))
+    monkeypatch.setattr(apart, "session", lambda: "me")
     monkeypatch.setattr(apart.runtime, "exists", lambda: True)
     monkeypatch.setattr(apart.runtime, "get_instance", lambda: here)
 
