@@ -27,13 +27,9 @@ def candidate_bars(
     `rows` and `rest` are those of `figures.candidates.candidate_rows`, `heads` its column titles, and
     `action` the words on the buttons.
     """
-    sent = _component(
-        "candidates",
-        {"rows": list(rows), "rest": rest, "heads": heads, "action": action if on_append else ""},
-        {"append": (among({int(row["id"]) for row in rows if row["whole"]}), on_append)},
-        saved,
-    )
-    if sent:
+    data = {"rows": list(rows), "rest": rest, "heads": heads, "action": action if on_append else ""}
+    ids = among({int(row["id"]) for row in rows if row["whole"]})
+    if _component("candidates", data, {"append": (ids, on_append)}, saved):
         import streamlit as st
 
         st.rerun()  # the prompt belongs to the whole page, not to the fragment that this may be in

@@ -82,12 +82,7 @@ def lens_grid(
     `rows` are the depths' names, (short, in a sentence); `tokens` all tokens of the text, as shown.
     """
     row, position = among(range(len(rows))), among(range(len(tokens)))
-    data: dict[str, Any] = {
-        "cells": cells,
-        "rows": list(rows),
-        "tokens": list(tokens),
-        "legend": vars(legend),
-    }
-    data |= {"row": selected[0], "position": selected[1]}
+    data: dict[str, Any] = {"cells": cells, "rows": list(rows), "tokens": list(tokens)}
+    data |= {"legend": vars(legend), "row": selected[0], "position": selected[1]}
     on = {"pick": parts(on_pick, "row", "position", row=row, position=position)}
     _component(key, data, on, saved)

@@ -41,22 +41,11 @@ def machine(
     where it was clicked. `way` is what *Play* goes through: "at" and a sentence, "says".
     """
     level = sent(levels)
-    data = {
-        "kind": kind,
-        "at": path[-1][0],
-        "level": {name: value for name, value in level.items() if name not in ("says", "shown")},
-        "says": spoken(level["says"]),
-        "table": [
-            [*table.columns],
-            *([_cell(value) for value in row] for row in table.to_numpy(dtype=object)),
-        ],
-        "path": [*path],
-        "tokens": [*tokens],
-        "position": position,
-        "sides": [*sides],
-        "more": more,
-        "way": [*way],
-    }
+    drawn = {name: value for name, value in level.items() if name not in ("says", "shown")}
+    rows = [[_cell(value) for value in row] for row in table.to_numpy(dtype=object)]
+    data: dict[str, Any] = {"kind": kind, "at": path[-1][0], "level": drawn, "says": spoken(level["says"])}
+    data |= {"table": [[*table.columns], *rows], "path": [*path], "tokens": [*tokens], "position": position}
+    data |= {"sides": [*sides], "more": more, "way": [*way]}
     on: dict[str, Event] = {
         "at": (text(60), go),
         "position": (among(range(len(tokens))), select),
