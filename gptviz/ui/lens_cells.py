@@ -15,8 +15,8 @@ from gptviz.digits import fixed
 from gptviz.engine.index import one_of
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.names import is_piece, show_id
-from gptviz.figures.theme import Mode, Scale, palette
-from gptviz.ui.components.lens import encoded
+from gptviz.figures.theme import Mode, palette
+from gptviz.ui.components.lens import Legend, encoded
 
 MEASURES = ("probability", "rank", "entropy", "kl")
 
@@ -36,22 +36,16 @@ def colors_of(measure: str, values: NDArray[Any], vocabulary: int) -> NDArray[np
     return np.clip(found, 0, 1).astype(np.float32)
 
 
-def scale_of(measure: str, mode: Mode) -> Scale:
-    """Purple for what the model is for, orange, as for surprise, for what it does not know."""
-    colors = palette(mode)
-    if measure in ("probability", "rank"):
-        return colors.attention
-    return [(0.0, colors.paper), (1.0, colors.signed[3][1])]
-
-
-def ends_of(measure: str, vocabulary: int) -> tuple[str, str]:
-    """Return what stands at the two ends of the scale."""
-    blind = f"{fixed(math.log2(max(vocabulary, 2)), 1)} bits"
+def legend_of(title: str, measure: str, vocabulary: int, mode: Mode) -> Legend:
+    """Return what the colours say: purple is what the model is for, orange, as for surprise, what it does not
+    know."""
+    colors, blind = palette(mode), f"{fixed(math.log2(max(vocabulary, 2)), 1)} bits"
+    purple, orange = colors.attention, [(0.0, colors.paper), (1.0, colors.signed[3][1])]
     return {
-        "probability": ("0", "1"),
-        "rank": (f"{vocabulary:,}", "1"),
-        "entropy": ("0 bits: certain", f"{blind}: a blind guess"),
-        "kl": ("0 bits: the same", f"{blind} or more"),
+        "probability": Legend(title, "0", "1", purple),
+        "rank": Legend(title, f"{vocabulary:,}", "1", purple),
+        "entropy": Legend(title, "0 bits: certain", f"{blind}: a blind guess", orange),
+        "kl": Legend(title, "0 bits: the same", f"{blind} or more", orange),
     }[measure]
 
 

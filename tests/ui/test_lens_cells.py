@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gptviz.figures.theme import palette
-from gptviz.ui.lens_cells import MEASURES, colors_of, ends_of, scale_of
+from gptviz.ui.lens_cells import MEASURES, colors_of, legend_of
 
 
 def test_there_is_one_rank_of_one_token_and_no_such_measure():
@@ -17,6 +17,6 @@ def test_there_is_one_rank_of_one_token_and_no_such_measure():
 @pytest.mark.parametrize("mode", ["light", "dark"])
 def test_nothing_to_tell_is_paper(mode):
     for measure in MEASURES:
-        assert scale_of(measure, mode)[0][1] == palette(mode).paper
-        assert all(ends_of(measure, 8192))
-    assert ends_of("entropy", 8192)[1].startswith("13.0 bits")
+        legend = legend_of("what it is", measure, 8192, mode)
+        assert legend.scale[0][1] == palette(mode).paper and legend.low and legend.high
+    assert legend_of("", "entropy", 8192, mode).high.startswith("13.0 bits")

@@ -16,11 +16,13 @@ from typing import Any
 
 import numpy as np
 
-from gptviz.figures.theme import Mode
+from gptviz.figures.theme import PALETTES, Mode
 from gptviz.tokenizer import show_token, well_formed
 from gptviz.tokenizer.characters import character_groups
 from gptviz.ui.components.code import javascript
 from gptviz.ui.components.saved import Saved, stem
+
+COLOURS = len(PALETTES["light"].positions)  # of positions, in turn
 
 Check = Callable[[Any], Any]  # what came -> the value, or Refused
 Event = tuple[Check, Callable[[Any], Any] | None]  # and what runs with the value, before the rerun

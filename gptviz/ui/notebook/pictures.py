@@ -46,14 +46,14 @@ from gptviz.ui.components.arcs import arcs as draw_arcs
 from gptviz.ui.components.candidates import candidate_bars
 from gptviz.ui.components.chips import chips
 from gptviz.ui.components.heads import Thumbnail, head_grid
-from gptviz.ui.components.lens import Legend, lens_grid
+from gptviz.ui.components.lens import lens_grid
 from gptviz.ui.components.machine import machine as draw_machine
 from gptviz.ui.components.matrix import encode, matrix, pattern
 from gptviz.ui.components.merges import merges, merges_data
 from gptviz.ui.components.token_cards import token_cards
 from gptviz.ui.components.windows import draw_windows
 from gptviz.ui.components.writing import writing
-from gptviz.ui.lens_cells import ends_of, lens_cells, scale_of
+from gptviz.ui.lens_cells import legend_of, lens_cells
 from gptviz.ui.notebook.frame import Picture
 from gptviz.ui.notebook.sheet import SHOWN, Sheet, ignored
 from gptviz.ui.notebook.whole import of_page
@@ -227,11 +227,9 @@ def logit_lens(s: Sheet, measure: str = "probability") -> None:
     found, names = s.of(cells, 0, len(s.t)), row_names(s.t.config)
     rows = [(name.removeprefix("block ").replace(" ·", ""), f"After {name}") for name in names[:-1]]
     s.title = "What the model would say at each depth"
-    lens_grid(
-        lens_cells(s.lm, found, (0, len(s.t)), measure), [*rows, ("output", "The model's own output")],
-        s.labels, (len(names) - 1, s.position),
-        Legend(measure, *ends_of(measure, s.t.config.vocab_size), scale_of(measure, s.mode)), ignored,
-    )  # fmt: skip
+    legend = legend_of(measure, measure, s.t.config.vocab_size, s.mode)
+    grid, last = lens_cells(s.lm, found, (0, len(s.t)), measure), ("output", "The model's own output")
+    lens_grid(grid, [*rows, last], s.labels, (len(rows), s.position), legend, ignored)
 
 
 def why(s: Sheet, token: OneToken | None = None, against: Against = MEAN) -> None:

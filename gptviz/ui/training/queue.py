@@ -67,10 +67,6 @@ class Training:
         return self.job.run
 
     @property
-    def worker(self) -> Worker | None:
-        return self.job.worker
-
-    @property
     def config(self) -> LiveConfig:
         return self.run.config
 
@@ -92,7 +88,7 @@ class Training:
         if self.job.trouble is not None:
             return "failed"
         said = self.run.status.state
-        if self.worker is not None and self.worker.running:
+        if self.job.worker is not None and self.job.worker.running:
             return "starting" if said == "new" else said
         return "killed" if said in ("new", "training") else said
 
@@ -107,7 +103,7 @@ class Training:
         status = self.run.status
         if self.state != "killed":
             return self.job.trouble or status.said
-        how = "" if self.worker is None else f" ({self.worker.how_it_ended})"
+        how = "" if self.job.worker is None else f" ({self.job.worker.how_it_ended})"
         return (
             f"The training was ended from outside{how} after step {status.step:,} of {status.steps:,}. "
             "What it had measured until then is still here, and it can go on from its last snapshot"

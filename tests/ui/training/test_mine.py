@@ -60,7 +60,7 @@ def test_a_trained_model_opens_as_an_upload_does_and_all_goes_with_the_browser(q
     assert at.session_state["labels"] == ["run 1, repeats, step 6"]
     browser = at.session_state["browser"]
     assert browsers().find(browser) is not None
-    run.worker.end()
+    run.job.worker.end()
     browsers().clear_if_gone(browser)  # what happens 150 s after its last session ended
     assert queue.of(browser) == () and browsers().find(browser) is None
 

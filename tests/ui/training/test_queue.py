@@ -64,7 +64,7 @@ def test_ten_visitors_train_in_the_order_in_which_they_came(played, at_once):
         turns = [None] * at_once + [*range(1, 10)]
         assert [other.place for other in runs[done:]] == turns[: 10 - done]
         workers[done].end() if done else workers[done].train()
-        until(lambda run=run: not run.worker.running)
+        until(lambda run=run: not run.job.worker.running)
     assert runs[0].state == "done" and runs[0].said is None
 
 
@@ -74,7 +74,7 @@ def test_who_trains_alone_has_more_threads_and_keeps_them(played):
     for done in range(3):
         until(lambda done=done: len(workers) == done + 1)
         workers[done].end()
-    until(lambda: not third.worker.running)
+    until(lambda: not third.job.worker.running)
     assert [worker.threads for worker in workers] == [2, 1, 2]  # the second began while the third waited
     assert (first.config.threads, second.config.threads, third.config.threads) == (2, 1, 2)
 
@@ -190,13 +190,13 @@ def test_real_processes_train_pause_go_on_and_can_be_killed():
     run = queue.start("me", tiny(steps=5000, every=500))
     until(lambda: run.state == "training")
     run.pause()
-    until(lambda: run.state == "paused" and not run.worker.running)
+    until(lambda: run.state == "paused" and not run.job.worker.running)
     assert 0 < run.run.status.step < 5000
     here = train(begin(queue._root.path / "here", tiny(steps=5000, every=500)).folder, stop_at=1)
     assert run.run.measures[0] == here.measures[0]  # what the page runs is what the library runs
     run.resume()
     until(lambda: run.state == "training")
-    os.kill(run.worker.pid, signal.SIGKILL)
+    os.kill(run.job.worker.pid, signal.SIGKILL)
     until(lambda: run.state == "killed")
     assert "SIGKILL" in run.said
     root = queue._root.path

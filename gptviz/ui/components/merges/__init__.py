@@ -10,10 +10,9 @@ from typing import Any
 
 import tiktoken
 
-from gptviz.figures.theme import palette
 from gptviz.tokenizer import show_token
 from gptviz.tokenizer.steps import Piece, Stage, own_piece, stages
-from gptviz.ui.components.kernel import Component
+from gptviz.ui.components.kernel import COLOURS, Component
 from gptviz.ui.components.saved import Saved
 
 # A piece of more bytes than this does not fit on a screen: only the selected token's own bytes are shown.
@@ -44,7 +43,7 @@ def merges_data(encoding: tiktoken.Encoding, piece: Piece, part: int, position: 
         "stages": [_stage(replay, index, piece, mine) for index in range(len(replay))],
         "tokens": [{"id": id, "position": first + i} for i, id in enumerate(piece.ids)],
         "width": COLUMN,
-        "colours": len(palette("light").positions),
+        "colours": COLOURS,
     }
 
 

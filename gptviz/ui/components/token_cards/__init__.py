@@ -7,10 +7,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from gptviz.engine.tokens import Token
-from gptviz.figures.theme import palette
 from gptviz.tokenizer import show_token
 from gptviz.tokenizer.steps import Piece
-from gptviz.ui.components.kernel import Component, On, among, shared_characters
+from gptviz.ui.components.kernel import COLOURS, Component, On, among, shared_characters
 from gptviz.ui.components.saved import Saved
 
 _component = Component("token_cards")
@@ -20,11 +19,7 @@ def token_cards(
     pieces: Sequence[Piece], tokens: Sequence[Token], selected: int, on_select: On, saved: Saved | None = None
 ) -> None:
     """Draw the cards of `tokens`; `on_select(position)` runs before the rerun that a click causes."""
-    data = {
-        "pieces": list(_cards(pieces, tokens)),
-        "selected": selected,
-        "colours": len(palette("light").positions),
-    }
+    data = {"pieces": list(_cards(pieces, tokens)), "selected": selected, "colours": COLOURS}
     _component("token_cards", data, {"position": (among(range(len(tokens))), on_select)}, saved)
 
 

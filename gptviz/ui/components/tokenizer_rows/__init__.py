@@ -6,9 +6,8 @@ Colours alternate by position, so that one sees where a token ends.
 from collections.abc import Sequence
 from typing import Any
 
-from gptviz.figures.theme import palette
 from gptviz.tokenizer.simple import UNK, Cut
-from gptviz.ui.components.kernel import Component, shared_characters
+from gptviz.ui.components.kernel import COLOURS, Component, shared_characters
 from gptviz.ui.components.saved import Saved
 
 # More would only make the page heavy: the count beside them is of all.
@@ -19,7 +18,7 @@ _component = Component("tokenizer_rows")
 
 def tokenizer_rows(cuts: Sequence[Cut], saved: Saved | None = None) -> None:
     """Draw the rows; tokens whose text is lost have a dashed outline."""
-    data = {"rows": [_row(cut) for cut in cuts], "colours": len(palette("light").positions)}
+    data = {"rows": [_row(cut) for cut in cuts], "colours": COLOURS}
     _component("tokenizer_rows", data, saved=saved)
 
 

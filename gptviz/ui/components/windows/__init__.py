@@ -7,8 +7,7 @@ many tokens to write them, a window is a bar.
 
 from collections.abc import Sequence
 
-from gptviz.figures.theme import palette
-from gptviz.ui.components.kernel import Component, On, among
+from gptviz.ui.components.kernel import COLOURS, Component, On, among
 from gptviz.ui.components.saved import Saved
 
 _component = Component("windows")
@@ -42,7 +41,7 @@ def draw_windows(
         {"window": number, "start": start, "dropped": dropped is not None and number >= dropped}
         for number, start in starts
     ]
-    shown, colours = list(tokens) if len(tokens) <= READABLE else None, len(palette("light").positions)
+    shown = list(tokens) if len(tokens) <= READABLE else None
     data = {"tokens": shown, "count": len(tokens), "first": first, "rows": rows, "length": length}
-    data |= {"selected": selected, "colours": colours}
+    data |= {"selected": selected, "colours": COLOURS}
     _component(key, data, {"window": (among({number for number, _ in starts}), on_select)}, saved)

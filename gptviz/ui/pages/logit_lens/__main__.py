@@ -18,8 +18,8 @@ from gptviz.figures.theme import palette
 from gptviz.model import LayerNorm
 from gptviz.ui import runs, sheet
 from gptviz.ui.buttons import button
-from gptviz.ui.components.lens import Legend, lens_grid
-from gptviz.ui.lens_cells import ends_of, scale_of
+from gptviz.ui.components.lens import lens_grid
+from gptviz.ui.lens_cells import legend_of
 from gptviz.ui.pages.logit_lens.columns import columns, drawn, parts_of, unasked
 from gptviz.ui.sheet import example_row, page, several, side_by_side
 from gptviz.ui.shell.params import Param, if_there, whole
@@ -134,7 +134,7 @@ lens_grid(
     [*rows, ("output", f"After {place(last)}: the model's own output")],
     scene.labels,
     (row, position),
-    Legend(title, *ends_of(measure, vocabulary), scale_of(measure, scene.mode)),
+    legend_of(title, measure, vocabulary, scene.mode),
     pick,
     saved=scene.saved("logit_lens", f"What the model would say at each depth: {title}", measure),
 )
