@@ -9,7 +9,7 @@ from gptviz.training.live import LiveConfig, model_files
 from gptviz.ui.models.browsers import browser, browsers, find_upload, keep_upload
 from gptviz.ui.models.choice import UPLOAD
 from gptviz.ui.settings import cache_bytes, count
-from gptviz.ui.training.queue import WAITING, Queue, Training
+from gptviz.ui.training.queue import WAITING, Heads, Queue, Training
 
 ALONE = 2  # threads of a run that trains alone: with two it takes three quarters of the time
 AT_ONCE, DISK = "GPTVIZ_TRAININGS_AT_ONCE", "GPTVIZ_TRAINING_DISK_MB"
@@ -48,6 +48,11 @@ def find_training(number: str) -> Training | None:
 def start_training(config: LiveConfig, text: str | None = None) -> Training:
     """A new run, which trains when it is its turn. Raises ValueError, a sentence."""
     return queue().start(browser(), config, text)
+
+
+def fork_training(training: Training, step: int, mute: Heads = (), steps: int | None = None) -> Training:
+    """A run that goes on from a snapshot of another with heads off. Raises ValueError, a sentence."""
+    return queue().fork(training, step, mute, steps)
 
 
 def remove_training(number: str) -> None:

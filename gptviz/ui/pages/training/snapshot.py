@@ -19,7 +19,7 @@ from gptviz.ui.shell import state
 from gptviz.ui.shell.navigation import link
 from gptviz.ui.shell.placed import placed, touched
 from gptviz.ui.shell.scene import Frame
-from gptviz.ui.training.mine import find_training, name_of, open_elsewhere, queue
+from gptviz.ui.training.mine import find_training, fork_training, name_of, open_elsewhere
 from gptviz.ui.training.queue import Heads, Training
 
 MOST_STEPS = int(LIMITS["steps"][1])
@@ -157,7 +157,7 @@ def fork_it(number: str, step: int, mute: Heads, steps: int) -> None:
     if training is None:
         return
     try:
-        look_at(queue().fork(training, step, mute, steps).number, number)
+        look_at(fork_training(training, step, mute, steps).number, number)
         say(None)
     except ValueError as error:
         say(str(error))
