@@ -89,11 +89,8 @@ class Runs:
         That pass takes down `keep` and makes these reductions: what is wanted at once. Later the trace works
         out whatever it does not hold. Raises ValueError as `LanguageModel.trace` does, and Busy.
         """
-        found = self._known(run)
-        if found is None:
-            with self._one_at_a_time(("trace", run)):
-                found = self._known(run) or self._pass(run, tuple(keep or ()), tuple(reduce))
-        return found
+        with self._one_at_a_time(("trace", run)):
+            return self._known(run) or self._pass(run, tuple(keep or ()), tuple(reduce))
 
     def _known(self, run: Run) -> Trace | None:
         """Return what there is of a run: stored, or still worked with by a script."""
@@ -180,17 +177,14 @@ class Runs:
     def derived(self, name: Hashable, run: Run, compute: Callable[[], R]) -> R:
         """`compute()`, or the same from before; `name` tells what it is."""
         key = ("derived", run, name)
-        with self._lock:
-            stored = self._cache.get(key)
-        if stored is None:
-            with self._one_at_a_time(key):
-                with self._lock:
-                    stored = self._cache.get(key)
-                if stored is None:
-                    value = compute()
-                    self._store(key, value, nbytes_of(value))
-                    return value
-        return cast(R, stored[0])
+        with self._one_at_a_time(key):
+            with self._lock:
+                stored = self._cache.get(key)
+            if stored is not None:
+                return cast(R, stored[0])
+            value = compute()
+            self._store(key, value, nbytes_of(value))
+            return value
 
     # ---- both ----
 
