@@ -74,21 +74,15 @@ class ModelCache:
         """A model that was loaded and that somebody, this cache or a script that runs, still has."""
         return self._look_up(key) or self._alive.get(key)
 
-    def drop(self, key: str) -> None:
-        """Forget a model for good, if it is here."""
-        with self._lock:
-            gone = self._models.pop(key, None)
-            self._alive.pop(key, None)
-        if gone is not None:
-            self._tell(key)
-
     def drop_all(self, prefix: str) -> None:
-        """Forget every model whose key begins so."""
+        """Forget for good every model whose key begins so."""
         with self._lock:
-            keys = {*self._models, *self._alive}
-        for key in keys:
-            if key.startswith(prefix):
-                self.drop(key)
+            gone = [key for key in self._models if key.startswith(prefix)]
+            for key in [key for key in (*gone, *self._alive) if key.startswith(prefix)]:
+                self._models.pop(key, None)
+                self._alive.pop(key, None)
+        for key in gone:
+            self._tell(key)
 
     def _tell(self, key: str) -> None:
         for listener in self._listeners:

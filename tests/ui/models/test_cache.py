@@ -113,7 +113,7 @@ def test_a_model_that_went_is_found_as_long_as_somebody_works_with_it(planned):
     assert "a" not in cache and cache.find("a") is worked_with and cache.find("c") is None
     assert cache.get("a", lambda: pytest.fail("it is still in memory")) is worked_with
     assert "a" in cache and "b" not in cache and cache.nbytes == SIZE
-    cache.drop("a")  # for good: its upload was removed
+    cache.drop_all("a")  # for good: its upload was removed
     assert cache.find("a") is None and cache.nbytes == 0
 
 
