@@ -6,7 +6,7 @@ mask hides. It weighs about as much as its numbers. `words_of` is what the grid 
 
 import io
 from collections.abc import Iterable
-from typing import TypedDict
+from typing import NotRequired, TypedDict
 
 import numpy as np
 from PIL import Image
@@ -68,16 +68,23 @@ def colour_table(mode: Mode) -> np.ndarray:
     return table
 
 
-class Words(TypedDict):
-    """Of a head: its role, a word or two for it, a sentence without subject, how much it writes."""
+class Thumbnail(TypedDict):
+    """What the grid says of a head: its role, a word or two for it, a sentence without subject, how much it
+    writes.
+
+    Where something is changed in the model: whether this head itself is (it is hatched), and how far its
+    pattern moved, from 0 to 1 (it is tinted).
+    """
 
     kind: str
     label: str
     says: str
     write: float
+    changed: NotRequired[bool]
+    moved: NotRequired[float]
 
 
-def words_of(role: HeadRole, write: float, longest: float) -> Words:
+def words_of(role: HeadRole, write: float, longest: float) -> Thumbnail:
     """Return what is said of a head with this role that writes so much;
     the most that one writes is `longest`.
     """

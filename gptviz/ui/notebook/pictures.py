@@ -395,7 +395,7 @@ def _grid(s: Sheet, chosen: tuple[int, int]) -> None:
     was, blocks = s.traces.was, range(s.t.config.n_layers)
 
     def thumbnail(b: int, h: int) -> Thumbnail:
-        said: Thumbnail = {**words_of(found[b][h], writes[b, h].item(), writes.max().item())}
+        said = words_of(found[b][h], writes[b, h].item(), writes.max().item())
         if was is None:
             return said
         by = pattern_moved(was["attn", b][h], s.t["attn", b][h])

@@ -6,24 +6,13 @@ any size, reachable by keyboard, and named for a screen reader. Nothing is fetch
 
 import base64
 from collections.abc import Callable, Sequence
-from typing import Any, NotRequired
+from typing import Any
 
-from gptviz.figures.head_grid import Words
+from gptviz.figures.head_grid import Thumbnail
 from gptviz.ui.components.kernel import Component, among, parts
 from gptviz.ui.components.saved import Saved
 
 _component = Component("heads")
-
-
-class Thumbnail(Words):
-    """What the grid says of a head.
-
-    Where something is changed in the model: whether this head itself is (it is hatched), and how far its
-    pattern moved, from 0 to 1 (it is tinted).
-    """
-
-    changed: NotRequired[bool]
-    moved: NotRequired[float]
 
 
 def head_grid(

@@ -149,7 +149,7 @@ with doing:
 def thumbnail(b: int, h: int) -> Thumbnail:
     """Return what the grid says of a head while it is pointed at."""
     of, write, gone = measured.roles[b][h], measured.writes[b, h].item(), (b, h) in withdrawn
-    found: Thumbnail = {**words_of(of, write, measured.writes.max().item())}
+    found = words_of(of, write, measured.writes.max().item())
     if gone:
         found["label"] = "".join(f"{character}\u0336" for character in found["label"])
         found["says"] = f"{WITHDRAWN} {found['says']}"
