@@ -74,8 +74,7 @@ def read(name: str) -> Any | None:
 @cache
 def shipped() -> dict[str, Any]:
     """Return what was measured of the bundled model, by its names."""
-    found: dict[str, Any] = json.loads(SHIPPED.read_text(encoding="utf-8"))
-    return found
+    return json.loads(SHIPPED.read_text(encoding="utf-8"))
 
 
 def write(name: str, value: Any) -> bool:

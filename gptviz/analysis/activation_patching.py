@@ -235,8 +235,7 @@ def estimates(
         for b in range(lm.config.n_layers):
             moved = (source[site, b] - mine[site, b]).double() * mine.grad[site, b]
             rows.append(moved.sum(dim=(-1, -2)) if site in HEAD_SITES else moved.sum(dim=-1)[first : at + 1])
-    found: NDArray[np.float64] = torch.cat(rows).numpy()
-    return found
+    return torch.cat(rows).numpy()
 
 
 def agreement(table: pd.DataFrame) -> pd.DataFrame:

@@ -190,8 +190,7 @@ def activation_curve(model: GPTModel, block: int, low: float, high: float, point
 @reads(lambda lm, block, unit: (("mlp_act", block),))
 def excites(lm: LanguageModel, t: Trace, block: int, unit: int) -> NDArray[np.float32]:
     """A unit's activation at every token: (T,)."""
-    column: NDArray[np.float32] = t["mlp_act", block][:, unit].numpy()
-    return column
+    return t["mlp_act", block][:, unit].numpy()
 
 
 @dataclass(frozen=True)
@@ -220,8 +219,7 @@ PEAKS = Reduction("feed-forward peaks", "mlp_act", peaks_of)
 
 def _times(matrix: Floats, row: Floats) -> Floats:
     """(D, U) x (U,) -> (D,). Not by BLAS, whose threads go on spinning long after they are done."""
-    product: Floats = np.einsum("du,u->d", matrix, row)
-    return product
+    return np.einsum("du,u->d", matrix, row)
 
 
 def _numbers(weight: torch.Tensor) -> Floats:

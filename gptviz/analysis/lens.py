@@ -202,8 +202,7 @@ def contenders(logits: torch.Tensor, k: int = TOP) -> list[int]:
 def _probabilities(logits: torch.Tensor, ids: Sequence[int]) -> NDArray[np.float32]:
     """Of n tokens, (N, V) -> (N, n)."""
     whole = logits.logsumexp(dim=-1, keepdim=True).numpy()  # (N, 1)
-    found: NDArray[np.float32] = np.exp(logits.numpy()[:, list(ids)] - whole)
-    return found
+    return np.exp(logits.numpy()[:, list(ids)] - whole)
 
 
 def _read(stream: torch.Tensor, model: GPTModel) -> torch.Tensor:
@@ -233,5 +232,4 @@ def _by_row(found: Sequence[Cells | Followed], positions: int) -> Iterator[Any]:
 
 def _bits(nats: torch.Tensor) -> NDArray[np.float32]:
     """Neither entropy nor KL is below 0: what is, is rounding."""
-    bits: NDArray[np.float32] = (nats / math.log(2)).clamp(min=0).numpy()
-    return bits
+    return (nats / math.log(2)).clamp(min=0).numpy()

@@ -110,8 +110,7 @@ class Steps:
         return np.format_float_positional(self.eps)
 
     def stage(self, name: str) -> Vector:
-        values: Vector = getattr(self, one_of("stage", name, STAGES))
-        return values
+        return getattr(self, one_of("stage", name, STAGES))
 
 
 def norm_steps(norm: Norm, x: NDArray[np.floating]) -> Steps:

@@ -42,8 +42,7 @@ class NormStatistics:
         """One of the four by its name. ValueError for any other."""
         if column not in self.COLUMNS:
             raise ValueError(f"norms have no column {column!r}; they have {', '.join(self.COLUMNS)}")
-        grid: NDArray[np.float32] = getattr(self, column)
-        return grid
+        return getattr(self, column)
 
 
 def norms_of(model: GPTModel) -> list[Norm]:

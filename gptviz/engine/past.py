@@ -214,8 +214,7 @@ def attend(att: Any, x: Tensor, past: Past | Before, block: int) -> Tensor:
     attn_weights = att.dropout(torch.softmax(attn_scores / att.head_dim**0.5, dim=-1))
 
     context_vec = (attn_weights @ values).transpose(1, 2)  # (B, t, H, D/H)
-    result: Tensor = att.out_proj(context_vec.reshape(b, t, att.d_out))  # heads side by side
-    return result
+    return att.out_proj(context_vec.reshape(b, t, att.d_out))  # heads side by side
 
 
 def final_hidden(
@@ -284,8 +283,7 @@ def _twin() -> Any:
     # called `forward` because a bound method is pickled by its name, see `gptviz.fast.kernels`
     def forward(self: MultiHeadAttention, x: Tensor) -> Tensor:
         if id(self) not in _this_thread.blocks:
-            result: Tensor = MultiHeadAttention.forward(self, x)
-            return result
+            return MultiHeadAttention.forward(self, x)
         past, block = _this_thread.blocks[id(self)]
         if kernels.serves(x):
             return attention(self, x, partial(past.append, block))

@@ -93,8 +93,7 @@ class Sampling:
 
     def points(self, n: int) -> list[float]:
         """The first `n` numbers of `stream`. A seed of None gives others every time."""
-        points: list[float] = torch.rand(n, dtype=torch.float64, generator=self._generator()).tolist()
-        return points
+        return torch.rand(n, dtype=torch.float64, generator=self._generator()).tolist()
 
     def _generator(self) -> torch.Generator:
         generator = torch.Generator()

@@ -42,8 +42,7 @@ def attention(
 
     def of_heads(projection: nn.Module, rows: torch.Tensor) -> torch.Tensor:
         # (b, T, d_out) -> (b, T, H, head_dim) -> (b, H, T, head_dim)
-        heads: torch.Tensor = projection(rows).view(b, -1, h, d).transpose(1, 2)
-        return heads
+        return projection(rows).view(b, -1, h, d).transpose(1, 2)
 
     queries = of_heads(att.W_query, x[:, -1:] if last else x)
     keys, values = known or (of_heads(att.W_key, x), of_heads(att.W_value, x))
@@ -60,8 +59,7 @@ def attention(
         weights = _divided(queries, keys, att.mask[k - n : k, :k], _buffer(b * h, n, k)).view(b, h, n, k)
         context = att.dropout(weights) @ values.view(b, h, k, d)  # (b, H, T, head_dim)
         context = context.transpose(1, 2).reshape(b, n, h * d)  # (b, T, d_out): heads side by side
-    result: torch.Tensor = att.out_proj(context)
-    return result
+    return att.out_proj(context)
 
 
 def _divided(

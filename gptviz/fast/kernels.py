@@ -192,8 +192,7 @@ def _onednn(
 ) -> torch.Tensor:
     # torch's own inductor calls it so; it packs the weight in every call, so that none is kept twice
     after, kind = ("none", "") if gelu is None else ("gelu", gelu)
-    result: torch.Tensor = torch.ops.mkldnn._linear_pointwise(x, weight, bias, after, [], kind)
-    return result
+    return torch.ops.mkldnn._linear_pointwise(x, weight, bias, after, [], kind)
 
 
 def _has_onednn() -> bool:
@@ -241,8 +240,7 @@ def _attention_twin() -> Any:
     def forward(self: MultiHeadAttention, x: torch.Tensor) -> torch.Tensor:
         if serves(x):
             return attention(self, x, known=_this_thread.known)
-        result: torch.Tensor = MultiHeadAttention.forward(self, x)
-        return result
+        return MultiHeadAttention.forward(self, x)
 
     return forward
 
@@ -251,8 +249,7 @@ def _feed_forward_twin() -> Any:
     def forward(self: FeedForward, x: torch.Tensor) -> torch.Tensor:
         up, activation, down = self.layers
         if not serves(x) or not _is_unseen(self.layers, up, activation) or not _fits(up.weight):
-            result: torch.Tensor = FeedForward.forward(self, x)
-            return result
+            return FeedForward.forward(self, x)
         kind = "tanh" if type(activation) is GELU else activation.approximate
         result = down(_linear(x, up.weight, up.bias, kind))  # (b, T, D) -> (b, T, 4D) -> (b, T, D)
         return result

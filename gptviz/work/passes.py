@@ -50,8 +50,7 @@ class Passes:
     @serve.multiplexed(max_num_models_per_replica=MODELS)
     async def _model(self, model: str) -> LanguageModel:
         """A model from the cluster's store, where its weights stay."""
-        lm: LanguageModel = await self._stored[model]
-        return lm
+        return await self._stored[model]
 
     @serve.batch(max_batch_size=TOGETHER, batch_wait_timeout_s=WAIT)
     async def _together(self, asked: list[tuple[LanguageModel, Text]]) -> list[bytes | ValueError]:

@@ -75,5 +75,4 @@ def take_up(work: Work[R]) -> None:
 
 
 def _left() -> set[Task]:
-    found: set[Task] = st.session_state.setdefault(_LEFT, set())
-    return found
+    return st.session_state.setdefault(_LEFT, set())
