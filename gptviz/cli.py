@@ -299,8 +299,7 @@ def run_trace(args: argparse.Namespace) -> int:
         print(f"{token.position:5} {token.id:6}  {show_token(token.raw)}")
     print("next")
     for row in following.itertuples():
-        raw = named_bytes(lm.tokenizer, int(row.id))
-        print(f"{row.probability:5.1%} {row.id:6}  {show_token(raw)}")
+        print(f"{row.probability:5.1%} {row.id:6}  {show_token(named_bytes(lm.tokenizer, int(row.id)))}")
     return 0
 
 

@@ -61,8 +61,7 @@ def read(name: str) -> Any | None:
         return shipped()[name]
     path = folder() / f"{name}.json"
     try:
-        text = path.read_text(encoding="utf-8")
-        digest, _, content = text.partition("\n")
+        digest, _, content = path.read_text(encoding="utf-8").partition("\n")
         if digest != _digest(content):
             return None
         os.utime(path)  # asked for just now

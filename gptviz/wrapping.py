@@ -97,12 +97,11 @@ def _config(config: GPTConfig, model: nn.Module) -> GPTConfig:
     """The same with what is in no shape: the epsilon of the norms, which GELU, dropout."""
     exact = any(isinstance(m, nn.GELU) and m.approximate == "none" for m in model.modules())
     eps = {e for m in model.modules() if isinstance(e := getattr(m, "eps", None), float)}
-    rate = next((m.p for m in model.modules() if isinstance(m, nn.Dropout)), 0.0)
     return replace(
         config,
         activation="gelu" if exact else "gelu_tanh",
         norm_eps=eps.pop() if len(eps) == 1 else config.norm_eps,
-        drop_rate=rate,
+        drop_rate=next((m.p for m in model.modules() if isinstance(m, nn.Dropout)), 0.0),
     )
 
 

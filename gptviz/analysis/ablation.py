@@ -53,8 +53,7 @@ class MutedPart:
     def edit(self, baseline: str) -> Edit:
         """The same as an edit of one pass."""
         site = {"head": "z", "attention": "attn_out", "feed-forward": "mlp_out"}[self.kind]
-        heads = None if self.head is None else [self.head]
-        return Edit(site, self.block, baseline, heads)
+        return Edit(site, self.block, baseline, None if self.head is None else [self.head])
 
 
 def knock_out(

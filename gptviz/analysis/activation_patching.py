@@ -187,8 +187,7 @@ def of_pair(
     at = _position(lm, texts[0], texts[1], position)
     if not lm.edits:  # an edit may look at the whole text
         texts = [ids[: at + 1] for ids in texts]
-    keep = needed(sites) + list(sites) * estimate
-    traces = [lm.trace(ids, keep=keep) for ids in texts]
+    traces = [lm.trace(ids, keep=needed(sites) + list(sites) * estimate) for ids in texts]
     ends = ends_of(lm, traces[0].logits(at), traces[1].logits(at), target)
     if not ends.is_scale:
         raise ValueError(

@@ -109,8 +109,7 @@ class Passes:
     def _batches(self, circuits: Sequence[Heads], block: int, stream: torch.Tensor) -> Iterator[Values]:
         size = max(1, BATCH_NUMBERS // (4 * stream[0].numel()))
         for i in range(0, len(circuits), size):
-            some = circuits[i : i + size]
-            final = self._final(some, block, stream)
+            final = self._final(circuits[i : i + size], block, stream)
             yield self._measure(logits_of(self.lm.model, final))  # (B, D) -> (B, V)
 
     def _measure(self, logits: torch.Tensor) -> Values:

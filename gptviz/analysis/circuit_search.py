@@ -203,8 +203,7 @@ def score(passes: Passes, heads: Heads, seed: int = 0, progress: Progress = unhe
 def subsets(heads: Sequence[Head], seed: int = 0) -> tuple[list[tuple[Head, ...]], bool]:
     """Sets of a circuit's heads, the empty one first, and whether these are all that there are."""
     if len(heads) <= WHOLE_SUBSETS:
-        sizes = range(len(heads) + 1)
-        return [k for size in sizes for k in itertools.combinations(heads, size)], True
+        return [k for size in range(len(heads) + 1) for k in itertools.combinations(heads, size)], True
     chosen = np.random.default_rng(seed).random((SOME_SUBSETS, len(heads))) < 0.5
     some = [tuple(head for head, one in zip(heads, row, strict=True) if one) for row in chosen]
     return list(dict.fromkeys([(), *((head,) for head in heads), tuple(heads), *some])), False

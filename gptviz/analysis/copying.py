@@ -59,8 +59,7 @@ def copying_scores(lm: LanguageModel, progress: Progress = unheard) -> pd.DataFr
 
     `progress(done, of)` is called between short passes, without a lock: what it raises stops the work.
     """
-    blocks = len(lm.model.trf_blocks)
-    steps = -(-lm.config.vocab_size // ROWS) + blocks * (1 + lm.config.n_heads)
+    steps = -(-lm.config.vocab_size // ROWS) + len(lm.model.trf_blocks) * (1 + lm.config.n_heads)
     rows: list[tuple[int, int, float, float]] = []
     shares: list[float] = []
     for done, found in enumerate(_steps(lm), 1):

@@ -88,8 +88,7 @@ def shared_scale(values: NDArray[np.floating], share: float = 0.98) -> Scale:
     limit = float(np.quantile(magnitudes, share, method="higher"))
     if largest < 1.25 * limit or limit == 0:
         limit = largest
-    outside = int((magnitudes > limit).sum())
-    return Scale(limit or 1.0, largest, outside, magnitudes.size)
+    return Scale(limit or 1.0, largest, int((magnitudes > limit).sum()), magnitudes.size)
 
 
 def nearest_tokens(
@@ -125,8 +124,7 @@ def position_similarity(matrix: torch.Tensor) -> Rows:
 
     Symmetric, with 1 on the diagonal (0 where a position's row is all zeros).
     """
-    weight = matrix.detach().cpu().double()
-    unit = F.normalize(weight, dim=1, eps=1e-300)
+    unit = F.normalize(matrix.detach().cpu().double(), dim=1, eps=1e-300)
     return (unit @ unit.T).clamp(-1, 1).float().numpy()
 
 
@@ -145,8 +143,7 @@ def window_around(dimension: int, size: int, width: int = 5) -> range:
 def thin(similarity: Rows, most: int = 256) -> tuple[Rows, NDArray[np.int64]]:
     """Every so many-th row and column of a (C, C) square, at most `most`, and which: (n, n), (n,)."""
     step = -(-len(similarity) // most)
-    positions = np.arange(0, len(similarity), step)
-    return similarity[::step, ::step], positions
+    return similarity[::step, ::step], np.arange(0, len(similarity), step)
 
 
 def similarity_apart(similarity: Rows, distance: int) -> float:

@@ -157,8 +157,7 @@ def contribution_graph(
                     for via, share, *best in found
                     if share > 0
                 ]
-                size = reached[target] * together[source].item()
-                follow[source] = max(size, follow.get(source, 0.0))
+                follow[source] = max(reached[target] * together[source].item(), follow.get(source, 0.0))
         kept = sorted(follow, key=lambda p: -follow[p])[:most]
         left_out += len(follow) - len(kept) if block else 0
         reached = {p: follow[p] for p in kept}

@@ -133,8 +133,7 @@ def rests_of(own: Sequence[float]) -> dict[str, float]:
 
     From a row of `block_scores`; not a number where there is none.
     """
-    everywhere = own[SHARES.index("first")]
-    return dict(zip(SHARES, own[RESTS:], strict=False)) | dict.fromkeys(NO_HABIT, everywhere)
+    return dict(zip(SHARES, own[RESTS:], strict=False)) | dict.fromkeys(NO_HABIT, own[SHARES.index("first")])
 
 
 def lifts_of(own: Sequence[float], even: Sequence[float]) -> dict[str, float]:

@@ -205,8 +205,7 @@ def names(lm: LanguageModel, pairs: Pairs) -> Callable[..., str | None]:
 def others(n_heads: int, block: int, head: int) -> list[int]:
     """Up to five other heads of a block, drawn at random, the same ones every time."""
     rest = [h for h in range(n_heads) if h != head]
-    drawn = np.random.default_rng((block, head)).permutation(rest)[:OTHERS]
-    return sorted(drawn.tolist())
+    return sorted(np.random.default_rng((block, head)).permutation(rest)[:OTHERS].tolist())
 
 
 def passages_of(lm: LanguageModel) -> Pairs:

@@ -83,8 +83,7 @@ def logit_lens(trace: Trace, model: GPTModel, position: int = -1) -> torch.Tenso
     position that does not exist, a trace without embed, resid_mid and resid_post, and another model's trace.
     """
     last = trace.logits(position)
-    keys = row_keys(trace.config)[:-1]
-    stream = torch.stack([trace[key][position] for key in keys])  # (R - 1, D)
+    stream = torch.stack([trace[key][position] for key in row_keys(trace.config)[:-1]])  # (R - 1, D)
     return torch.cat([_read(stream, model), last[None]])
 
 

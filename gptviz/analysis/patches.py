@@ -147,8 +147,7 @@ def _of_heads(
         if site == "z":
             return one("z", "z")[:, rows].transpose(0, 1)
         queries, keys, values = one("q", "q", "attn"), one("k", "k", "attn"), one("v", "v")
-        made = F.scaled_dot_product_attention(queries, keys, values, is_causal=True)
-        return made[:, rows].transpose(0, 1)
+        return F.scaled_dot_product_attention(queries, keys, values, is_causal=True)[:, rows].transpose(0, 1)
 
     made = {site: of(site) for site in {patch.site for patch in patches}}
     z = own["z", b][:, rows].transpose(0, 1).repeat(len(patches), 1, 1, 1)  # (B, t, H, d)

@@ -56,9 +56,8 @@ def recognise(path: Path, n_heads: int | None = None) -> Checkpoint:
         raise CheckpointError(f"there is no file or folder {path}")
     found = _in_folder(path, n_heads) if path.is_dir() else _file(path, n_heads)
     if n_heads is not None and n_heads != found.config.n_heads:
-        heads = found.config.n_heads
         raise CheckpointError(
-            f"{path} says that it has {heads} heads; n_heads={n_heads} was given: leave it out"
+            f"{path} says that it has {found.config.n_heads} heads; n_heads={n_heads} was given: leave it out"
         )
     return found
 
@@ -100,8 +99,7 @@ def _state_dict(path: Path, tensors: Tensors, n_heads: int | None) -> Checkpoint
     if book.is_book(names):
         if path.name == folder.WEIGHTS and config_beside.is_file():
             return _in_folder(path.parent, n_heads)
-        config = book.config_of(tensors, n_heads)
-        return Checkpoint(path, book.DIALECT, config, tensors, lambda: None)
+        return Checkpoint(path, book.DIALECT, book.config_of(tensors, n_heads), tensors, lambda: None)
     if any(hugging_face.DIALECT.plain(name) == "wte.weight" for name in names):
         if not config_beside.is_file():
             raise CheckpointError(

@@ -119,8 +119,7 @@ class _Cache:
                 report(Progress(remote.name, sum(here.values()), total, resumed, time.monotonic() - started))
 
         for remote in remotes:
-            lock = self.locks / f"{remote.etag}.lock"
-            fetch(remote, self.blob(remote), lock, partial(received, remote))
+            fetch(remote, self.blob(remote), self.locks / f"{remote.etag}.lock", partial(received, remote))
             _link(self.blob(remote), self.folder(remote) / remote.name)
 
     def point_main_to(self, remote: Remote) -> None:

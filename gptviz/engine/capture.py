@@ -191,11 +191,10 @@ class _Pass:
         """Those that look come last: they see what the edits have made."""
         weights = [key for key in all_keys(self.config) if SITES[key[0]].form == "weights"]
         watched = [key for key in weights if key in self.edited]
-        keys = dict.fromkeys([*self.keep, *self.reductions])
         return [
             *(site_hook(key, _check_rows) for key in watched),
             *edit_hooks(self.edits, self.config, self.first, self.entered),
-            *(site_hook(key, self._look) for key in keys),
+            *(site_hook(key, self._look) for key in dict.fromkeys([*self.keep, *self.reductions])),
         ]
 
     def _look(self, key: Key, value: torch.Tensor) -> None:

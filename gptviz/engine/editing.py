@@ -23,8 +23,7 @@ def edit_hooks(
     token that goes through (`Edit.apply`). `entered`: the pass begins with a stream that is in this block
     already (`forward.hidden_from`), so that an edit of what comes into it was made before.
     """
-    found = _Editing(edits, config, first)
-    return found.hooks(None if entered is None else ("resid_pre", entered))
+    return _Editing(edits, config, first).hooks(None if entered is None else ("resid_pre", entered))
 
 
 class _Editing:

@@ -96,8 +96,7 @@ def hidden_from(
 
 def _of_row(block: nn.Module, x: Tensor, row: int, after: Earlier | None) -> Tensor:
     """One row of what a block gives, (b, T, D) -> (b, D): of the others nobody asks but keys and values."""
-    modules = kernels.modules_of(block)
-    watched = any(module._forward_hooks or module._forward_pre_hooks for module in modules)
+    watched = any(module._forward_hooks or module._forward_pre_hooks for module in kernels.modules_of(block))
     if watched or type(block) is not TransformerBlock or not kernels.serves(x):
         return block(x)[:, row]
     x = x[:, : row + 1]
@@ -229,8 +228,7 @@ def multiply_adds(model: GPTModel, n_tokens: int) -> int:
 
 def _threads_that_pay(multiply_adds: int) -> int:
     """In a server a short pass has one thread: two begin anew in each run, and are no sooner done."""
-    short = _pass_threads is not None and multiply_adds < LONG_PASS
-    return 1 if short else torch.get_num_threads()
+    return 1 if _pass_threads is not None and multiply_adds < LONG_PASS else torch.get_num_threads()
 
 
 @contextmanager

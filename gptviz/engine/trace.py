@@ -317,11 +317,10 @@ class Trace:
         resid_post in the trace.
         """
         found, tokens = self.norm_statistics(), len(self)
-        blocks = [norm.block for norm in self._norms for _ in range(tokens)]
         return pd.DataFrame(
             {
                 "norm": np.repeat(found.names, tokens).astype(object),
-                "block": pd.array(blocks, dtype="Int64"),
+                "block": pd.array([norm.block for norm in self._norms for _ in range(tokens)], dtype="Int64"),
                 "position": np.tile(np.arange(tokens), len(found.names)),
                 "token": [token.text for token in self.tokens] * len(found.names),
                 **{column: found.grid(column).ravel() for column in NormStatistics.COLUMNS},

@@ -194,8 +194,7 @@ def settled(q: Asked) -> Answer:
 @_key("number")
 def token_count(q: Asked) -> Answer:
     """Ask of how many tokens the text is made."""
-    words = len(q.lm.decode(q.ids).split())
-    return q.count(len(q.t), pieces=written(q.t.tokens), words=str(words))
+    return q.count(len(q.t), pieces=written(q.t.tokens), words=str(len(q.lm.decode(q.ids).split())))
 
 
 @_key("choice")
@@ -431,8 +430,7 @@ def needed_most(q: Asked) -> Answer:
         raise CannotAsk("this model has one head only")
     token = int(_both(q, [])[0].logits(q.position).argmax())  # the unchanged model's, as each head is its
     table = ablation.knock_out(q.lm.plain, q.ids, token, position=q.position)
-    heads = table[table.kind == "head"]
-    lost = heads.set_index(["block", "head"])["lost"].to_dict()
+    lost = table[table.kind == "head"].set_index(["block", "head"])["lost"].to_dict()
     order = sorted(lost, key=lambda place: -lost[place])
     most = lost[order[0]]
     if most < 0.01:

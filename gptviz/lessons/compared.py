@@ -91,8 +91,7 @@ def windows(passage: Sequence[int], context: int) -> list[tuple[int, ...]]:
     """
     if context < 2:
         raise ValueError(f"context is {context}; to predict a token another one must stand before it")
-    step = context - 1
-    return [tuple(passage[i : i + context]) for i in range(0, max(len(passage) - 1, 1), step)]
+    return [tuple(passage[i : i + context]) for i in range(0, max(len(passage) - 1, 1), context - 1)]
 
 
 @dataclass

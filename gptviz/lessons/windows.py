@@ -130,8 +130,7 @@ class Windows:
             batch = number // self.batch_size
             written = (" ".join(map(str, part.tolist())) for part in (inputs, targets))
             rows.append((number, batch, number >= self.used, start, start + self.max_length - 1, *written))
-        columns = ["window", "batch", "dropped", "first", "last", "input", "target"]
-        return pd.DataFrame(rows, columns=columns)
+        return pd.DataFrame(rows, columns=["window", "batch", "dropped", "first", "last", "input", "target"])
 
 
 def examples(inputs: Sequence[int], targets: Sequence[int]) -> Iterator[tuple[tuple[int, ...], int]]:

@@ -106,8 +106,7 @@ def of_characters(characters: dict[str, int]) -> Vocabulary:
 def save_vocabulary(vocabulary: Vocabulary, path: Path) -> None:
     """Write it as JSON: whether it is of characters, its tokens in base64 with their ids, special ones."""
     ranks = {b64encode(token).decode(): id for token, id in vocabulary.ranks.items()}
-    is_of_characters = vocabulary.pattern == CHARACTERS
-    saved = {"characters": is_of_characters, "ranks": ranks, "special": vocabulary.special}
+    saved = {"characters": vocabulary.pattern == CHARACTERS, "ranks": ranks, "special": vocabulary.special}
     path.write_text(json.dumps(saved), encoding="utf-8")
 
 

@@ -100,8 +100,7 @@ def measured_heads(lm: LanguageModel, progress: Progress = unheard) -> dict[str,
     labelled = general.table[general.table["role"].isin(head_trial.TESTABLE)]
     claims = [(row.block, row.head, row.role) for row in labelled.itertuples()]
     for done, claim in enumerate(claims, 1):
-        trial = head_trial.trial(lm, *claim, known=general, disk=False)
-        found[name(*claim)] = head_trial.to_json(trial)
+        found[name(*claim)] = head_trial.to_json(head_trial.trial(lm, *claim, known=general, disk=False))
         progress(done, len(claims))
     assert None not in found, "a model without edits has a name"
     return cast(dict[str, Any], _rounded(found))

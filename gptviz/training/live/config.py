@@ -94,8 +94,7 @@ class LiveConfig:
         unknown = sorted(set(values) - {option.name for option in fields(cls)})
         if unknown:
             raise ValueError(f"a training run has no {', '.join(unknown)}")
-        muted = tuple((block, head) for block, head in values.get("muted", ()))
-        return cls(**{**values, "muted": muted})
+        return cls(**{**values, "muted": tuple((block, head) for block, head in values.get("muted", ()))})
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)

@@ -205,8 +205,7 @@ def fork(run: LiveRun, step: int, folder: Path, mute: Heads = (), steps: int | N
     last = run.config.steps if steps is None else steps
     if last <= step:
         raise ValueError(f"the snapshot is of step {step}; to go on from there, steps must be more than that")
-    muted = (*run.config.muted, *mute)
-    config = LiveConfig.from_dict(run.config.to_dict() | {"steps": last, "muted": muted})
+    config = LiveConfig.from_dict(run.config.to_dict() | {"steps": last, "muted": (*run.config.muted, *mute)})
     new = begin(folder, config, run.text, Origin(step, tuple(mute)))
     new.write_measures([measured for measured in run.measures if measured.step < step])
     write_whole(folder / "checkpoint.pt", lambda path: torch.save(state, path))

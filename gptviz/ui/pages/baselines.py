@@ -163,8 +163,7 @@ elif is_wanted(MEASURE, scene.lm, len(read.windows[0]), len(read.windows)):
     cost = worked(Run(scene.key, (0,)), bits_per_byte, read, says=says, key="base_stop", stop=stop)
     lead(f", and the model {name} needs **{fixed(cost, 2)}**")
 else:
-    label = f"Measure {name} ({len(read.windows):,} passes)"
-    button(label, "base_measure_start", MEASURE.set, "on")
+    button(f"Measure {name} ({len(read.windows):,} passes)", "base_measure_start", MEASURE.set, "on")
 scale = {
     f"blind guess among {bits.characters}": bits.blind,
     "single characters": bits.unigram,

@@ -134,8 +134,7 @@ def read(key: str, code: str, text: str, edits: Sequence[Edit]) -> Scene | None:
     model, fit = runs.model(key), []
     reading = prompt.read(model, text, scene.special)
     if reading.refusal or not reading.ids:
-        empty = "There is no text for the right side yet: type one into the box above."
-        st.warning(reading.refusal or empty)
+        st.warning(reading.refusal or "There is no text for the right side yet: type one into the box above.")
         return None
     if reading.notice:
         st.warning(f"On the right: {reading.notice}")
@@ -231,8 +230,7 @@ else:
     others = [probabilities[row, 1 - side] for side, row in enumerate(best)]
     known = ["not in its vocabulary" if q != q else probability_text(q) for q in others]
     each = "{} expects {} with {} (on the other side: {})".format
-    firsts = [as_code(shown[row]) for row in best]
-    said = f"{after} {'; '.join(map(each, bold, firsts, p, known))}."
+    said = f"{after} {'; '.join(map(each, bold, [as_code(shown[row]) for row in best], p, known))}."
 if at[0] != scene.position:
     lonely = Place(scene.label, scene.position)
     which = "next" if at[0] > scene.position else "last"

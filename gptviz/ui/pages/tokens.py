@@ -112,8 +112,7 @@ def comparison() -> None:
         elif name != encoding.name:
             known.append(get_encoding(name))
     known.sort(key=lambda one: [*OFFLINE, encoding.name, more].index(one.name))
-    learnt_from = text if source == PROMPT else numbers.chapter()
-    cuts = numbers.compare(text, known, learnt_from, scene.special)
+    cuts = numbers.compare(text, known, text if source == PROMPT else numbers.chapter(), scene.special)
     mine = known.index(encoding)
     cuts[mine] = replace(cuts[mine], vocabulary=min(encoding.n_vocab, size))
     tokenizer_rows(cuts, saved=scene.saved("tokenizers", "The same text, cut by other tokenizers"))

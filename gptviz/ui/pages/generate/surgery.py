@@ -75,7 +75,6 @@ def draw(scene: Scene, written: Written) -> None:
     bits = found.map(lambda one: "0 bits" if one.kl_bits < 1e-6 else f"{significant(one.kl_bits, 2)} bits")
     prose(f"**What comes next:** {said}. KL divergence, KL(before ‖ after): {bits}.", "KL divergence")
     drawn = Both(after.now[ids], before.now[ids])
-    texts = drawn.map(lambda row: [probability_text(x) for x in row.tolist()])
     sheet.bars(
         scene,
         "generate_surgery",
@@ -85,7 +84,7 @@ def draw(scene: Scene, written: Written) -> None:
         f"What comes next before and after: {operation.kind} position {operation.position}",
         which=(operation.kind.replace(" ", "-"), f"position{operation.position}"),
         lying=True,
-        text=texts,
+        text=drawn.map(lambda row: [probability_text(x) for x in row.tolist()]),
         called=("after", "before"),
         height=90 + 40 * len(ids),
     )

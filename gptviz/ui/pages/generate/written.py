@@ -178,8 +178,7 @@ def growing(run: Run, sampling: Sampling, puts: Put, length: int, until: str) ->
 
 def written_on(run: Run, sampling: Sampling, tree: Tree, until: str) -> Written:
     """Return the branch on the screen."""
-    puts = tuple(sorted(tree.put(tree.branch).items()))
-    found = steps_of(run, sampling, puts, tree.length, until)
+    found = steps_of(run, sampling, tuple(sorted(tree.put(tree.branch).items())), tree.length, until)
     chosen = tree.chosen(len(found.steps))
     if found.ended:
         chosen = min(chosen, len(found.steps) - 1)

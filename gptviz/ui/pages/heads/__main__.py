@@ -74,8 +74,7 @@ def percent_of(share: float | None) -> str:
 
 
 # a tensor that had a name here would be held by the session, whose widgets call functions of this script
-sites = head_sites(block)
-looks = scene.get(sites, scene.reduce)["attn", block][head, scene.position].tolist()
+looks = scene.get(head_sites(block), scene.reduce)["attn", block][head, scene.position].tolist()
 scene.strip(weights=[*looks[: scene.position + 1], *[None] * (len(looks) - scene.position - 1)])
 
 # ---- the labels ----
@@ -201,8 +200,7 @@ with right:
             usually = "" if where == "here" else " (by their labels in general)"
             these = f"the {len(same_role)} *{ROLES[role].label}* heads of block {block}{usually}"
             edit, means = Edit("z", block, "zero", same_role), "their outputs z are zero, so they add nothing"
-            undone = f"Switch on again {these}"
-            action = Action(f"Switch off {these}", edit, "zᵢ = 0", means, undone)
+            action = Action(f"Switch off {these}", edit, "zᵢ = 0", means, f"Switch on again {these}")
             says = f"Heads {', '.join(map(str, same_role))}, on every page"
             change_menu.switch(action, f"heads_{where}", says)
     given = mine.map(lambda role: [role.shares.get(name) for name in SHARES])

@@ -94,8 +94,7 @@ def verdict(trial: Trial) -> str:
     start = f"On trial as *{ROLES[trial.label].label}*:"
     zero, sample = (REASONS[trial.reasons[baseline]] for baseline in BASELINES)
     if trial.verdict == "not decided":
-        own = trial.own
-        missed = [_plus_minus(own.loc[change], trial.missed_by) for change in BASELINES]
+        missed = [_plus_minus(trial.own.loc[change], trial.missed_by) for change in BASELINES]
         where = " more on repeats than elsewhere" if trial.label in ON_REPEATS else ""
         return (
             f"{start} **not decided**. With zero in its place it costs {missed[0]} nats per token{where}, "
@@ -169,8 +168,7 @@ def _table(trial: Trial) -> str:
     repeats = trial.label in ON_REPEATS
     rows = []
     for change, own in trial.own.iterrows():
-        names = ("repeated_rise", "unrepeated_rise", trial.missed_by)
-        cells = [_plus_minus(own, name) for name in names]
+        cells = [_plus_minus(own, name) for name in ("repeated_rise", "unrepeated_rise", trial.missed_by)]
         others, said = "", ""
         if change in BASELINES:
             found = trial.others(change)

@@ -242,8 +242,7 @@ for picture in side_by_side(pictures, "small"):
 # ---- tokens through the depth ----
 
 st.subheader("Tokens through the depth", anchor=False)
-pins = PINNED.within(vocabulary)
-offered = list(dict.fromkeys([*pins, *now.contenders]))
+offered = list(dict.fromkeys([*PINNED.within(vocabulary), *now.contenders]))
 labels = dict(zip(offered, named(offered), strict=True))
 pinned = PINNED.widget(
     st.multiselect,
@@ -274,8 +273,7 @@ chances = trails.map(lambda f: f.probabilities)
 most = max(1.08 * max(float(p.max()) for p in chances.all), 1e-6)
 curves("lens_lines", "probability", chances, up={"range": [0, most]}, written=probability_text, height=290)
 downwards = {"type": "log", "range": [math.log10(vocabulary * 1.3), -0.12], "dtick": 1}  # rank 1 on top
-ranks = trails.map(lambda f: f.ranks)
-curves("lens_ranks", "rank", ranks, up=downwards, written="{:,}".format, height=270)
+curves("lens_ranks", "rank", trails.map(lambda f: f.ranks), up=downwards, written="{:,}".format, height=270)
 found, text = trails.now, ""
 loser = int((found.probabilities.max(axis=0) - found.probabilities[-1]).argmax())
 peak = int(found.probabilities[:, loser].argmax())
@@ -331,8 +329,7 @@ runs_of = Both(scene.run, scene.other)
 sheet.numbers_of("logit_lens_grid", lambda: runs_of.map(grid_table), caption, "every cell")
 caption = "The tokens of the curves and of the bars at each depth: probability, and rank in the whole "
 caption += "vocabulary."
-depths = "tokens through the depth"
-sheet.numbers_of("logit_lens_followed", lambda: both.map(followed_table), caption, depths)
+sheet.numbers_of("logit_lens_followed", lambda: both.map(followed_table), caption, "tokens through the depth")
 sheet.code_of(
     scene,
     [lens.logit_lens, LayerNorm.forward],

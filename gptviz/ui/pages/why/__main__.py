@@ -225,8 +225,7 @@ if MUTE.widget(st.toggle, "Mute each part in turn"):
         st.markdown("**What muting takes away**")
         alt = f"What muting each part takes away from {title}"
         muted_map(scene, Both(total), (block, head), "why_muted", alt, open_cell)
-        query = state.link() | in_link(target.PARAMS)
-        link("knock_out", query, label="Knock-out: the same by probability")
+        link("knock_out", state.link() | in_link(target.PARAMS), label="Knock-out: the same by probability")
     with right:
         scene.chart(
             direct_and_total(alone, without, (block, head), scene.mode),

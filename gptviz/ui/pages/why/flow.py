@@ -101,8 +101,7 @@ def draw(scene: Scene) -> None:
 
     def shares() -> pd.DataFrame:
         depth, position = np.indices(rows.shape).reshape(2, -1)
-        tokens = [labels[i] for i in position]
-        found = {"depth": depth, "position": position, "token": tokens}
+        found = {"depth": depth, "position": position, "token": [labels[i] for i in position]}
         return pd.DataFrame(found | {"share": rows.flatten().double().numpy()})
 
     caption = "A row a depth and a token: the share of the selected token's last stream that comes from it."
