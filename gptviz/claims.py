@@ -120,9 +120,7 @@ def check(lm: LanguageModel, ids: Sequence[int], position: int, packed: str) -> 
     if content["model"] != (here := model_hash(lm)):
         raise ClaimError(f"the claim is about another model than {lm.name}, whose hash is {here}")
     if whole != _whole(content, lm, ids, position):
-        raise ClaimError(
-            "the claim is not about this text, token and change, or a part of the link was changed"
-        )
+        raise ClaimError("the claim is not about this text, token and change, or part of the link is changed")
     found: list[Checked] = []
     traces: Traces = {}
     for name, given, claimed in content["numbers"]:

@@ -99,9 +99,7 @@ def parser() -> argparse.ArgumentParser:
 
     download = command("download", run_download, "Fetch models and tiktoken's encodings.")
     download.add_argument("names", nargs="+", metavar="NAME", help=f"{', '.join(HUB_MODELS)}, or owner/name")
-    download.add_argument(
-        "--no-encodings", action="store_true", help="models only, without tiktoken's encodings"
-    )
+    download.add_argument("--no-encodings", action="store_true", help="models only, no tiktoken encodings")
 
     trace = command("trace", run_trace, "Run a text through a model.")
     trace.add_argument("text", metavar="TEXT", help="at most as many tokens as the model's context holds")
@@ -114,9 +112,7 @@ def parser() -> argparse.ArgumentParser:
     export = command("export", run_export, "Write one HTML file that runs a model in the browser.")
     export.add_argument("file", metavar="FILE", type=Path, help="such as handout.html; at most 20 MB")
     export.add_argument("--text", help="that it is opened with")
-    export.add_argument(
-        "--edits", default="", metavar="E", help="and these, such as z.4.3=zero,attn.2=uniform"
-    )
+    export.add_argument("--edits", default="", metavar="E", help="and these: z.4.3=zero,attn.2=uniform")
     export.add_argument("--page", default="attention", help="that it is opened on (%(default)s)")
     export.add_argument("--guide", metavar="G", help="that leads through it: tour, lesson1, ... or a file")
     _add_model(export, "mini", "a name, a repository, a folder or a file (mini)")

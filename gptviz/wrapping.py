@@ -51,9 +51,7 @@ def wrap(
     gives others than these weights do here, since nothing that is shown would be true of it.
     """
     if not isinstance(model, nn.Module):
-        raise CheckpointError(
-            f"{model!r} is no model: give a torch.nn.Module, or gptviz.load(...) a name or file"
-        )
+        raise CheckpointError(f"{model!r} is no model: give an nn.Module, or gptviz.load(...) a name or file")
     tensors = InMemory(model)
     names, config = set(tensors.shapes), getattr(model, "config", None)
     called = name or type(model).__name__
@@ -68,9 +66,7 @@ def wrap(
             "known are the book's GPTModel, and transformers' GPT2LMHeadModel and GPTNeoForCausalLM"
         )
     if n_heads not in (None, read.n_heads):
-        raise CheckpointError(
-            f"{tensors.path} has {read.n_heads} heads; n_heads={n_heads} was given: leave it out"
-        )
+        raise CheckpointError(f"{tensors.path} has {read.n_heads} heads, not {n_heads}: leave n_heads out")
     found = Checkpoint(tensors.path, dialect, read, tensors, lambda: None)
     encoding = tokenizer_for(found, called, _tokenizer(tokenizer))
     if isinstance(model, GPTModel):

@@ -194,7 +194,7 @@ def test_export_writes_a_file_or_says_why_not(capsys, tmp_path, monkeypatch):
         (["--edits", "z.4.3=sample"], "cannot make all of z.4.3=sample"),
         (["--edits", "z.9.3=zero"], "block"),
         (["--page", "why"], "no page 'why'"),
-        (["--guide", "lesson2"], "no step of the guide 'Lesson 2"),
+        (["--guide", "lesson2"], "the guide 'Lesson 2"),
         (["--guide", "nobody"], "there is no guide 'nobody'"),
     ):
         status, _, err = run(capsys, "export", str(tmp_path / "no.html"), *more)

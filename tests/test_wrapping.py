@@ -181,12 +181,12 @@ def test_what_cannot_be_wrapped_is_a_sentence():
     gpt2 = makers.hf_model()
     scaled = GPT2Config(vocab_size=300, n_embd=24, n_layer=1, n_head=3, scale_attn_by_inverse_layer_idx=True)
     for model, options, says in (
-        ("mini", {}, "'mini' is no model: give a torch.nn.Module, or gptviz.load"),
+        ("mini", {}, "'mini' is no model: give an nn.Module, or gptviz.load"),
         (nn.Linear(2, 2), {}, r"Linear has tensors of no model known here, such as bias, weight; known are"),
         (gpt2.transformer, {}, "GPT2Model has tensors of no model known here"),
         (GPT2LMHeadModel(scaled), {}, "scale_attn_by_inverse_layer_idx"),
-        (gpt2, {"n_heads": 2}, "has 4 heads; n_heads=2 was given: leave it out"),
-        (GPTModel(CONFIG), {"n_heads": 4}, "has 3 heads; n_heads=4 was given"),
+        (gpt2, {"n_heads": 2}, "has 4 heads, not 2: leave n_heads out"),
+        (GPTModel(CONFIG), {"n_heads": 4}, "has 3 heads, not 4"),
         (odd, {}, r"pos_emb.weight has the shape \(32, 25\)"),
         (Doubled(CONFIG), {}, r"Doubled gives other logits than its weights do in GPTModel \(by up to "),
         (Broken(CONFIG), {}, "Broken cannot be run on 8 token ids: 'labels'"),

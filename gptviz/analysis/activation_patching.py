@@ -268,9 +268,7 @@ def ends_of(
     if target is None:
         token, other = int(clean.argmax()), int(corrupt.argmax())
         if token == other:
-            raise ValueError(
-                f"the model says {_shown(lm, token)} after both texts: choose two tokens, or change a text"
-            )
+            raise ValueError(f"both texts give {_shown(lm, token)}: choose two tokens, or change a text")
     else:
         if not isinstance(target, tuple) or len(target) != 2:
             raise ValueError(f"target is {target!r}; give a pair of tokens, or None")

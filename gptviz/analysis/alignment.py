@@ -28,9 +28,7 @@ def missing(shorter: Sequence[int], longer: Sequence[int]) -> list[Missing]:
     """
     n, more = len(shorter), len(longer) - len(shorter)
     if more < 0:
-        raise ValueError(
-            f"the first text has {n} tokens and the second {len(longer)}: give the shorter first"
-        )
+        raise ValueError(f"the first text has {n} tokens, the second {len(longer)}: give the shorter first")
     a, b = np.asarray(shorter), np.asarray(longer)
     # best[i, k]: equal tokens at most, of the first i of the shorter and the first i + k of the longer
     best = np.zeros((n + 1, more + 1), dtype=np.int64)

@@ -178,7 +178,5 @@ def induction_score(attn: torch.Tensor, period: int) -> torch.Tensor:
 def side_of(attn: torch.Tensor) -> int:
     """T of (..., T, T), or a ValueError."""
     if attn.ndim < 2 or attn.shape[-1] != attn.shape[-2] or attn.shape[-1] < 1:
-        raise ValueError(
-            f"attention weights have the shape (..., T, T), T at least 1; got {tuple(attn.shape)}"
-        )
+        raise ValueError(f"attention weights are (..., T, T), T at least 1; got {tuple(attn.shape)}")
     return int(attn.shape[-1])

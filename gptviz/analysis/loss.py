@@ -56,9 +56,7 @@ def loss_steps(logits: torch.Tensor, targets: torch.Tensor) -> LossSteps:
     size = logits.shape[1]
     wrong = [i for i in targets.tolist() if not 0 <= i < size]
     if wrong:
-        raise ValueError(
-            f"{wrong[0]} is no id of a vocabulary of {size}; the targets' ids are 0 to {size - 1}"
-        )
+        raise ValueError(f"{wrong[0]} is no id of a vocabulary of {size}; the ids are 0 to {size - 1}")
     logits = logits.double()
     logit = logits.gather(1, targets[:, None])[:, 0]  # (n, V) -> (n,)
     log_sum = logits.logsumexp(dim=1)

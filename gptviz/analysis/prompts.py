@@ -94,9 +94,7 @@ def over(
     """
     targets, found = target if isinstance(target, list) else [target] * len(texts), []
     if len(targets) != len(texts):
-        raise ValueError(
-            f"{len(texts)} texts and {len(targets)} targets given: give a target for each, or one"
-        )
+        raise ValueError(f"{len(texts)} texts and {len(targets)} targets: give a target for each, or one")
     for number, (text, aim) in enumerate(zip(texts, targets, strict=True)):
         try:
             told = partial(_part_of, progress, number, len(texts))

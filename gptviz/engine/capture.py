@@ -245,9 +245,7 @@ class _Pass:
             wanted = [key for key, here in self.reductions.items() if reduction in here]
             missing += wanted[len(results) :]
         if missing:
-            raise CaptureError(
-                f"the pass never came by {missing[0]}: its numbers do not exist, so none are shown"
-            )
+            raise CaptureError(f"the pass never came by {missing[0]}: it has no numbers, so none are shown")
 
 
 def site_hook(key: Key, visit: Callable[[Key, torch.Tensor], None]) -> forward.Hook:

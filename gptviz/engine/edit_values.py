@@ -293,9 +293,7 @@ def _of_tensor(numbers: torch.Tensor, like: torch.Tensor, first: int, weights: b
     heads = numbers.shape[:-2] == like.shape[:-2] or (like.dim() == 3 and numbers.shape[:-2] == (1,))
     wide = numbers.shape[-1:] == like.shape[-1:] or (weights and numbers.shape[-1:] == numbers.shape[-2:-1])
     if numbers.dim() != like.dim() or not heads or not wide:
-        raise ValueError(
-            f"a tensor {tuple(numbers.shape)} does not fit where the model has {tuple(like.shape)}"
-        )
+        raise ValueError(f"a tensor {tuple(numbers.shape)} does not fit; the model has {tuple(like.shape)}")
     if numbers.shape[-2] == 1 and not weights:
         return numbers.expand_as(like)
     keys = like.shape[-1]  # of weights of a whole text, those that are there already

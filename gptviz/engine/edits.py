@@ -152,9 +152,7 @@ class Edit:
             raise ValueError(f"{self.value!r} would {why} in {self.site!r}: choose another value or site")
         if value is not None and value.name in edit_values.FOR_WEIGHTS and site.form != "weights":
             looks = ", ".join(name for name, site in SITES.items() if site.form == "weights")
-            raise ValueError(
-                f"{self.value!r} says where a head looks: it is for {looks}, not for {self.site!r}"
-            )
+            raise ValueError(f"{self.value!r} says where a head looks: it is for {looks}, not {self.site!r}")
         wide = value is not None and any(term.name in TABLES for term in value.terms)
         if wide and site.shape != "(T, D)":
             fit = ", ".join(name for name, site in SITES.items() if site.shape == "(T, D)")
@@ -181,9 +179,7 @@ class Edit:
             elif part.name != "shuffle":
                 edit_values.check_range("token id", part.numbers, 0, config.vocab_size)
                 if len(part.numbers) > (longest := config.context_length):
-                    raise ValueError(
-                        f"{len(part.numbers)} ids are more than the {longest} that the model reads"
-                    )
+                    raise ValueError(f"{len(part.numbers)} ids are more than the {longest} the model reads")
         if (end := self.known) is None:
             return
         tensor = isinstance(self.value, torch.Tensor)
@@ -310,9 +306,7 @@ class Edit:
         result = self.value(value.clone())
         if not isinstance(result, torch.Tensor) or result.shape != value.shape:
             got = tuple(result.shape) if isinstance(result, torch.Tensor) else type(result).__name__
-            raise ValueError(
-                f"the edit of {self.site!r} must return a tensor {tuple(value.shape)}, it returned {got}"
-            )
+            raise ValueError(f"the edit of {self.site!r} returned {got}, not a tensor {tuple(value.shape)}")
         return edit_values.sound(result.to(value), self.site)
 
 

@@ -108,9 +108,7 @@ class Reader(Loaded):
     def _metric(self, grad: Towards, n_tokens: int) -> Metric:
         given: list[Any] = list(grad) if isinstance(grad, tuple) else [grad]
         if not 1 <= len(given) <= 3:
-            raise ValueError(
-                f"grad is {grad!r}; give a token, (token, against) or (token, against, position)"
-            )
+            raise ValueError(f"grad is {grad!r}; give token, (token, against) or (token, against, position)")
         given += [None, -1][len(given) - 1 :]
         token, against, position = given
 

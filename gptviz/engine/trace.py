@@ -128,9 +128,7 @@ class Trace:
             if self._lean:
                 return Rows([opened(self, self._opened, key)], SITES[key[0]].form == "weights")
             kept = ", ".join(dict.fromkeys(site for site, _ in self._values)) or "none"
-            raise ValueError(
-                f"{key} was not kept in this trace (it has sites {kept}); trace again and keep it"
-            )
+            raise ValueError(f"{key} was not kept in this trace (it has {kept}); trace again and keep it")
         return self._values[key]
 
     @property
@@ -167,9 +165,7 @@ class Trace:
         if isinstance(name, Reduction):
             return [name.of(self._values_of(key)) for key in expand([name.site], self.config)]
         kept = ", ".join(reduction.name for reduction in self._reduced) or "none"
-        raise ValueError(
-            f"there is no reduction {name!r} in this trace (it has {kept}); trace again with reduce=[...]"
-        )
+        raise ValueError(f"this trace has no reduction {name!r}, but {kept}; trace again with reduce=[...]")
 
     def holds(self, keep: Iterable[str | Key] | None = None, reduce: Iterable[Reduction] = ()) -> bool:
         """Return whether all of this is at hand. Raises ValueError for sites and blocks that do not exist."""
@@ -197,9 +193,7 @@ class Trace:
         names = {reduction.name: reduction for reduction in self._reduced}
         for reduction in other._reduced:
             if names.get(reduction.name, reduction) != reduction:
-                raise ValueError(
-                    f"these traces cannot be joined: each has another reduction called {reduction.name!r}"
-                )
+                raise ValueError(f"these traces do not join: each has its own reduction {reduction.name!r}")
         values = other._values | self._values
         return self._with(
             _values={key: values[key] for key in all_keys(self.config) if key in values},

@@ -156,9 +156,7 @@ def _unsafe(node: SyntaxTreeNode) -> list[str]:
     """Return what a guide may not hold: it is read as data, in rooms without a network."""
     kinds = {one.type for one in node.walk()}
     refused = {"html_block": "HTML", "html_inline": "HTML", "image": "a picture"}
-    return [
-        f"{refused[kind]} is not shown in a guide; write it in words" for kind in refused if kind in kinds
-    ]
+    return [f"{refused[kind]} is not shown in a guide: say it in words" for kind in refused if kind in kinds]
 
 
 def _fields(

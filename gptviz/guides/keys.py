@@ -225,9 +225,7 @@ def row_again(q: Asked) -> Answer:
 def _windows(q: Asked, length: int, stride: int) -> Windows:
     found = Windows(tuple(q.ids), length, stride, batch_size=1)
     if not len(found):
-        raise CannotAsk(
-            f"the text has {len(q.t)} tokens: too few for a window of {length} and its last target"
-        )
+        raise CannotAsk(f"the text has {len(q.t)} tokens: too few for a window of {length} and a last target")
     return found
 
 

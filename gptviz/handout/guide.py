@@ -48,9 +48,7 @@ def led(guide: Guide, lm: LanguageModel, text: str) -> dict[str, Any]:
         except CannotAsk:
             continue
     if not steps:
-        raise ValueError(
-            f"no step of the guide {guide.title!r} is on a page that a hand-out has: {', '.join(PAGES)}"
-        )
+        raise ValueError(f"the guide {guide.title!r} has no step on a hand-out's pages: {', '.join(PAGES)}")
     missing = len(guide.steps) - len(steps)
     return {"title": guide.title, "language": guide.language, "steps": steps, "missing": missing}
 

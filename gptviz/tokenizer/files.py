@@ -43,9 +43,7 @@ def read_tokenizer_json(path: Path) -> Vocabulary:
         added = {token["content"]: token["id"] for token in whole.get("added_tokens") or []}
         return _vocabulary(path, dict(model["vocab"]), merges, added)
     except (KeyError, TypeError) as error:
-        raise ValueError(
-            f"{path} is not built like a tokenizer.json: {type(error).__name__} {error}"
-        ) from None
+        raise ValueError(f"{path} is not like a tokenizer.json: {type(error).__name__} {error}") from None
 
 
 def read_vocab_and_merges(vocab: Path, merges: Path) -> Vocabulary:

@@ -46,7 +46,5 @@ def _of_text(encoding: tiktoken.Encoding, vocab_size: int, text: str, what: str)
         pieces = ", ".join(show_token(token_bytes(encoding, i)) for i in ids[:8])
         spaced = f" {text.strip()}"
         hint = f"; {spaced!r} is one" if spaced != text and len(encode(encoding, spaced)) == 1 else ""
-        raise ValueError(
-            f"{what} is {text!r}, which is not one token of this model but {len(ids)}: {pieces}{hint}"
-        )
+        raise ValueError(f"{what} is {text!r}, not one token of this model but {len(ids)}: {pieces}{hint}")
     return ids[0]

@@ -60,9 +60,7 @@ def parser() -> argparse.ArgumentParser:
     card.add_argument("--out", type=Path, required=True, help="the Markdown file")
     card.set_defaults(run=run_card)
 
-    heads = commands.add_parser(
-        "heads", help="measure the model's heads and their trials, which ship with it"
-    )
+    heads = commands.add_parser("heads", help="measure the model's heads and trials, which ship with it")
     heads.add_argument("--model", type=Path, required=True, help="the exported folder; heads.json goes there")
     heads.set_defaults(run=run_heads)
 
@@ -80,9 +78,7 @@ def _add_corpus(command: argparse.ArgumentParser) -> None:
 
 def _add_training(model: argparse.ArgumentParser) -> None:
     model.add_argument("--tokenizer", type=Path, required=True, help=f"folder with {TOKENIZER_FILE}")
-    model.add_argument(
-        "--work", type=Path, required=True, help="folder for checkpoints and the encoded corpus"
-    )
+    model.add_argument("--work", type=Path, required=True, help="for checkpoints and the encoded corpus")
     model.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
     model.add_argument("--compile", action="store_true", help="torch.compile the step, which makes it faster")
     model.add_argument("--stop-at", type=int, help="stop (and save) at this step; resume later")
@@ -152,9 +148,7 @@ def run_heads(args: argparse.Namespace) -> None:
     from gptviz.loading import load
     from gptviz.training.export import measured_heads
 
-    found = measured_heads(
-        load(str(args.model)), lambda done, of: print(f"{done} of {of} trials", flush=True)
-    )
+    found = measured_heads(load(args.model), lambda done, of: print(f"{done} of {of} trials", flush=True))
     out = args.model / SHIPPED.name
     lines = ",\n".join(
         f"{json.dumps(name)}:{json.dumps(value, separators=(',', ':'))}" for name, value in found.items()

@@ -22,9 +22,7 @@ def train_ranks(texts: Iterable[str], vocab_size: int) -> dict[bytes, int]:
 def train_tokenizer(texts: Iterable[str], vocab_size: int) -> Tokenizer:
     """Return the library's own tokenizer with `vocab_size - 1` entries; text is cut with GPT-2's regex."""
     if vocab_size < 258:
-        raise ValueError(
-            f"vocab_size is {vocab_size}; 256 bytes, <|endoftext|> and a merge need at least 258"
-        )
+        raise ValueError(f"vocab_size is {vocab_size}; 256 bytes, <|endoftext|> and a merge need 258 or more")
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     trainer = trainers.BpeTrainer(

@@ -56,9 +56,7 @@ class Batches:
 
     def __post_init__(self) -> None:
         if len(self.dataset) < self.batch_size:
-            raise ValueError(
-                f"the text gives {len(self.dataset)} windows, fewer than one batch of {self.batch_size}"
-            )
+            raise ValueError(f"{len(self.dataset)} windows are fewer than one batch of {self.batch_size}")
 
     def __getitem__(self, step: int) -> tuple[torch.Tensor, torch.Tensor]:
         """Inputs and targets of one step, (batch_size, max_length) each."""

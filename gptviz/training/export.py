@@ -51,9 +51,7 @@ def read_checkpoint(work: Path) -> dict[str, Any]:
     """The checkpoint of the run in `work`, as `loop.TrainingRun.save` wrote it, on the CPU."""
     path = work / "checkpoint.pt"
     if not path.exists():
-        raise FileNotFoundError(
-            f"{path} is not there: `python -m gptviz.training model --work {work} ...` writes it"
-        )
+        raise FileNotFoundError(f"no {path}: run `python -m gptviz.training model --work {work} ...`")
     return torch.load(path, map_location="cpu", weights_only=True)
 
 

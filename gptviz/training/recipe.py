@@ -37,9 +37,7 @@ class Recipe:
         one_of("precision", self.precision, ("bfloat16", "float32"))
         one_of("init", self.init, ("gpt2", "book"))
         if self.steps < 1 or not 0 <= self.decay_share <= 1:
-            raise ValueError(
-                f"steps {self.steps} must be at least 1, decay_share {self.decay_share} between 0 and 1"
-            )
+            raise ValueError(f"steps is {self.steps} (1 or more), decay_share {self.decay_share} (0 to 1)")
 
     def lr_factor(self, step: int) -> float:
         """Return what the learning rates are multiplied by at a step, counted from 0."""

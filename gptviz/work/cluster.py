@@ -54,9 +54,7 @@ def reach(address: str) -> None:
     if address == AUTO:
         return  # Ray itself knows at once whether one runs here
     if not (host and port.isdigit()):
-        raise ValueError(
-            f"{address!r} is no address of a Ray cluster; it must be {AUTO}, or like 10.0.0.1:6379"
-        )
+        raise ValueError(f"{address!r} is no address of a Ray cluster; it is {AUTO}, or like 10.0.0.1:6379")
     try:
         socket.create_connection((host, int(port)), REACH).close()
     except (OSError, OverflowError) as problem:

@@ -409,10 +409,10 @@ def test_what_is_kept_of_a_model_goes_with_it():
         ("resid_mid.0=+tok5-2*tok8192", "no token id 8192; they go from 0 to 8191"),
         ("z.0@6=ids5+6", "position 6 has no value: the other text has values for 2 of 8"),
         ("z.0@-1=ids5+6", "position -1 has no value"),
-        (f"z.0=+mean{written([1] * 65)[3:]}", "65 ids are more than the 64 that the model reads"),
+        (f"z.0=+mean{written([1] * 65)[3:]}", "65 ids are more than the 64 the model reads"),
         ("z.2=zero", "no block 2; they go from 0 to 1"),
         ("z.*.4=zero", "no head 4; they go from 0 to 3"),
-        (Edit("z", 0, torch.zeros(3, 8, 8)), "does not fit where the model has"),
+        (Edit("z", 0, torch.zeros(3, 8, 8)), "does not fit; the model has"),
         (
             Edit("z", 0, torch.zeros(4, 3, 8)),
             "tensor has values for 3 of 8 positions: give 'z' a row for each",
@@ -428,7 +428,7 @@ def test_what_is_kept_of_a_model_goes_with_it():
         (Edit("attn", 0, torch.ones(4, 1, 1)), "tensor has values for 1 of 8"),
         (Edit("attn", "*", "sample"), "would give rows of no text"),
         (3, "3 is no edit"),
-        (Edit("z", 0, Plus(torch.zeros(5, 8, 8))), "does not fit where the model has"),
+        (Edit("z", 0, Plus(torch.zeros(5, 8, 8))), "does not fit; the model has"),
         (Edit("z", 0, (7,)), "edit's value is .7,.; it must be one of"),
     ],
 )

@@ -259,7 +259,7 @@ def test_unknown_things_are_refused_with_what_there_is(lm, ask, sentence):
         ({"text": "x", "keep": ["atn"]}, "no site 'atn'"),
         ({"text": "x", "keep": ("attn", 1)}, "1 is neither a site nor a site and a block"),
         ({"text": "x", "keep": [("attn", 7)]}, "no block 7; they go from 0 to 1"),
-        ({"text": "x", "edits": [Edit("z", 0, lambda z: z[0])]}, "must return a tensor"),
+        ({"text": "x", "edits": [Edit("z", 0, lambda z: z[0])]}, "not a tensor"),
     ],
 )
 def test_bad_requests_are_sentences_and_leave_nothing_behind(lm, arguments, sentence):

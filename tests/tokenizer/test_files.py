@@ -88,8 +88,8 @@ def edited(trained, tmp_path, change):
         ("the same id", lambda w: w["model"]["vocab"].update({"!": 7, "#": 7})),
         ("has the id", lambda w: w["model"]["vocab"].update({"!": "7"})),
         ("GPT-2's spelling", lambda w: w["model"]["vocab"].update({"☃": 9999})),
-        ("not built like", lambda w: w["model"].pop("merges")),
-        ("not built like", lambda w: w.update(added_tokens=[{"id": 3}])),
+        ("is not like", lambda w: w["model"].pop("merges")),
+        ("is not like", lambda w: w.update(added_tokens=[{"id": 3}])),
         ("of two tokens", lambda w: w["model"]["merges"].append(["a", "b", "c"])),
     ],
 )

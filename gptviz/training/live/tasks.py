@@ -208,14 +208,10 @@ def _check(config: LiveConfig, text: str) -> None:
             f"{config.batch_size} it takes at least {needed:,}: give more, or choose a smaller context"
         )
     if len(text) > LONGEST_TEXT:
-        raise ValueError(
-            f"the text has {len(text):,} characters; at most {LONGEST_TEXT:,} are taken: give a part of it"
-        )
+        raise ValueError(f"the text has {len(text):,} characters; give {LONGEST_TEXT:,} of them at most")
     kinds = len(set(text))
     if kinds == 1:
-        raise ValueError(
-            f"the text is {text[0]!r} again and again: with one character there is nothing to foresee"
-        )
+        raise ValueError(f"the text is {text[0]!r} again and again: there is nothing to foresee")
     if kinds > MOST_CHARACTERS:
         raise ValueError(
             f"the text has {kinds:,} different characters; at most {MOST_CHARACTERS:,} are taken: "

@@ -251,9 +251,7 @@ with right:
             text += f"{number(found.value)}, {gap} off, and {number(found.allowed)} is allowed."
         st.markdown(text)
     if not searches:
-        st.markdown(
-            "Nobody has searched yet: take heads away one by one, or click heads in and out yourself."
-        )
+        st.markdown("Nobody has searched yet: take heads away one by one, or click them in and out yourself.")
     levels = [(whole, "the whole model" if unchanged is None else "the model, changed")]
     levels += [(whole - enough, ""), (whole + enough, "")]
     levels += [] if unchanged is None else [(unchanged, "the model, unchanged")]

@@ -257,9 +257,7 @@ with halves[1]:
             "chosen below."
         )
     elif len(pairs) < 2:
-        st.markdown(
-            "Both have read one place together, so there are no patterns to compare: add a word to the text."
-        )
+        st.markdown("Both have read one place together: there are no patterns yet. Add a word to the text.")
     elif is_asked_for(lm, len(scene.run), 2) and not VS_ALL.value:  # every block once more, on both sides
         button("Compare all heads", "compare_all", VS_ALL.set, True)
     else:

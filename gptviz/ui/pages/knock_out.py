@@ -125,9 +125,7 @@ said += "probability stay."
 prose(said, "logit", "block", "head")
 left, right = st.columns([5, 4], gap="medium")
 with left:
-    st.caption(
-        "A row is a block: its heads by number, its attention (att), its feed-forward (ff). Click a cell."
-    )
+    st.caption("A row is a block: heads by number, attention (att), feed-forward (ff). Click a cell.")
     alt = f"What muting each part takes away from the {MEASURES[measure]} of {explained.shown}"
     muted_map(scene, lost, divmod(opened, n_heads + 2), "knock_out_map", alt, open_part)
 with right:

@@ -159,9 +159,7 @@ def look_for(sampling: Sampling, found: Both[Candidates]) -> None:
         cut = found.now.kept < scene.lm.config.vocab_size  # a temperature alone cuts nothing
         said += ": what is cut has 0, and the others grow to a sum of 1." if cut else "."
     if scene.other is not None:
-        said += (
-            " A grey outline is the unchanged model: a bar that ends inside lost, one that runs past gained."
-        )
+        said += " A grey outline is the unchanged model: a bar that ends inside lost, one past it gained."
     elif not sampling.changes_nothing:
         said += " A dashed outline is what the model gives by itself."
     prose(said, "logit", "vocabulary", "softmax", "entropy", "temperature", "top-k", "top-p")
@@ -180,9 +178,7 @@ def show_vocabulary(found: Both[Candidates]) -> None:
     if old:
         said = "Purple is the changed model, the dashed line the unchanged one, each with its own ranks."
     tilts = "Temperature tilts the line, top-k and top-p cut it off."
-    st.markdown(
-        f"Every token from the most probable to the least, both axes in powers of ten. {said} {tilts}"
-    )
+    st.markdown(f"All tokens from the most probable to the least, both axes in powers of ten. {said} {tilts}")
 
 
 # ---- going on: one token that a person picks or a seed draws; many are written on Generate ----

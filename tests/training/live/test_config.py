@@ -101,8 +101,8 @@ def test_the_bigrams_line_is_that_of_the_validation_windows():
     [
         ("", "the text has 0 characters; with a context of 16 and batches of 4 it takes at least 37"),
         ("ab" * 18, "has 36 characters"),
-        ("a" * 100, "'a' again and again: with one character there is nothing to foresee"),
-        ("ab" * 100_001, "200,002 characters; at most 200,000"),
+        ("a" * 100, "'a' again and again: there is nothing to foresee"),
+        ("ab" * 100_001, "200,002 characters; give 200,000"),
         ("".join(chr(0x4E00 + i) for i in range(1001)), "1,001 different characters; at most 1,000"),
         ("ab" * 50 + "\ud83d", "surrogate"),
     ],

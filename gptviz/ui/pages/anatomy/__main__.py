@@ -103,9 +103,7 @@ def everything() -> None:
     of_models = {name: tensors.part_table(own_config)}
     if compared:
         of_models = {preset_name(config) or "this config": parts} | of_models
-    scene.chart(
-        share_bars(of_models, scene.mode), key="anatomy_shares", alt="The share of each part of the model"
-    )
+    scene.chart(share_bars(of_models, scene.mode), key="anatomy_shares", alt="Each part's share of the model")
     rows = []
     for part, n in [*zip(parts["part"], parts["parameters"], strict=True), ("the whole model", count)]:
         tied = part == tensors.HEAD and config.tie_embeddings
@@ -138,9 +136,7 @@ def everything() -> None:
     text = f"**n_heads is in no line of the sum.** {heads_have}. More heads are narrower heads; the sum is "
     text += "the same."
     prose(text, "head")
-    scene.chart(
-        block_map(shown, scene.mode), key="anatomy_block", alt="Block 0's tensors, each with its shape"
-    )
+    scene.chart(block_map(shown, scene.mode), key="anatomy_block", alt="Block 0's tensors and their shapes")
     caption = "A row for each tensor, by its name in the state_dict. The parameters add up to the whole "
     caption += "model: a tensor whose numbers are another's is there with 0."
     sheet.numbers_of("anatomy.csv", lambda: tensors.tensor_table(config), caption)

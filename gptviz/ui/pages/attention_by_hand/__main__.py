@@ -144,9 +144,7 @@ def mixed(way: str, start: Given, found: Sequence[Attention], query: int) -> str
     seen = [j for j in range(len(start.words)) if one.masked[query, j] > -torch.inf]
     if len(seen) == 1:
         only = "There is no other word" if len(start.words) == 1 else "Nothing stands before it"
-        said = (
-            f"{only}: {name} gives itself a weight of 1.0000. Its context is its own {kind}, **{context}**."
-        )
+        said = f"{only}: {name} gives itself weight 1.0000. Its context is its own {kind}, **{context}**."
     else:
         shares = [f"{four(one.weights[query, j].item())} of {as_code(start.words[j])}" for j in seen]
         said = f"{'In head 0, ' if way == 'heads' else ''}{name} mixes {', '.join(shares[:-1])} and "

@@ -24,11 +24,7 @@ FACTOR = Param("sc_factor", int, 10, between)
 PARAMS = (SIZE, QUERY, FACTOR)
 
 DIVIDED, UNDIVIDED = "q · k ÷ √d", "q · k"  # what a bar is, and its outline
-CHARTS = {
-    "variance": "variance of the scores",
-    "largest": "weight of the best key",
-    "gradient": "gradient left",
-}
+CHARTS = {"variance": "variance of scores", "largest": "weight of the best key", "gradient": "gradient left"}
 
 
 def draw(made: Frame) -> None:

@@ -224,9 +224,7 @@ text += "*induction head* far up. The bars beside say how much of its attention 
 text += "each kind of token, where there is one: on this text, and (thin) in general."
 prose(text, "head", "induction head", "previous-token head")
 if scene.run.edits:
-    st.markdown(
-        "*On this text* is of the changed model (outlined: unchanged), *in general* of the unchanged one."
-    )
+    st.markdown("*On this text*: the changed model (outlined: unchanged); *in general*: the unchanged one.")
 
 # ---- the trial ----
 
@@ -245,9 +243,7 @@ with above:
         said += ". What it does in general is being measured."
     else:
         role, part = usual["role"], f" ({percent_of(usual['share'])})".replace(" ()", "")
-        unlike = (
-            f". In general it {ROLES[role].does}{part}{', which this text cannot show' * (role in hidden)}."
-        )
+        unlike = f". In general it {ROLES[role].does}{part}{', not shown by this text' * (role in hidden)}."
         said += f", and does so in general{part}." if role == mine.now.kind else unlike
     if heads.scaled(scene.run, block, head):
         said += f" {heads.SCALED}"
