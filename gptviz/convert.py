@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
+from torch import Tensor
 
 from gptviz.checkpoints import CheckpointError, recognise
 from gptviz.checkpoints.assemble import checked
@@ -94,9 +95,7 @@ def convert(
     (out / CONFIG).write_text(json.dumps(config.to_dict()), encoding="utf-8")
 
 
-def _write(
-    path: Path, shapes: Shapes, weights: Iterable[tuple[str, torch.Tensor]], dtype: torch.dtype
-) -> None:
+def _write(path: Path, shapes: Shapes, weights: Iterable[tuple[str, Tensor]], dtype: torch.dtype) -> None:
     """A safetensors file, a tensor at a time: the library's own `save_file` wants all of them at once."""
     header: dict[str, dict[str, object]] = {}
     starts, start = {}, 0

@@ -35,6 +35,7 @@ import numpy as np
 import pandas as pd
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from gptviz.analysis import against
 from gptviz.analysis.alignment import missing
@@ -257,9 +258,7 @@ def agreement(table: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows).astype({"head": "Int64", "position": "Int64"})
 
 
-def ends_of(
-    lm: LanguageModel, clean: torch.Tensor, corrupt: torch.Tensor, target: Target | None = None
-) -> Ends:
+def ends_of(lm: LanguageModel, clean: Tensor, corrupt: Tensor, target: Target | None = None) -> Ends:
     """The scale, of both unpatched passes' logits (V,); without a `target`, of their own first choices.
 
     ValueError where both have the same first choice, for a pair of one token with itself, and for tokens

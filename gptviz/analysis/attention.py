@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 import torch
+from torch import Tensor
 
 from gptviz.analysis.against import double
 from gptviz.analysis.reads import of_model, reads
@@ -24,7 +25,7 @@ HEAD_SITES = ("q", "k", "v", "attn", "z")  # a block's, which have a part for ea
 @reads(lambda lm, block, *_: (("attn", block),))
 def weights(
     lm: LanguageModel, t: Trace, block: int, head: int | None = None, hide_first: bool = False
-) -> torch.Tensor:
+) -> Tensor:
     """Return a head's attention weights, (T, T), a row a query; without a head the mean over the block's.
 
     With `hide_first` the first token is left out and every row scaled up to sum to 1 again: `without_first`.
@@ -35,7 +36,7 @@ def weights(
 
 
 @reads(lambda lm, block, head: (("attn", block),))
-def last_row(lm: LanguageModel, t: Trace, block: int, head: int) -> torch.Tensor:
+def last_row(lm: LanguageModel, t: Trace, block: int, head: int) -> Tensor:
     """Return where a head looks from the last position: (T,), softmax(K q / sqrt(d)).
 
     A token is written out of the position before it: it does not exist yet when the model looks.
@@ -52,11 +53,11 @@ class AttentionSteps:
     by row, and z = weights @ v, unless a change of the model put something else there.
     """
 
-    q: torch.Tensor
-    k: torch.Tensor
-    v: torch.Tensor
-    weights: torch.Tensor
-    z: torch.Tensor
+    q: Tensor
+    k: Tensor
+    v: Tensor
+    weights: Tensor
+    z: Tensor
 
     @property
     def divisor(self) -> float:
@@ -64,12 +65,12 @@ class AttentionSteps:
         return float(self.q.shape[-1] ** 0.5)
 
     @property
-    def scores(self) -> torch.Tensor:
+    def scores(self) -> Tensor:
         """A dot product for every pair, (T, d) x (d, T) -> (T, T)."""
         return self.q @ self.k.T
 
     @property
-    def masked(self) -> torch.Tensor:
+    def masked(self) -> Tensor:
         """The scores divided by sqrt(d), (T, T), without those of later keys."""
         future = torch.ones_like(self.scores, dtype=torch.bool).triu(diagonal=1)
         return (self.scores / self.divisor).masked_fill(future, -torch.inf)
@@ -89,11 +90,11 @@ class SoftmaxRow:
     exponentials from overflowing (torch does it too). `weights` = exp / total.
     """
 
-    scaled: torch.Tensor
+    scaled: Tensor
     largest: float
-    exp: torch.Tensor
+    exp: Tensor
     total: float
-    weights: torch.Tensor
+    weights: Tensor
 
 
 @dataclass(frozen=True)
@@ -103,7 +104,7 @@ class CellArithmetic:
     `weight` is None where the causal mask hides the key (key > query); the score exists even then.
     """
 
-    products: torch.Tensor
+    products: Tensor
     score: float
     divisor: float
     scaled: float
@@ -127,7 +128,7 @@ def cell(lm: LanguageModel, t: Trace, block: int, head: int, query: int, key: in
     return CellArithmetic(products, score, divisor, score / divisor, row, weight)
 
 
-def softmax_row(scaled: torch.Tensor) -> SoftmaxRow:
+def softmax_row(scaled: Tensor) -> SoftmaxRow:
     """(n,) scaled scores -> their softmax with every number on the way."""
     largest = scaled.max().item()
     exp = torch.exp(scaled - largest)
@@ -142,9 +143,7 @@ def edited_weights(lm: LanguageModel, *_: object) -> tuple[str, ...]:
     return ("attn",) if lm.edits else ()
 
 
-def rows_of_attention(
-    trace: Trace, block: int, positions: torch.Tensor, heads: slice = slice(None)
-) -> torch.Tensor:
+def rows_of_attention(trace: Trace, block: int, positions: Tensor, heads: slice = slice(None)) -> Tensor:
     """The attention weights of some queries, (H, R, n), n up to the last of them.
 
     Those of the pass where the trace holds `attn`, and of one with edits, which may change what is passed on:
@@ -163,8 +162,8 @@ def rows_of_attention(
 
 @of_model
 def handed_on(
-    trace: Trace, model: GPTModel, block: int, position: int, row: torch.Tensor, values: torch.Tensor
-) -> torch.Tensor:
+    trace: Trace, model: GPTModel, block: int, position: int, row: Tensor, values: Tensor
+) -> Tensor:
     """Return how many times what a position's heads read they hand on, (H, 1), float64.
 
     1 in a pass without changes of `z`; NaN where a head hands on something else than what it read with `row`
@@ -180,7 +179,7 @@ def handed_on(
     return times.masked_fill(off, torch.nan)
 
 
-def without_first(weights: torch.Tensor) -> torch.Tensor:
+def without_first(weights: Tensor) -> Tensor:
     """Attention with the first token left out and every row renormalised to 1: (..., T, T) -> (..., T, T).
 
     Column 0 becomes NaN, and so does row 0, which has nothing else to look at, and any row that
@@ -193,7 +192,7 @@ def without_first(weights: torch.Tensor) -> torch.Tensor:
     return rest
 
 
-def write_lengths(z: torch.Tensor, out_proj: torch.Tensor) -> torch.Tensor:
+def write_lengths(z: Tensor, out_proj: Tensor) -> Tensor:
     """Return how long a vector each head's numbers become in the stream: z (H, T, d), out_proj's weight ->
     (H, T).
 
@@ -206,7 +205,7 @@ def write_lengths(z: torch.Tensor, out_proj: torch.Tensor) -> torch.Tensor:
 
 
 @of_model
-def mean_writes(trace: Trace, model: GPTModel) -> torch.Tensor:
+def mean_writes(trace: Trace, model: GPTModel) -> Tensor:
     """Each head's mean write over the text, (n_layers, H). Needs `z` of every block."""
     outs = [block.att.out_proj.weight for block in model.trf_blocks]
     lengths = [write_lengths(trace["z", b], out) for b, out in enumerate(outs)]
@@ -252,7 +251,7 @@ class FirstToken:
 SINK = 0.3  # of the way from even attention to nothing but the first token
 
 
-def first_token(shares: torch.Tensor, v: torch.Tensor, block: int, head: int) -> FirstToken | None:
+def first_token(shares: Tensor, v: Tensor, block: int, head: int) -> FirstToken | None:
     """Measure the pull of the first token; None for a text of one token.
 
     `shares` (n_layers, H): every head's mean attention to it over the later queries, as in `head_scores`;
@@ -274,7 +273,7 @@ def first_token(shares: torch.Tensor, v: torch.Tensor, block: int, head: int) ->
     )
 
 
-def table(weights: torch.Tensor, tokens: list[str]) -> pd.DataFrame:
+def table(weights: Tensor, tokens: list[str]) -> pd.DataFrame:
     """Attention weights (T, T) as a table: a row a query, a column a key; what the mask hides is missing.
 
     Columns: position, query, then one for each key, named "0 The". NaN stays missing.

@@ -15,6 +15,7 @@ import pandas as pd
 import torch
 import torch.nn.functional as F
 from numpy.typing import NDArray
+from torch import Tensor
 
 from gptviz.analysis.reads import reads
 from gptviz.analysis.stream import cosine
@@ -91,9 +92,7 @@ def shared_scale(values: NDArray[np.floating], share: float = 0.98) -> Scale:
     return Scale(limit or 1.0, largest, int((magnitudes > limit).sum()), magnitudes.size)
 
 
-def nearest_tokens(
-    matrix: torch.Tensor, token_id: int, k: int = 10, measure: Measure = "cosine"
-) -> pd.DataFrame:
+def nearest_tokens(matrix: Tensor, token_id: int, k: int = 10, measure: Measure = "cosine") -> pd.DataFrame:
     """The k other rows of a (V, D) embedding matrix that are most like row `token_id`, best first.
 
     Columns: rank (from 1), id, cosine, dot; ordered by `measure`, the lower id first among equals. A row
@@ -119,7 +118,7 @@ def nearest_tokens(
     )
 
 
-def position_similarity(matrix: torch.Tensor) -> Rows:
+def position_similarity(matrix: Tensor) -> Rows:
     """Cosine of every learned position with every other, for a (C, D) position matrix: (C, C).
 
     Symmetric, with 1 on the diagonal (0 where a position's row is all zeros).

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import torch
 import torch.nn.functional as F
+from torch import Tensor
 
 from gptviz.analysis.loss import loss_steps
 from gptviz.analysis.reads import reads
@@ -61,13 +62,13 @@ class Candidates:
     model_entropy: Entropy
 
 
-def entropy(probabilities: torch.Tensor) -> Entropy:
+def entropy(probabilities: Tensor) -> Entropy:
     """Return the entropy of (V,) probabilities; those that are 0 add nothing."""
     return Entropy(float(torch.special.entr(probabilities.double()).sum()))
 
 
 def candidates(
-    logits: torch.Tensor, k: int = 10, sampling: Sampling = AS_IT_IS, also: Iterable[int] = ()
+    logits: Tensor, k: int = 10, sampling: Sampling = AS_IT_IS, also: Iterable[int] = ()
 ) -> Candidates:
     """The `k` largest of (V,) logits through every step; the ids `also` get their rows at any rank.
 
@@ -97,9 +98,7 @@ def candidates(
     )
 
 
-def _table(
-    logits: torch.Tensor, chosen: Distribution, model: torch.Tensor, ids: torch.Tensor
-) -> pd.DataFrame:
+def _table(logits: Tensor, chosen: Distribution, model: Tensor, ids: Tensor) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "rank": (chosen.rank[ids] + 1).numpy(),
@@ -113,20 +112,20 @@ def _table(
     )
 
 
-def rest_of(probabilities: torch.Tensor, ids: torch.Tensor) -> float:
+def rest_of(probabilities: Tensor, ids: Tensor) -> float:
     """The sum of (V,) probabilities without those of `ids`, as a sum of small numbers."""
     others = probabilities.clone()
     others[ids] = 0
     return float(others.sum())
 
 
-def filters(chosen: Distribution, ids: torch.Tensor) -> list[str]:
+def filters(chosen: Distribution, ids: Tensor) -> list[str]:
     """For each of these ids: kept, or the filter that cut it."""
     rows = zip(chosen.in_top_k[ids].tolist(), chosen.kept[ids].tolist(), strict=True)
     return [KEPT if kept else CUT_BY_TOP_P if in_top_k else CUT_BY_TOP_K for in_top_k, kept in rows]
 
 
-def surprises(final: torch.Tensor, head: torch.Tensor, ids: Sequence[int], chunk: int = 64) -> pd.DataFrame:
+def surprises(final: Tensor, head: Tensor, ids: Sequence[int], chunk: int = 64) -> pd.DataFrame:
     """Return how likely each token of a prompt was, from what stood before it; one row a token, T rows.
 
     final (T, D) and the output head (V, D) give the logits, `chunk` positions at a time: a prompt
@@ -186,7 +185,7 @@ def entropies(lm: LanguageModel, t: Trace, position: int, sampling: Sampling) ->
     return pd.DataFrame(rows, columns=["distribution", "bits", "nats", "perplexity"])
 
 
-def curve(logits: torch.Tensor, found: Candidates, points: int = 240) -> pd.DataFrame:
+def curve(logits: Tensor, found: Candidates, points: int = 240) -> pd.DataFrame:
     """The whole vocabulary in falling order, at no more than `points` ranks, closer where they are few.
 
     `found` belongs to these (V,) logits. Columns: rank (from 1), id, model_probability, probability.

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from gptviz.engine import forward
 from gptviz.engine.config import GPTConfig
@@ -93,7 +94,7 @@ def together(lm: Loaded, texts: Sequence[Sequence[int]], at_once: Iterable[str |
     """A trace of everything of each text, by a model without edits: `capture` in one pass for all of them."""
     model, config, longest = lm.model, lm.config, max(texts, key=len)
     held = [held_keys(config, len(ids), at_once) for ids in texts]
-    weights, seen = fingerprint(model), dict[Key, torch.Tensor]()
+    weights, seen = fingerprint(model), dict[Key, Tensor]()
     wanted: list[Key] = [*(key for keys in held for key in keys), ("final", None)]
     hooks = [site_hook(key, seen.__setitem__) for key in dict.fromkeys(wanted)]
     # what fills a text up stands behind it, where none of its own rows looks
@@ -122,9 +123,7 @@ def together(lm: Loaded, texts: Sequence[Sequence[int]], at_once: Iterable[str |
     return made
 
 
-def again(
-    lm: Loaded, trace: Trace, ready: Sequence[Edit], block: int, attention: bool
-) -> dict[Key, torch.Tensor]:
+def again(lm: Loaded, trace: Trace, ready: Sequence[Edit], block: int, attention: bool) -> dict[Key, Tensor]:
     """Return what a lean trace of this model does not hold of a block: the block run once more.
 
     From the stream that came into it, with the trace's edits, `ready` as in `capture`. Of what is inside its
@@ -169,13 +168,13 @@ class _Pass:
         entered: int | None = None,
     ):
         self.entered = entered  # the block in which the pass begins, if not before all of them
-        self.live: dict[Key, torch.Tensor] = {}  # with `graph`: the pass's own tensors, to go back to
+        self.live: dict[Key, Tensor] = {}  # with `graph`: the pass's own tensors, to go back to
         self.graph = graph
         self.config, self.n_heads = config, config.n_heads
         self.before = before  # of the tokens that stand before those of this pass
         self.first = 0 if before is None else len(before)
         self.keep = dict.fromkeys(keys)
-        self.values: dict[Key, torch.Tensor] = {}
+        self.values: dict[Key, Tensor] = {}
         self.edits = edits
         self.edited = {(one.site, one.block) for edit in edits for one in edit.each(config.n_layers)}
         self.reductions: dict[Key, list[Reduction]] = {}
@@ -197,7 +196,7 @@ class _Pass:
             *(site_hook(key, self._look) for key in dict.fromkeys([*self.keep, *self.reductions])),
         ]
 
-    def _look(self, key: Key, value: torch.Tensor) -> None:
+    def _look(self, key: Key, value: Tensor) -> None:
         """Called at each site that is wanted: take its value down."""
         site = SITES[key[0]]
         if site.form == "weights" and key not in self.edited:
@@ -209,13 +208,13 @@ class _Pass:
             self.values[key] = shown
         self._reduce(key, shown)
 
-    def _reduce(self, key: Key, new: torch.Tensor | None) -> None:
+    def _reduce(self, key: Key, new: Tensor | None) -> None:
         if key in self.reductions:
             whole = self._after(key, new).joined()
             for reduction in self.reductions[key]:
                 self.reduced[reduction].append(reduction.of(whole))
 
-    def _after(self, key: Key, new: torch.Tensor | None) -> Rows:
+    def _after(self, key: Key, new: Tensor | None) -> Rows:
         """A site of all tokens: the earlier ones' rows, and these."""
         if self.before is None:
             assert new is not None
@@ -248,13 +247,13 @@ class _Pass:
             raise CaptureError(f"the pass never came by {missing[0]}: it has no numbers, so none are shown")
 
 
-def site_hook(key: Key, visit: Callable[[Key, torch.Tensor], None]) -> forward.Hook:
+def site_hook(key: Key, visit: Callable[[Key, Tensor], None]) -> forward.Hook:
     """Return what looks at a site of a pass: `visit` gets its key and the model's tensor."""
     site = SITES[key[0]]
     return forward.Hook(site.module.format(b=key[1]), site.side, partial(visit, key))
 
 
-def _check_rows(key: Key, weights: torch.Tensor) -> None:
+def _check_rows(key: Key, weights: Tensor) -> None:
     worst = (weights.sum(dim=-1, dtype=torch.float32) - 1).abs().max().item()  # (1, H, T)
     if not worst < (1e-3 if weights.dtype == torch.float32 else 2e-2):
         raise CaptureError(f"the rows at {key} do not sum to 1 (off by {worst:.3g}): that is not attention")

@@ -14,6 +14,7 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from gptviz.engine.index import whole_number
 from gptviz.engine.sites import Key
@@ -167,7 +168,7 @@ class Source(Protocol):
 
     def rows(
         self, site: str, block: int | None = None, start: int = 0, stop: int | None = None
-    ) -> torch.Tensor: ...
+    ) -> Tensor: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,11 +179,11 @@ class Plus:
     the same numbers are equal. Of fewer rows than the text has, later positions are given nothing.
     """
 
-    numbers: torch.Tensor | Source
+    numbers: Tensor | Source
     factor: float = 1.0
 
     def __post_init__(self) -> None:
-        if isinstance(self.numbers, torch.Tensor):
+        if isinstance(self.numbers, Tensor):
             object.__setattr__(self, "numbers", self.numbers.detach().float().cpu().clone())
         elif isinstance(self.numbers, str) or not isinstance(self.numbers, Source):
             kind = type(self.numbers).__name__
@@ -190,7 +191,7 @@ class Plus:
 
     @cached_property
     def _identity(self) -> tuple[object, ...]:
-        if not isinstance(self.numbers, torch.Tensor):
+        if not isinstance(self.numbers, Tensor):
             return self.numbers, self.factor
         return self.numbers.shape, sha256(self.numbers.numpy().tobytes()).digest(), self.factor
 
@@ -200,21 +201,21 @@ class Plus:
     def __hash__(self) -> int:
         return hash(self._identity)
 
-    def times(self, like: torch.Tensor, key: Key, first: int) -> torch.Tensor:
+    def times(self, like: Tensor, key: Key, first: int) -> Tensor:
         """Return what is added to a site's `like`, whose rows begin at the position `first`;
         0 beyond its end.
         """
         return self.factor * given(self.numbers, torch.zeros_like(like), key, first, weights=False)
 
 
-def known(numbers: torch.Tensor | Source, weights: bool = False) -> int | None:
+def known(numbers: Tensor | Source, weights: bool = False) -> int | None:
     """Return for how many tokens of a text there are numbers; None where one row stands for every token."""
-    if not isinstance(numbers, torch.Tensor):
+    if not isinstance(numbers, Tensor):
         return len(numbers)
     return None if not weights and numbers.shape[-2:-1] in ((), (1,)) else numbers.shape[-2]
 
 
-def made(what: Named, value: torch.Tensor, weights: bool) -> torch.Tensor:
+def made(what: Named, value: Tensor, weights: bool) -> Tensor:
     """A new tensor like `value`. Raises ValueError for what only a model can say ("sample", "ids", "add")."""
     if what.name == "zero":
         return torch.zeros_like(value)
@@ -240,7 +241,7 @@ def shuffled(count: int, seed: int) -> np.ndarray:
     return np.random.default_rng(seed).permutation(count)
 
 
-def without(weights: torch.Tensor, position: int) -> torch.Tensor:
+def without(weights: Tensor, position: int) -> Tensor:
     """Attention weights (..., T, K) in which no later token looks at `position`; rows sum to 1 as before.
 
     What each row has left is scaled up: the weights that the softmax would give if the causal mask hid that
@@ -256,14 +257,12 @@ def without(weights: torch.Tensor, position: int) -> torch.Tensor:
     return torch.cat([changed[..., :first, :], torch.where(rest > 0, later / rest, own)], dim=-2)
 
 
-def given(
-    numbers: torch.Tensor | Source, like: torch.Tensor, key: Key, first: int, weights: bool
-) -> torch.Tensor:
+def given(numbers: Tensor | Source, like: Tensor, key: Key, first: int, weights: bool) -> Tensor:
     """A new tensor like `like`, whose rows begin at the position `first`, with what `numbers` has for these.
 
     Rows beyond its end are those of `like`, keys that it lacks are 0. ValueError for what does not fit.
     """
-    if isinstance(numbers, torch.Tensor):
+    if isinstance(numbers, Tensor):
         found = _of_tensor(numbers, like, first, weights)
     else:
         stop = min(len(numbers), first + like.shape[-2])
@@ -283,7 +282,7 @@ def given(
     return new
 
 
-def _of_tensor(numbers: torch.Tensor, like: torch.Tensor, first: int, weights: bool) -> torch.Tensor:
+def _of_tensor(numbers: Tensor, like: Tensor, first: int, weights: bool) -> Tensor:
     """The rows that a tensor of a whole text has for those of `like`, which begin at the position `first`.
 
     A tensor of one row, or without that dimension, stands for every position. ValueError if it does not fit.
@@ -300,7 +299,7 @@ def _of_tensor(numbers: torch.Tensor, like: torch.Tensor, first: int, weights: b
     return numbers[..., first : first + like.shape[-2], :keys].expand(*like.shape[:-2], -1, -1)
 
 
-def sound(new: torch.Tensor, site: str, weights: bool = False) -> torch.Tensor:
+def sound(new: Tensor, site: str, weights: bool = False) -> Tensor:
     """Return what Python gave for a site, if a pass can go on with it; ValueError else.
 
     `weights` (H, T, K) must not look ahead, so that what stands before stays when the text goes on.
@@ -318,7 +317,7 @@ def sound(new: torch.Tensor, site: str, weights: bool = False) -> torch.Tensor:
     return new
 
 
-def _one_key(attn: torch.Tensor, back: int) -> torch.Tensor:
+def _one_key(attn: Tensor, back: int) -> Tensor:
     """(..., T, K): all of each row on the key so many tokens back, on the first where there is none."""
     rows, keys = attn.shape[-2:]
     at = (torch.arange(keys - rows, keys, device=attn.device) - back).clamp(min=0)  # (T,)

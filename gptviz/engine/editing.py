@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 
 import torch
+from torch import Tensor
 
 from gptviz.engine.config import GPTConfig
 from gptviz.engine.edits import Edit
@@ -40,7 +41,7 @@ class _Editing:
             if shortcut is not None:
                 self.ends[shortcut.end, block] = ((site, block), (shortcut.plus, block))
         ends = [key for pair in self.ends.values() for key in pair]
-        self.carried: dict[Key, torch.Tensor | None] = dict.fromkeys(ends)
+        self.carried: dict[Key, Tensor | None] = dict.fromkeys(ends)
 
     def hooks(self, done: Key | None) -> list[Hook]:
         keys = dict.fromkeys([*self.edits, *self.ends])
@@ -50,14 +51,12 @@ class _Editing:
             *(self._hook(key, self.carried.__setitem__, last=True) for key in self.carried),
         ]
 
-    def _hook(
-        self, key: Key, visit: Callable[[Key, torch.Tensor], torch.Tensor | None], last: bool = False
-    ) -> Hook:
+    def _hook(self, key: Key, visit: Callable[[Key, Tensor], Tensor | None], last: bool = False) -> Hook:
         name, block = key
         site = SITES[name]
         return Hook(site.edited_module.format(b=block), site.side, partial(visit, key), last)
 
-    def _visit(self, key: Key, value: torch.Tensor) -> torch.Tensor | None:
+    def _visit(self, key: Key, value: Tensor) -> Tensor | None:
         before = value
         if key in self.ends:
             edited, plus = (self.carried[part] for part in self.ends[key])
@@ -69,7 +68,7 @@ class _Editing:
             value = value.detach().requires_grad_()
         return None if value is before else value
 
-    def _edited(self, key: Key, value: torch.Tensor) -> torch.Tensor:
+    def _edited(self, key: Key, value: Tensor) -> Tensor:
         """The tensor with its edits; the very one that was given where they change nothing."""
         if value.dim() == 2 or len(value) == 1:  # pos_emb is (T, D), whatever the batch
             new = self._of_one(key, value)
@@ -77,7 +76,7 @@ class _Editing:
             new = torch.cat([self._of_one(key, one[None]) for one in value])
         return value if torch.equal(new, value) else new
 
-    def _of_one(self, key: Key, value: torch.Tensor) -> torch.Tensor:
+    def _of_one(self, key: Key, value: Tensor) -> Tensor:
         site = SITES[key[0]]
         shown = site.present(value, self.n_heads)
         for edit in self.edits[key]:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import torch
+from torch import Tensor
 
 from gptviz.engine.config import GPTConfig
 from gptviz.engine.sites import SITES, Key, check_key
@@ -20,7 +21,7 @@ class Metric:
     against: int | None
     position: int
 
-    def of(self, logits: torch.Tensor) -> torch.Tensor:
+    def of(self, logits: Tensor) -> Tensor:
         """(V,) -> ()."""
         return logits[self.token] - (logits.mean() if self.against is None else logits[self.against])
 
@@ -35,10 +36,10 @@ class Gradient:
 
     metric: Metric
     value: float
-    values: Mapping[Key, torch.Tensor]
+    values: Mapping[Key, Tensor]
     n_layers: int
 
-    def __getitem__(self, key: str | Key) -> torch.Tensor:
+    def __getitem__(self, key: str | Key) -> Tensor:
         if isinstance(key, str) and key in SITES and SITES[key].per_block:
             return torch.stack([self[key, block] for block in range(self.n_layers)])
         name, block = (key, None) if isinstance(key, str) else key
@@ -49,9 +50,7 @@ class Gradient:
         return self.values[found]
 
 
-def gradient(
-    metric: Metric, logits: torch.Tensor, values: Mapping[Key, torch.Tensor], config: GPTConfig
-) -> Gradient:
+def gradient(metric: Metric, logits: Tensor, values: Mapping[Key, Tensor], config: GPTConfig) -> Gradient:
     """Go back from (V,) logits to the tensors that the pass had at its sites; 0 where no way leads back."""
     value, tensors = metric.of(logits.float()), list(values.values())
     found = torch.autograd.grad(value, tensors, allow_unused=True)

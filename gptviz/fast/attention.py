@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.utils.weak import WeakTensorKeyDictionary
 
 # a block's scores stay in the cache of a core from the product to the division: 12 heads x 64 x 1024
@@ -22,15 +22,15 @@ WHOLE_UP_TO = 160
 # 4 kB and 6 ms in pages of 2 MB, where the whole of the attention takes 60
 HUGE_FROM = 4 * 2**20
 
-Known = tuple[torch.Tensor, torch.Tensor]  # keys and values, (b, H, T, head_dim)
-Earlier = Callable[[torch.Tensor, torch.Tensor], Known]
+Known = tuple[Tensor, Tensor]  # keys and values, (b, H, T, head_dim)
+Earlier = Callable[[Tensor, Tensor], Known]
 
 _causal = WeakTensorKeyDictionary()  # a mask -> (its version, whether it is the causal one)
 
 
 def attention(
-    att: Any, x: torch.Tensor, after: Earlier | None = None, last: bool = False, known: Known | None = None
-) -> torch.Tensor:
+    att: Any, x: Tensor, after: Earlier | None = None, last: bool = False, known: Known | None = None
+) -> Tensor:
     """`MultiHeadAttention.forward`: (b, T, d_in) -> (b, T, d_out).
 
     `after` takes the tokens' keys and values (b, H, T, head_dim) and gives them behind those of the tokens
@@ -40,7 +40,7 @@ def attention(
     b = len(x)
     h, d = att.num_heads, att.head_dim
 
-    def of_heads(projection: nn.Module, rows: torch.Tensor) -> torch.Tensor:
+    def of_heads(projection: nn.Module, rows: Tensor) -> Tensor:
         # (b, T, d_out) -> (b, T, H, head_dim) -> (b, H, T, head_dim)
         return projection(rows).view(b, -1, h, d).transpose(1, 2)
 
@@ -62,9 +62,7 @@ def attention(
     return att.out_proj(context)
 
 
-def _divided(
-    queries: torch.Tensor, keys: torch.Tensor, mask: torch.Tensor, out: torch.Tensor
-) -> torch.Tensor:
+def _divided(queries: Tensor, keys: Tensor, mask: Tensor, out: Tensor) -> Tensor:
     """The attention weights of some queries in `out`: scores, masked, softmax, in one buffer.
 
     (b * H, R, head_dim) and (b * H, K, head_dim) -> (b * H, R, K). The mask is that of the last keys.
@@ -76,9 +74,7 @@ def _divided(
     return torch.softmax(out, dim=-1, out=out)
 
 
-def _by_rows(
-    att: Any, b: int, queries: torch.Tensor, keys: torch.Tensor, values: torch.Tensor
-) -> torch.Tensor:
+def _by_rows(att: Any, b: int, queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
     """Each head's weighted values, (b, T, d_out), a block of queries at a time with the keys that it sees."""
     heads, n, d = queries.shape
     k = keys.shape[1]
@@ -106,7 +102,7 @@ def _by_rows(
     return context.view(b, n, -1)
 
 
-def _version(x: torch.Tensor) -> int | None:
+def _version(x: Tensor) -> int | None:
     """Return how often it was written into, as torch counts; it does not count in inference mode."""
     return None if x.is_inference() else x._version
 
@@ -123,7 +119,7 @@ def _is_watched(dropout: nn.Module) -> bool:
     )
 
 
-def is_causal(mask: torch.Tensor) -> bool:
+def is_causal(mask: Tensor) -> bool:
     """Return whether a model's mask is the book's: later keys hidden,
     all others not. Looked at once a mask.
     """
@@ -134,7 +130,7 @@ def is_causal(mask: torch.Tensor) -> bool:
     return known[1]
 
 
-def _buffer(*shape: int) -> torch.Tensor:
+def _buffer(*shape: int) -> Tensor:
     """An empty float32 tensor; a large one in huge pages where the system has them (Linux)."""
     size = 4 * math.prod(shape)
     if size < HUGE_FROM or not hasattr(mmap, "MADV_HUGEPAGE"):

@@ -19,7 +19,7 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from torch import nn
+from torch import Tensor, nn
 from torch.nn.modules import module as torch_modules
 
 from gptviz.fast.attention import Known, attention
@@ -112,16 +112,14 @@ def is_ours(forward: Any) -> bool:
     return getattr(forward, "__func__", None) in _TWINS.values()
 
 
-def linear(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:
+def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """`F.linear`: (..., K) x (N, K) -> (..., N), through oneDNN where it was measured to be faster."""
     if _is_plain(x) and _fits(weight) and enabled():
         return _linear(x, weight, bias)
     return F.linear(x, weight, bias)
 
 
-def _linear(
-    x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, gelu: str | None = None
-) -> torch.Tensor:
+def _linear(x: Tensor, weight: Tensor, bias: Tensor | None, gelu: str | None = None) -> Tensor:
     """`F.linear` in the way that was chosen for this shape, then GELU where "tanh" or "none" says which."""
     if _prefers_onednn(x, weight, bias):
         return _onednn(x, weight, bias, gelu)
@@ -130,7 +128,7 @@ def _linear(
     return result if gelu is None else torch.ops.aten.gelu_(result, approximate=gelu)
 
 
-def _prefers_onednn(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None) -> bool:
+def _prefers_onednn(x: Tensor, weight: Tensor, bias: Tensor | None) -> bool:
     """The answer for this shape; measured when the shape is first met, then the same for the process.
 
     One answer a process, so that the same text gives the same bits every time.
@@ -148,7 +146,7 @@ def _prefers_onednn(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | 
     return onednn
 
 
-def row(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
+def row(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     """`F.linear` of one row in bfloat16: (..., K) x (N, K) -> (..., N), as fast as the matrix is read.
 
     F.linear goes through oneDNN, which lays the matrix out anew in every call: twice the time of the product,
@@ -164,7 +162,7 @@ def row(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None) -> tor
         torch._C._set_mkldnn_enabled(before)
 
 
-def is_row(x: torch.Tensor) -> bool:
+def is_row(x: Tensor) -> bool:
     """Return whether what comes into a pass of this thread is for `row`."""
     return _HAS_SWITCH and serves(x, torch.bfloat16) and x.dim() > 0 and x.numel() == x.shape[-1] > 0
 
@@ -172,7 +170,7 @@ def is_row(x: torch.Tensor) -> bool:
 _HAS_SWITCH = hasattr(torch._C, "_set_mkldnn_enabled") and hasattr(torch._C, "_get_mkldnn_enabled")
 
 
-def _is_plain(x: torch.Tensor, dtype: torch.dtype = torch.float32) -> bool:
+def _is_plain(x: Tensor, dtype: torch.dtype = torch.float32) -> bool:
     """Return whether the kernels are for it: float32 on a CPU, and nothing that must be differentiated."""
     return (
         x.dtype is dtype
@@ -183,13 +181,11 @@ def _is_plain(x: torch.Tensor, dtype: torch.dtype = torch.float32) -> bool:
     )
 
 
-def _fits(weight: torch.Tensor) -> bool:
+def _fits(weight: Tensor) -> bool:
     return _is_plain(weight) and weight.is_contiguous()
 
 
-def _onednn(
-    x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, gelu: str | None = None
-) -> torch.Tensor:
+def _onednn(x: Tensor, weight: Tensor, bias: Tensor | None, gelu: str | None = None) -> Tensor:
     # torch's own inductor calls it so; it packs the weight in every call, so that none is kept twice
     after, kind = ("none", "") if gelu is None else ("gelu", gelu)
     return torch.ops.mkldnn._linear_pointwise(x, weight, bias, after, [], kind)
@@ -199,7 +195,7 @@ def _has_onednn() -> bool:
     return torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, "_linear_pointwise")
 
 
-def _measure(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None) -> bool:
+def _measure(x: Tensor, weight: Tensor, bias: Tensor | None) -> bool:
     """Both ways in turn on a part of what is to be computed, a few milliseconds in all.
 
     The shortest time of each counts, and only this thread's own: on a machine with other work wall time
@@ -211,7 +207,7 @@ def _measure(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None) -
     error = (_onednn(part, weight, bias) - truth).abs().max()
     if not error <= 1e-4 * truth.abs().max():  # also NaN: somebody allowed it fewer digits than float32's
         return False
-    ways: tuple[Callable[..., torch.Tensor], ...] = (F.linear, _onednn)
+    ways: tuple[Callable[..., Tensor], ...] = (F.linear, _onednn)
     best = dict.fromkeys(ways, float("inf"))
     began = time.thread_time()
     for attempt in range(9):
@@ -226,7 +222,7 @@ def _measure(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None) -
 
 def _linear_twin() -> Any:
     # called `forward` because a bound method is pickled by its name: what is read back has the class's own
-    def forward(self: nn.Linear, input: torch.Tensor) -> torch.Tensor:
+    def forward(self: nn.Linear, input: Tensor) -> Tensor:
         if _this_thread.depth and _is_plain(input) and _fits(self.weight):
             return _linear(input, self.weight, self.bias)
         if is_row(input):
@@ -237,7 +233,7 @@ def _linear_twin() -> Any:
 
 
 def _attention_twin() -> Any:
-    def forward(self: MultiHeadAttention, x: torch.Tensor) -> torch.Tensor:
+    def forward(self: MultiHeadAttention, x: Tensor) -> Tensor:
         if serves(x):
             return attention(self, x, known=_this_thread.known)
         return MultiHeadAttention.forward(self, x)
@@ -246,7 +242,7 @@ def _attention_twin() -> Any:
 
 
 def _feed_forward_twin() -> Any:
-    def forward(self: FeedForward, x: torch.Tensor) -> torch.Tensor:
+    def forward(self: FeedForward, x: Tensor) -> Tensor:
         up, activation, down = self.layers
         if not serves(x) or not _is_unseen(self.layers, up, activation) or not _fits(up.weight):
             return FeedForward.forward(self, x)
@@ -277,6 +273,6 @@ _TWINS = {
 }
 
 
-def serves(x: torch.Tensor, dtype: torch.dtype = torch.float32) -> bool:
+def serves(x: Tensor, dtype: torch.dtype = torch.float32) -> bool:
     """Return whether this thread's pass goes through `attention` for what comes into it (in float32)."""
     return bool(_this_thread.depth) and _is_plain(x, dtype) and not torch.is_grad_enabled()

@@ -12,17 +12,17 @@ from typing import Any, cast
 
 import torch
 import torch.nn.functional as F
-from torch import nn
+from torch import Tensor, nn
 from torch.nn.modules import module as torch_modules
 
 from gptviz.fast import kernels
 from gptviz.fast.attention import is_causal
 from gptviz.model import GELU, FeedForward, GPTModel, LayerNorm, MultiHeadAttention, TransformerBlock
 
-Append = Callable[[int, torch.Tensor, torch.Tensor], tuple[torch.Tensor, torch.Tensor]]
-Visit = Callable[[torch.Tensor], torch.Tensor | None]
+Append = Callable[[int, Tensor, Tensor], tuple[Tensor, Tensor]]
+Visit = Callable[[Tensor], Tensor | None]
 Visits = dict[tuple[int | None, str, str], list[Visit]]  # block (None outside them), module in it, side
-See = Callable[[str, str, torch.Tensor], torch.Tensor]
+See = Callable[[str, str, Tensor], Tensor]
 
 _OUTSIDE = {("tok_emb", "output"), ("pos_emb", "output"), ("drop_emb", "input"), ("final_norm", "output")}
 _IN_A_BLOCK = {
@@ -56,7 +56,7 @@ _BOOKS = {
 }
 
 
-def serves(model: GPTModel, in_idx: torch.Tensor) -> bool:
+def serves(model: GPTModel, in_idx: Tensor) -> bool:
     """Return whether the book's lines, and nobody else's, would run for these ids: (B, 1), after others."""
     weight = model.tok_emb.weight
     if in_idx.dim() != 2 or in_idx.shape[1] != 1 or torch_modules._has_any_global_hook():
@@ -68,7 +68,7 @@ def serves(model: GPTModel, in_idx: torch.Tensor) -> bool:
             return False
         if "forward" in module.__dict__ and not kernels.is_ours(module.__dict__["forward"]):
             return False
-        if type(module) is MultiHeadAttention and not is_causal(cast(torch.Tensor, module.mask)):
+        if type(module) is MultiHeadAttention and not is_causal(cast(Tensor, module.mask)):
             return False
     return True
 
@@ -90,15 +90,13 @@ def visits_at(model: GPTModel, places: Iterable[tuple[str, str, Visit]]) -> Visi
     return found
 
 
-def hidden(
-    model: GPTModel, in_idx: torch.Tensor, positions: torch.Tensor, append: Append, visits: Visits
-) -> torch.Tensor:
+def hidden(model: GPTModel, in_idx: Tensor, positions: Tensor, append: Append, visits: Visits) -> Tensor:
     """`GPTModel.final_hidden` for one token a text, where the model `serves`: (B, 1) -> (B, 1, D).
 
     `append` as in `Past`; a visit gets what the module would be given or give, and may replace it.
     """
 
-    def see(block: int | None, module: str, side: str, x: torch.Tensor) -> torch.Tensor:
+    def see(block: int | None, module: str, side: str, x: Tensor) -> Tensor:
         for visit in visits.get((block, module, side), ()) if visits else ():
             new = visit(x)
             x = x if new is None else new
@@ -111,7 +109,7 @@ def hidden(
     return see(None, "final_norm", "output", _norm(model.final_norm, x))
 
 
-def _block(block: Any, x: torch.Tensor, append: Callable[..., Any], see: See) -> torch.Tensor:
+def _block(block: Any, x: Tensor, append: Callable[..., Any], see: See) -> Tensor:
     norm1, att, norm2, ff = (block._modules[name] for name in ("norm1", "att", "norm2", "ff"))
     x = see("", "input", x)
     x = see("att", "output", _attention(att, _norm(norm1, see("norm1", "input", x)), append, see)) + x
@@ -121,7 +119,7 @@ def _block(block: Any, x: torch.Tensor, append: Callable[..., Any], see: See) ->
     return see("", "output", see("ff", "output", _linear(down, after)) + x)
 
 
-def _attention(att: Any, x: torch.Tensor, append: Callable[..., Any], see: See) -> torch.Tensor:
+def _attention(att: Any, x: Tensor, append: Callable[..., Any], see: See) -> Tensor:
     b, h, d = len(x), att.num_heads, att.head_dim
     queries, keys, values = (
         see(f"att.{name}", "output", _linear(att._modules[name], x)).view(b, h, 1, d)
@@ -141,7 +139,7 @@ def _attention(att: Any, x: torch.Tensor, append: Callable[..., Any], see: See) 
     return _linear(att._modules["out_proj"], see("att.out_proj", "input", context))
 
 
-def _linear(layer: Any, x: torch.Tensor) -> torch.Tensor:
+def _linear(layer: Any, x: Tensor) -> Tensor:
     parameters = layer._parameters
     weight, bias = parameters["weight"], parameters["bias"]
     if x.dtype is torch.bfloat16:
@@ -151,7 +149,7 @@ def _linear(layer: Any, x: torch.Tensor) -> torch.Tensor:
     return kernels.linear(x, weight, bias)
 
 
-def _norm(norm: Any, x: torch.Tensor) -> torch.Tensor:
+def _norm(norm: Any, x: Tensor) -> Tensor:
     parameters = norm._parameters
     return F.layer_norm(x, x.shape[-1:], parameters["scale"], parameters.get("shift"), norm.eps)
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
+from torch import Tensor
 from torch.utils.data import Dataset
 
 Ids = np.ndarray  # one-dimensional, unsigned 16 or 32 bits
@@ -28,11 +29,11 @@ class GPTDatasetV1(Dataset):
     def __len__(self) -> int:
         return len(self.starts)
 
-    def __getitem__(self, index: int) -> tuple[torch.Tensor, torch.Tensor]:
+    def __getitem__(self, index: int) -> tuple[Tensor, Tensor]:
         window = self.window(index)
         return window[:-1], window[1:]
 
-    def window(self, index: int) -> torch.Tensor:
+    def window(self, index: int) -> Tensor:
         """(max_length + 1,): the input and, one to the right, its targets."""
         start = self.starts[index]
         return torch.from_numpy(self.token_ids[start : start + self.max_length + 1].astype(np.int64))
@@ -58,7 +59,7 @@ class Batches:
         if len(self.dataset) < self.batch_size:
             raise ValueError(f"{len(self.dataset)} windows are fewer than one batch of {self.batch_size}")
 
-    def __getitem__(self, step: int) -> tuple[torch.Tensor, torch.Tensor]:
+    def __getitem__(self, step: int) -> tuple[Tensor, Tensor]:
         """Inputs and targets of one step, (batch_size, max_length) each."""
         rng = np.random.default_rng((self.seed, step))
         windows = torch.stack([self._vary(self.dataset.window(i), rng) for i in self._indices(step)])
@@ -71,7 +72,7 @@ class Batches:
         order = np.random.default_rng((self.seed, epoch, 1)).permutation(len(self.dataset))
         return order[within * self.batch_size : (within + 1) * self.batch_size].tolist()
 
-    def _vary(self, window: torch.Tensor, rng: np.random.Generator) -> torch.Tensor:
+    def _vary(self, window: Tensor, rng: np.random.Generator) -> Tensor:
         if rng.random() >= self.repeat_share:
             return window
         shuffled = rng.random() < self.shuffle_share
@@ -80,9 +81,7 @@ class Batches:
         return repeat_passage(window, length, rng if shuffled else None)
 
 
-def repeat_passage(
-    window: torch.Tensor, length: int, shuffle: np.random.Generator | None = None
-) -> torch.Tensor:
+def repeat_passage(window: Tensor, length: int, shuffle: np.random.Generator | None = None) -> Tensor:
     """The window's first `length` tokens, again and again, to the window's own length. (N,) -> (N,)."""
     passage = window[:length]
     if shuffle is not None:
