@@ -20,7 +20,6 @@ The shares themselves stay what they are: means over the whole matrix.
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import pandas as pd
 import torch
@@ -40,10 +39,8 @@ from gptviz.analysis.head_scores import (
     spans,
 )
 from gptviz.analysis.reads import reads
-
-if TYPE_CHECKING:
-    from gptviz.engine.language_model import LanguageModel
-    from gptviz.engine.trace import Trace
+from gptviz.engine.language_model import LanguageModel
+from gptviz.engine.trace import Trace
 
 
 @dataclass(frozen=True)
@@ -94,7 +91,7 @@ CLEAR_ON_REPEATS = 0.4
 EVEN = 0.9  # of the largest possible entropy
 
 
-def roles(trace: "Trace") -> list[list[HeadRole]]:
+def roles(trace: Trace) -> list[list[HeadRole]]:
     """Every head's role on this text: `roles(trace)[block][head]`. Needs `attn` in the trace."""
     targets = HeadScores.of(trace.tokens).targets
     blocks = range(trace.config.n_layers)
@@ -175,7 +172,7 @@ def kind_of(lifts: Mapping[str, float], first: float, evenness: float) -> str:
 
 
 @reads("attn", "z")
-def head_table(lm: "LanguageModel", t: "Trace") -> pd.DataFrame:
+def head_table(lm: LanguageModel, t: Trace) -> pd.DataFrame:
     """Return every head's label on this text, and the numbers behind it: see `role_table`."""
     return role_table(roles(t), mean_writes(t, lm.model))
 

@@ -7,15 +7,12 @@ import string
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
 from unicodedata import category
 
 import torch
 
 from gptviz.analysis.head_formulas import ROWS, SHARES, rests, role_keys, shares, side_of
-
-if TYPE_CHECKING:
-    from gptviz.engine.tokens import Token
+from gptviz.engine.tokens import Token
 
 # The columns of `block_scores`: seven shares, the favourite key with its share, the entropy, and for each of
 # the shares, and the favourite's, what the same queries leave on token 0.
@@ -45,7 +42,7 @@ class HeadScores:
     marks: tuple[bool, ...]
 
     @classmethod
-    def of(cls, tokens: Sequence["Token"]) -> "HeadScores":
+    def of(cls, tokens: Sequence[Token]) -> "HeadScores":
         """The scores of a text. Tokens are the same where their ids are, whatever they look like."""
         return cls(tuple(token.id for token in tokens), tuple(is_mark(token.raw) for token in tokens))
 

@@ -60,7 +60,8 @@ def download(repository: str, report: Report | None = None) -> Path:
     cache.fetch([config], None)
     read_config(cache.folder(config) / CONFIG)
     cache.fetch(_tokenizer(repository, config.commit) + _weights(cache, repository, config.commit), report)
-    cache.point_main_to(config)  # last: until now nothing of this commit passes for a model
+    # last: until `main` is this commit, nothing of it passes for a model
+    write_text(cache.home / "refs" / "main", config.commit)
     return cache.folder(config)
 
 
@@ -121,10 +122,6 @@ class _Cache:
         for remote in remotes:
             fetch(remote, self.blob(remote), self.locks / f"{remote.etag}.lock", partial(received, remote))
             _link(self.blob(remote), self.folder(remote) / remote.name)
-
-    def point_main_to(self, remote: Remote) -> None:
-        """`main` is this commit from now on."""
-        write_text(self.home / "refs" / "main", remote.commit)
 
     def _bytes_here(self, remote: Remote) -> int:
         blob = self.blob(remote)

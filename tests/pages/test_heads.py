@@ -252,7 +252,7 @@ def test_attention_strikes_out_what_was_withdrawn(run_page, tried, mini):
     labels = given(at, "heads")["roles"]
     for role in (role for row in roles(mini.trace(TEXT)) for role in row):
         assert ("\u0336" in labels[role.block][role.head]["label"]) == (role.kind == "previous")
-    assert "withdrawn in its trial" in prose(at)
+    assert "Its label was withdrawn" in prose(at)
 
 
 def test_what_is_general_of_heads_is_saved_as_the_unchanged_model_s(run_page, known):

@@ -212,9 +212,7 @@ with right:
 @st.fragment
 def in_the_sample() -> None:
     """Draw what excites the unit elsewhere: only when it is asked for, since that takes passes of its own."""
-    about = (
-        "The beginnings of five books that the bundled model was never trained on, 13 kB. Switch off to stop."
-    )
+    about = "The beginnings of five books that the bundled model never trained on, 13 kB. Switch off to stop."
     if not SAMPLE.widget(st.toggle, "In other texts: read the sample", help=about):
         return
     read_in, tokens = windows(lm.encode, lm.config.context_length)

@@ -40,9 +40,7 @@ SIDE, SMALLER = 520, 380  # pixels of the large matrix; less under the strip of 
 WINDOW = 1024  # tokens that a matrix holds: a head's weights are then 2 MiB
 FEWEST, TICKS = 8, 24  # places on an axis of keys, and the most that are named
 ARCS_WINDOW = 256  # and arcs, of all heads of a block: twelve heads' weights are then 1.5 MiB
-WITHDRAWN = (
-    "Its label was withdrawn in its trial: the model needs the head for more than that (see Heads on trial)."
-)
+WITHDRAWN = "Its label was withdrawn: the model needs the head for more than that (see Heads on trial)."
 
 scene = page("Attention", head_needs, params=(KEY, AVERAGE, HIDE, ARCS, MASS, sheet.SHOWN), strip=False)
 lm, config, at, labels = scene.lm, scene.lm.config, scene.position, scene.labels

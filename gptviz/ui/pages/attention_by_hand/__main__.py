@@ -315,9 +315,7 @@ def trick(start: Given) -> None:
     if of == "notebook":
         printed = (value for row in lesson.NOTEBOOK_AVERAGES for value in row)
         others = unlike_printed(printed, averages.flatten().tolist())
-        st.markdown(
-            f"The notebook, whose vectors have more digits, prints the same but for {', '.join(others)}."
-        )
+        st.markdown(f"The notebook has more digits, and prints the same but for {', '.join(others)}.")
     ways = lesson.averages_by_matrix, lesson.averages_by_softmax
     apart = max(float((other(x).context - averages).abs().max()) for other in ways)
     worksheet(

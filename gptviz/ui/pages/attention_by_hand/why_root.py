@@ -60,9 +60,7 @@ def draw(made: Frame) -> None:
     )
     _one_query(made, d)
     _sharper(made)
-    sheet.numbers_of(
-        "scaling.csv", table, "For every d, the scores as they are, and divided by √d.", "for every d"
-    )
+    sheet.numbers_of("scaling.csv", table, "The scores as they are, and divided by √d.", "for every d")
     sheet.code_of(made, [MultiHeadAttention.forward, lesson.scores, lesson.gradient_left, sharpened], by_size)
     _own_heads(made)
 
@@ -129,9 +127,7 @@ def _own_heads(made: Frame) -> None:
         text += f"would be {mean('largest'):2}."
     heads = range(config.n_heads)
     if given := [str(h) for h in heads if any(e.site == "attn" for e in changed_in(shown.run, block, h))]:
-        text += (
-            f" The weights of head {', '.join(given)} are replaced: here is what queries and keys would give."
-        )
+        text += f" The weights of head {', '.join(given)} are replaced: here is what queries and keys give."
     with above:
         sites = [("q", block), ("k", block)]
         sheet.say(shown, text, "block", "head", about=found, what=f"the scores of block {block}", sites=sites)

@@ -6,7 +6,7 @@ import streamlit as st
 import torch
 
 from gptviz import Run
-from gptviz.analysis.surgery import Kind, Operation, Surgery, changed, operated, surgery
+from gptviz.analysis.surgery import Operation, Surgery, changed, operated, surgery
 from gptviz.both import Both
 from gptviz.digits import significant, weight
 from gptviz.figures.next_token import probability_text
@@ -19,12 +19,7 @@ from gptviz.ui.sheet import Param, Scene, if_there, worked
 from gptviz.ui.shell.target import top
 from gptviz.ui.words import Place, as_code, prose, show_id
 
-KINDS: dict[str, Kind] = {
-    "Delete": "delete",
-    "Swap values": "swap values",
-    "Swap whole": "swap",
-    "Freeze": "freeze",
-}
+KINDS = dict(zip(("Delete", "Swap values", "Swap whole", "Freeze"), Operation.KINDS, strict=True))
 KIND = Param("surgery", str, "Delete", if_there)
 AT: Param[int | None] = Param("surgery_at", int, None, if_there)
 OTHER: Param[int | None] = Param("surgery_other", int, None, if_there)

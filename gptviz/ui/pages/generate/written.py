@@ -179,9 +179,8 @@ def growing(run: Run, sampling: Sampling, puts: Put, length: int, until: str) ->
 def written_on(run: Run, sampling: Sampling, tree: Tree, until: str) -> Written:
     """Return the branch on the screen."""
     found = steps_of(run, sampling, tuple(sorted(tree.put(tree.branch).items())), tree.length, until)
-    chosen = tree.chosen(len(found.steps))
-    if found.ended:
-        chosen = min(chosen, len(found.steps) - 1)
+    count = len(found.steps)
+    chosen = min(tree.chosen(count), count - 1) if found.ended else tree.chosen(count)
     context = runs.model(run).config.context_length
     return Written(run, found.steps, chosen, sampling, context, tree.branch, found.ended)
 
