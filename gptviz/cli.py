@@ -139,9 +139,7 @@ def _add_model(command: argparse.ArgumentParser, default: str | None, about: str
 
 def _add_hints(command: argparse.ArgumentParser) -> None:
     command.add_argument("--n-heads", type=int, metavar="N", help="for the book's files, which do not say it")
-    command.add_argument(
-        "--tokenizer", metavar="T", help="an encoding's name or a tokenizer file, where the model has none"
-    )
+    command.add_argument("--tokenizer", metavar="T", help="an encoding or tokenizer file, if it brings none")
 
 
 def run_app(options: list[str]) -> int:

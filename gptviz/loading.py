@@ -206,9 +206,7 @@ def read_tokenizer(tokenizer: str | Path) -> Vocabulary:
         if path.suffix not in readers:
             raise ValueError(f"{path} is no tokenizer file; those end in {', '.join(readers)}")
         return readers[path.suffix](path)
-    raise ValueError(
-        f"there is no tokenizer {str(tokenizer)!r}: it is no file and none of {', '.join(encoding_names())}"
-    )
+    raise ValueError(f"{str(tokenizer)!r} is no tokenizer: no file and none of {', '.join(encoding_names())}")
 
 
 def _untrained(config: GPTConfig, trains: bool, dtype: torch.dtype) -> GPTModel:

@@ -33,7 +33,7 @@ import pandas as pd
 from gptviz.analysis.ablation import Target
 from gptviz.analysis.circuit_passes import Head, Heads, Passes, Values, all_heads
 from gptviz.engine.given import Text
-from gptviz.engine.index import one_of
+from gptviz.engine.index import below, one_of
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.progress import Progress, unheard
 
@@ -259,10 +259,5 @@ def parse(text: str, lm: LanguageModel) -> list[Head]:
         if not re.fullmatch(r"[0-9]{1,4}\.[0-9]{1,4}", part):
             raise ValueError(f"{part!r} is no head; a circuit is written {GRAMMAR}")
         block, head = map(int, part.split("."))
-        if block >= lm.config.n_layers or head >= lm.config.n_heads:
-            raise ValueError(
-                f"there is no head {part}: the blocks of {lm.name} go from 0 to {lm.config.n_layers - 1}, "
-                f"the heads of each from 0 to {lm.config.n_heads - 1}"
-            )
-        found.append((block, head))
+        found.append((below("block", block, lm.config.n_layers), below("head", head, lm.config.n_heads)))
     return sorted(set(found))

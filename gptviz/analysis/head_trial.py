@@ -48,7 +48,7 @@ from gptviz.analysis.head_general import General, general, kept_under
 from gptviz.analysis.head_scores import is_mark
 from gptviz.engine.edits import Edit
 from gptviz.engine.forward import logits_of
-from gptviz.engine.index import index_of
+from gptviz.engine.index import index_of, one_of
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.progress import Progress, unheard
 from gptviz.engine.reader import ready
@@ -153,8 +153,7 @@ def trial(
     ValueError for a label without a test, a head that does not exist, and a model that cannot read the
     passages.
     """
-    if label not in TESTABLE:
-        raise ValueError(f"label is {label!r}; those that can be put to a test are {', '.join(TESTABLE)}")
+    one_of("label", label, TESTABLE)
     config = lm.config
     block, head = index_of("block", block, config.n_layers), index_of("head", head, config.n_heads)
     pairs = passages_of(lm)

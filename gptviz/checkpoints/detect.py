@@ -56,9 +56,7 @@ def recognise(path: Path, n_heads: int | None = None) -> Checkpoint:
         raise CheckpointError(f"there is no file or folder {path}")
     found = _in_folder(path, n_heads) if path.is_dir() else _file(path, n_heads)
     if n_heads is not None and n_heads != found.config.n_heads:
-        raise CheckpointError(
-            f"{path} says that it has {found.config.n_heads} heads; n_heads={n_heads} was given: leave it out"
-        )
+        raise CheckpointError(f"{path} has {found.config.n_heads} heads, not {n_heads}: leave n_heads out")
     return found
 
 
@@ -82,9 +80,7 @@ def _file(path: Path, n_heads: int | None) -> Checkpoint:
     if path.suffix == ".safetensors":
         return _state_dict(path, SafeTensors(path), n_heads)
     if path.suffix not in TORCH_SUFFIXES:
-        raise CheckpointError(
-            f"{path} is no checkpoint known here: those end in .safetensors, {', '.join(TORCH_SUFFIXES)}"
-        )
+        raise CheckpointError(f"{path} is no checkpoint: known are .safetensors, {', '.join(TORCH_SUFFIXES)}")
     saved = read_pickle(path)
     if nanogpt.is_nanogpt(saved):
         config, tensors = nanogpt.read_config(path, saved), TorchTensors(path, saved, "model")

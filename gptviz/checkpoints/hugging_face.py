@@ -18,6 +18,7 @@ from gptviz.checkpoints.errors import CheckpointError, errors_of
 from gptviz.checkpoints.looks import read_text
 from gptviz.checkpoints.tensors import Tensors, open_tensors
 from gptviz.engine.config import GPTConfig
+from gptviz.engine.index import one_of
 
 # in the order in which transformers looks for them
 WEIGHTS = tuple(
@@ -153,10 +154,8 @@ def config_of(values: dict[str, Any], path: Path) -> GPTConfig:
         if values.get(key, value) != value and not (value == {} and values[key] is None):
             raise CheckpointError(f'{path}: "{key}" is {values[key]!r}; this model does only {value!r}')
     activation = values.get("activation_function", "gelu_new")
-    if not isinstance(activation, str) or activation not in ACTIVATIONS:
-        raise CheckpointError(
-            f'{path}: "activation_function" is {activation!r}; it must be one of {", ".join(ACTIVATIONS)}'
-        )
+    with errors_of(path):
+        one_of('"activation_function"', activation, ACTIVATIONS)
     theirs: dict[str, Any] = {ours: values.get(key, default) for ours, (key, default) in keys.items()}
     width, inner = theirs["emb_dim"], theirs.pop("inner")
     if inner is not None and isinstance(width, int) and inner != 4 * width:

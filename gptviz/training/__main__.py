@@ -71,9 +71,7 @@ def parser() -> argparse.ArgumentParser:
 def _add_corpus(command: argparse.ArgumentParser) -> None:
     command.add_argument("--text", type=Path, required=True, help="gzip of books separated by <|endoftext|>")
     command.add_argument("--table", type=Path, required=True, help="TSV: author, title, year, characters")
-    command.add_argument(
-        "--held-out", nargs="+", default=HELD_OUT, metavar="TITLE", help="books that are never trained on"
-    )
+    command.add_argument("--held-out", nargs="+", default=HELD_OUT, metavar="TITLE", help="not trained on")
 
 
 def _add_training(model: argparse.ArgumentParser) -> None:

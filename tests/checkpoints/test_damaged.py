@@ -237,7 +237,7 @@ def test_what_is_no_checkpoint_says_what_it_looked_for(tmp_path):
     with pytest.raises(CheckpointError, match=r"no config\.json and no weights"):
         recognise(tmp_path)
     (tmp_path / "model.gguf").write_bytes(b"GGUF")
-    with pytest.raises(CheckpointError, match=r"end in \.safetensors, \.pth"):
+    with pytest.raises(CheckpointError, match=r"known are \.safetensors, \.pth"):
         recognise(tmp_path / "model.gguf")
     torch.save({"linear.weight": torch.ones(2, 2)}, tmp_path / "other.pth")
     with pytest.raises(CheckpointError, match=r"no model known here \(such as linear\.weight\)"):
@@ -257,5 +257,5 @@ def test_a_model_without_a_tokenizer_asks_for_one(hf):
         gptviz.load(hf)
     with pytest.raises(CheckpointError, match="tokenizer has 8,192 tokens, the model 61"):
         gptviz.load(hf, tokenizer="mini")
-    with pytest.raises(CheckpointError, match="no tokenizer 'gpt3'"):
+    with pytest.raises(CheckpointError, match="'gpt3' is no tokenizer"):
         gptviz.load(hf, tokenizer="gpt3")

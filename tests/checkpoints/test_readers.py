@@ -150,7 +150,7 @@ def test_the_books_file_asks_for_the_heads(tmp_path):
 
 def test_heads_that_contradict_the_checkpoint_are_refused(tmp_path):
     folder = makers.save_hf(makers.hf_model(9), tmp_path / "model")
-    with pytest.raises(CheckpointError, match="has 4 heads; n_heads=2"):
+    with pytest.raises(CheckpointError, match="has 4 heads, not 2"):
         gptviz.load(folder, n_heads=2)
 
 

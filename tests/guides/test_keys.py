@@ -394,7 +394,7 @@ def test_counts_and_one_step(model):
 @pytest.mark.parametrize(
     ("said", "name", "given", "arguments"),
     [
-        (r"no head 40\.0", "strongest", (NUMBERS, "40.0"), ["previous"]),
+        ("no block 40", "strongest", (NUMBERS, "40.0"), ["previous"]),
         ("is no head", "strongest", (NUMBERS, "x"), ["previous"]),
         *(("name", "strongest", (NUMBERS, wrong), ["previous"]) for wrong in ("0.0+0.1", "")),
         (r"no head 99\.0", "looked_at", None, [99, 0]),
@@ -409,7 +409,7 @@ def test_counts_and_one_step(model):
         ("too few", "window_count", None, [200, 1]),
         ("no block 9", "role_here", None, [9, 0]),
         ("is no head", "needed_more", None, ["4", "4.3"]),
-        (r"no head 9\.9", "needed_more", None, ["9.9", "4.3"]),
+        ("no block 9", "needed_more", None, ["9.9", "4.3"]),
         ("cannot be patched", "carries", None, ["too short", 3]),
         ("no norm is called", "doubled", None, ["block 99 · norm1"]),
         ("has 6 blocks", "lens_word", None, [99]),

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from gptviz.engine.config import GPTConfig
-from gptviz.engine.index import one_of
+from gptviz.engine.index import below, one_of
 from gptviz.training.recipe import Recipe
 
 TASKS = {
@@ -82,11 +82,8 @@ class LiveConfig:
         self.gpt_config(2)  # width and heads must go together
         object.__setattr__(self, "muted", tuple(sorted({(int(b), int(h)) for b, h in self.muted})))
         for block, head in self.muted:
-            if not (0 <= block < self.n_layers and 0 <= head < self.n_heads):
-                raise ValueError(
-                    f"there is no head {head} in block {block}: blocks go from 0 to {self.n_layers - 1}, "
-                    f"heads from 0 to {self.n_heads - 1}"
-                )
+            below("block", block, self.n_layers)
+            below("head", head, self.n_heads)
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "LiveConfig":

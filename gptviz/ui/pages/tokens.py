@@ -41,10 +41,7 @@ said = "Each card is a token: its position, its text, its id and its bytes. A ·
 said += "a line break."
 prose(said, "token", "position", "·", "⏎")
 if scene.other is not None:
-    st.markdown(
-        "What is changed in the model **changes nothing here**: the text is cut into tokens before the model "
-        "reads it."
-    )
+    st.markdown("A change of the model **does nothing here**: a text is cut into tokens before it is read.")
 scene.strip(coloured=True)  # a position has one colour in the strip, the cards and the merges
 picture = scene.saved("tokens", "The tokens of a text, with their ids and bytes")
 token_cards(pieces, scene.tokens, scene.position, scene.select, saved=picture)

@@ -25,7 +25,7 @@ from tests.training.live.conftest import tiny
         ({"seed": True}, "seed is True"),
         ({"layer_norm": 1}, "layer_norm is 1; it must be True or False"),
         ({"emb_dim": 10, "n_heads": 4}, "cannot be divided among 4 heads"),
-        ({"muted": ((2, 0),)}, "there is no head 0 in block 2"),
+        ({"muted": ((2, 0),)}, "there is no block 2"),
     ],
 )
 def test_what_no_run_can_be_is_a_sentence(changes, said):
