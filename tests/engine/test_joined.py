@@ -46,7 +46,7 @@ def test_holds_says_whether_all_of_it_is_there(lm):
         (lambda lm: random_lm(n_layers=3).trace(TEXT), "their models differ"),
         (lambda lm: random_lm(seed=1).trace(TEXT), "two different models are called 'random'"),
         (lambda lm: lm.trace(TEXT, edits=[Edit("z", 0)]), "their edits differ"),
-        (lambda lm: lm.trace(TEXT, reduce=[Reduction("z", "v", total)]), "another reduction called 'z'"),
+        (lambda lm: lm.trace(TEXT, reduce=[Reduction("z", "v", total)]), "its own reduction 'z'"),
     ],
 )
 def test_what_is_not_the_same_pass_is_not_joined(lm, other, sentence):

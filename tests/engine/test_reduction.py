@@ -77,7 +77,7 @@ def test_reductions_are_equal_by_what_they_do(lm):
             lambda lm: lm.trace("x", reduce=[Reduction("x", "q", len), Reduction("x", "k", len)]),
             "two reductions are called 'x'",
         ),
-        (lambda lm: lm.trace("x").reduced("x"), "no reduction 'x' in this trace"),
+        (lambda lm: lm.trace("x").reduced("x"), "this trace has no reduction 'x'"),
     ],
 )
 def test_what_cannot_be_reduced_is_a_sentence(lm, make, sentence):

@@ -60,5 +60,5 @@ def test_a_repeated_passage(size, length, shuffle):
 
 
 def test_fewer_windows_than_a_batch_are_refused():
-    with pytest.raises(ValueError, match="gives 3 windows, fewer than one batch of 4"):
+    with pytest.raises(ValueError, match="3 windows are fewer than one batch of 4"):
         batches(n_windows=3)

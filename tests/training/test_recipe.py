@@ -28,8 +28,8 @@ def test_is_always_a_share_of_the_peak_and_never_nothing(steps, warmup, decay_sh
     ("choice", "said"),
     [
         ({"hidden_optimizer": "sgd"}, "'sgd'; it must be one of muon, adamw"),
-        ({"steps": 0}, "steps 0 must be at least 1"),
-        ({"decay_share": 1.5}, "decay_share 1.5 between 0 and 1"),
+        ({"steps": 0}, r"steps is 0 \(1 or more\)"),
+        ({"decay_share": 1.5}, r"decay_share 1.5 \(0 to 1\)"),
     ],
 )
 def test_impossible_choices_are_refused(choice, said):
