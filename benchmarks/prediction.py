@@ -21,15 +21,11 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 import gptviz
 from gptviz.analysis import attribution, feed_forward, knock_out, logit_lens, source_tokens
-from gptviz.analysis.flow import SITES as FLOW
-from gptviz.analysis.flow import contribution_graph, rollout, token_flow
-from gptviz.analysis.lens import KEEP as LENS
-from gptviz.analysis.lens import cells
+from gptviz.analysis.flow import SITES as FLOW, contribution_graph, rollout, token_flow
+from gptviz.analysis.lens import KEEP as LENS, cells
 from gptviz.analysis.logit_attribution import sites
-from gptviz.analysis.paths import SITES as PATHS
-from gptviz.analysis.paths import paths
-from gptviz.analysis.stream import SITES as STREAM
-from gptviz.analysis.stream import stream
+from gptviz.analysis.paths import SITES as PATHS, paths
+from gptviz.analysis.stream import SITES as STREAM, stream
 
 STORY = (Path(__file__).parent.parent / "README.md").read_text("utf-8")
 TOKEN, AGAINST = 100, 200

@@ -11,8 +11,7 @@ import tempfile
 
 import pytest
 import torch
-from hypothesis import HealthCheck, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, settings, strategies as st
 
 import gptviz
 from gptviz.engine.config import GPTConfig

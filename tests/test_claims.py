@@ -5,8 +5,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
 import torch
-from hypothesis import HealthCheck, assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, assume, given, settings, strategies as st
 
 from gptviz import claims, cli
 from gptviz.claims import NAMES, ClaimError, claim, verify

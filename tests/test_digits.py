@@ -1,8 +1,7 @@
 """How numbers are written."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from gptviz.digits import fixed, gigabytes, many, percent, plus_minus, significant
 

@@ -29,8 +29,7 @@ from gptviz.analysis.loss import loss_steps, uniform_loss
 from gptviz.analysis.moved import ROUNDING, Prediction, prediction
 from gptviz.analysis.norms import find_norm, inside, norm_steps
 from gptviz.analysis.reads import Sites, counted, reads, sites_of
-from gptviz.analysis.stream import SITES as STREAM
-from gptviz.analysis.stream import stream
+from gptviz.analysis.stream import SITES as STREAM, stream
 from gptviz.analysis.tokens import chapter
 from gptviz.digits import fixed, many, percent, significant
 from gptviz.engine import forward

@@ -25,8 +25,7 @@ from gptviz.fast.kernels import enabled
 from gptviz.guides import SETTING as GUIDES
 from gptviz.ui.memory import resident
 from gptviz.ui.models.in_use import default_device
-from gptviz.ui.runs import DEFAULT_MEGABYTES as TRACES
-from gptviz.ui.runs import SETTING as TRACES_SETTING
+from gptviz.ui.runs import DEFAULT_MEGABYTES as TRACES, SETTING as TRACES_SETTING
 from gptviz.ui.settings import cache_bytes, wrong
 from gptviz.ui.shell.navigation import page_file
 from gptviz.work.cluster import RAY, reach

@@ -20,9 +20,7 @@ from gptviz.both import Both
 from gptviz.digits import significant
 from gptviz.engine.reduction import Reduction
 from gptviz.engine.sites import Key
-from gptviz.figures import bars as bar_mark
-from gptviz.figures import curves as curve_mark
-from gptviz.figures import maps as map_mark
+from gptviz.figures import bars as bar_mark, curves as curve_mark, maps as map_mark
 from gptviz.figures.maps import Map
 from gptviz.figures.marks import CHANGED, DIFFERENCE, UNCHANGED
 from gptviz.ui import runs, tables

@@ -15,10 +15,12 @@ import streamlit as st
 from gptviz.analysis.head_formulas import ROLES
 from gptviz.analysis.head_roles import HeadRole
 from gptviz.digits import fixed
-from gptviz.engine.names import is_named as is_named
-from gptviz.engine.names import is_piece as is_piece
-from gptviz.engine.names import is_whole as is_whole
-from gptviz.engine.names import show_id as show_id
+from gptviz.engine.names import (
+    is_named as is_named,
+    is_piece as is_piece,
+    is_whole as is_whole,
+    show_id as show_id,
+)
 from gptviz.tokenizer import show_token
 
 

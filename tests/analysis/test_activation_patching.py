@@ -15,9 +15,7 @@ from gptviz.analysis.alignment import differing
 from gptviz.analysis.patches import POSITION_SITES, SITES, Patch, patches_of
 from gptviz.analysis.reach import unseen
 from gptviz.ui.pages.patching.other import PAIRS
-from tests.analysis.written_out import IDS as CLEAN
-from tests.analysis.written_out import OTHER as CORRUPT
-from tests.analysis.written_out import Told
+from tests.analysis.written_out import IDS as CLEAN, OTHER as CORRUPT, Told
 from tests.checkpoints import makers
 from tests.conftest import KINDS_OF_MODELS, above, random_lm
 

@@ -5,8 +5,7 @@ One text, cut in two ways.
 
 from itertools import combinations
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from gptviz.analysis.alignment import Difference, differences, filled, missing, same_place, side_by_side
 from gptviz.tokenizer import encode, get_encoding

@@ -5,8 +5,7 @@ import math
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from gptviz.analysis.next_token import candidates, curve, entropy, surprises
 from gptviz.engine.sampling import Sampling

@@ -6,8 +6,7 @@ import math
 import pandas as pd
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from gptviz import Edit
 from gptviz.analysis import attribution, source_tokens

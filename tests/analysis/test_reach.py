@@ -2,8 +2,7 @@
 
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from gptviz import SITES, Edit
 from gptviz.analysis.reach import hidden_token, positions_of, unseen

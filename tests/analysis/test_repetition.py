@@ -2,8 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from gptviz.analysis.head_roles import roles
 from gptviz.analysis.repetition import Loop, given_to_followed, loop, other_heads, repeated, share_along

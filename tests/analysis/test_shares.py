@@ -1,8 +1,7 @@
 """Shares of a number as bars that begin where the one before ends: nothing is lost, the last is the sum."""
 
 import numpy as np
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from gptviz.analysis.shares import Waterfall, waterfall
 from gptviz.both import Both

@@ -4,8 +4,7 @@ import string
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from gptviz.analysis import tokens
 from gptviz.tokenizer import encode, get_encoding, well_formed

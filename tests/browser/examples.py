@@ -33,8 +33,7 @@ from gptviz.ui.components.heads import head_grid
 from gptviz.ui.components.kernel import happened, mode_shown
 from gptviz.ui.components.lens import Legend, encoded, lens_grid
 from gptviz.ui.components.machine import machine as draw_machine
-from gptviz.ui.components.matrix import Panel, attention_panel
-from gptviz.ui.components.matrix import matrix as draw_matrix
+from gptviz.ui.components.matrix import Panel, attention_panel, matrix as draw_matrix
 from gptviz.ui.components.merges import merges as draw_merges
 from gptviz.ui.components.near import near as come_near
 from gptviz.ui.components.prompt import prompt as draw_prompt
@@ -44,8 +43,7 @@ from gptviz.ui.components.surprise import surprise_chips
 from gptviz.ui.components.token_cards import token_cards as draw_token_cards
 from gptviz.ui.components.tokenizer_rows import tokenizer_rows as draw_tokenizer_rows
 from gptviz.ui.components.windows import draw_windows
-from gptviz.ui.components.worksheet import Cell, Line, Sheet, Sign, Source
-from gptviz.ui.components.worksheet import worksheet as draw_worksheet
+from gptviz.ui.components.worksheet import Cell, Line, Sheet, Sign, Source, worksheet as draw_worksheet
 from gptviz.ui.components.writing import writing as draw_writing
 
 On = Callable[[str], Callable[..., Any]]

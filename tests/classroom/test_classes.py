@@ -5,12 +5,10 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from sqlalchemy import update
 
-from gptviz.classroom import ClassError, parse_code, written_code
-from gptviz.classroom import classes as module
+from gptviz.classroom import ClassError, classes as module, parse_code, written_code
 from gptviz.classroom.classes import Classes
 from gptviz.classroom.room import ALPHABET, LENGTH, free_name, new_code
 from gptviz.classroom.tables import CLASSES, VERSION, open_database

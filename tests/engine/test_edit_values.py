@@ -9,8 +9,7 @@ from functools import cache
 
 import pytest
 import torch
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
+from hypothesis import example, given, settings, strategies as st
 
 from gptviz import Edit
 from gptviz.engine import sample_means

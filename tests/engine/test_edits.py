@@ -6,8 +6,7 @@ What an edit does to a pass is in tests/engine/test_edit_values.py, against an i
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from gptviz import Edit, Run
 from gptviz.engine.edit_values import FOR_WEIGHTS, NAMES, Plus

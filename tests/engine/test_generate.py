@@ -9,8 +9,7 @@ import pytest
 import torch
 
 import gptviz
-from gptviz.engine import forward
-from gptviz.engine import generate as module
+from gptviz.engine import forward, generate as module
 from gptviz.engine.generate import generate, generate_text_simple
 from gptviz.engine.sampling import Sampling
 from tests.checkpoints import makers

@@ -4,8 +4,7 @@ import inspect
 
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from gptviz.engine import forward, past
 from gptviz.engine.past import Past, attend, past_bytes

@@ -8,8 +8,7 @@ import weakref
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from pandas.testing import assert_frame_equal
 
 import gptviz

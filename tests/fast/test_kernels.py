@@ -8,16 +8,14 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from torch import nn
 
 from gptviz.engine import forward
 from gptviz.engine.edits import Edit
 from gptviz.engine.generate import generate_batch
 from gptviz.engine.sites import SITES
-from gptviz.fast import attention as fast_attention
-from gptviz.fast import kernels
+from gptviz.fast import attention as fast_attention, kernels
 from gptviz.model import MultiHeadAttention
 from tests.conftest import random_lm
 

@@ -5,8 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from gptviz.analysis.anatomy import anatomy, part_table
 from gptviz.checkpoints.hub import HUB_MODELS

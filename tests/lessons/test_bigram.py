@@ -8,8 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from gptviz.analysis.tokens import chapter
 from gptviz.lessons.bigram import NeuralBigram, count, learn, write

@@ -14,8 +14,7 @@ from gptviz import convert
 from gptviz.analysis.head_general import general
 from gptviz.analysis.head_trial import trial
 from gptviz.ui import heads, works
-from gptviz.ui.models import apart
-from gptviz.ui.models import in_use as models
+from gptviz.ui.models import apart, in_use as models
 from gptviz.ui.models.choice import Choice
 from gptviz.ui.sheet import SEEN
 from gptviz.ui.shell.navigation import UI, page_file

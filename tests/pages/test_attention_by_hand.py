@@ -5,9 +5,7 @@ import math
 import numpy as np
 import pytest
 import torch
-from hypothesis import given as tried
-from hypothesis import settings
-from hypothesis import strategies as st
+from hypothesis import given as tried, settings, strategies as st
 
 from gptviz.digits import significant
 from gptviz.lessons import scaling as lesson

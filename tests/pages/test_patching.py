@@ -13,8 +13,7 @@ from gptviz.analysis.patches import HEAD_SITES, Patch
 from gptviz.digits import significant
 from gptviz.ui.pages.patching.other import PAIRS, Other, toggle
 from gptviz.ui.shell import state
-from tests.specs import attributes, charts, in_numbers, prose, words
-from tests.specs import table as small_table
+from tests.specs import attributes, charts, in_numbers, prose, table as small_table, words
 
 BARN = PAIRS[0].other
 TEXT, OTHER = "The man took off", "The woman took off"

@@ -9,11 +9,9 @@ from contextlib import nullcontext
 import pytest
 import tiktoken
 import tiktoken_ext.openai_public as openai_public
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
-from gptviz.tokenizer import download, encode, get_encoding, token_bytes, well_formed
-from gptviz.tokenizer import encodings as tokenizer
+from gptviz.tokenizer import download, encode, encodings as tokenizer, get_encoding, token_bytes, well_formed
 from gptviz.tokenizer.encodings import check_well_formed, encoding_from_ranks, show_token
 from tests.waiting import together
 

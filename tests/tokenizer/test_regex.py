@@ -1,8 +1,7 @@
 """The cuts of the regex, and the rule that made each."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from gptviz.tokenizer import GPT2_PATTERN
 from gptviz.tokenizer.regex import GPT2_RULES, alternatives, cut

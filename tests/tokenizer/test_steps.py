@@ -6,8 +6,7 @@ from itertools import accumulate, pairwise
 import pytest
 import regex
 import tiktoken
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from gptviz.tokenizer import encode, get_encoding, well_formed
 from gptviz.tokenizer.steps import bpe, merges_of_part, own_piece, show_work, stages

@@ -3,8 +3,7 @@
 import base64
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from gptviz.tokenizer import encoding_from_ranks
 from gptviz.tokenizer.files import byte_of_unicode, bytes_of

@@ -5,8 +5,7 @@ from dataclasses import replace
 
 import pytest
 import tiktoken
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from gptviz.digits import term
 from gptviz.tokenizer.vocabulary import fitted, of_encoding

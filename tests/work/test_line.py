@@ -3,13 +3,11 @@
 from concurrent.futures import Future
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from gptviz import Run
 from gptviz.ui import heads, runs, works
-from gptviz.work import Line, Task
-from gptviz.work import line as lines
+from gptviz.work import Line, Task, line as lines
 from tests.waiting import together
 
 

@@ -7,9 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gptviz.analysis import compare as comparing
-from gptviz.analysis import machine
-from gptviz.analysis import patching as patch
+from gptviz.analysis import compare as comparing, machine, patching as patch
 from gptviz.analysis.ablation import knock_out as mute
 from gptviz.analysis.attention import mean_writes, weights
 from gptviz.analysis.circuit_passes import all_heads
@@ -31,8 +29,7 @@ from gptviz.engine.trace import Trace
 from gptviz.figures.bars import bars
 from gptviz.figures.candidates import candidate_rows, column_heads
 from gptviz.figures.curves import curves
-from gptviz.figures.head_grid import pool, words_of
-from gptviz.figures.head_grid import thumbnails as small_heads
+from gptviz.figures.head_grid import pool, thumbnails as small_heads, words_of
 from gptviz.figures.maps import Map, maps
 from gptviz.figures.marks import DIFFERENCE
 from gptviz.figures.next_token import back_to_back, probability_text

@@ -21,8 +21,7 @@ from gptviz.tokenizer import show_token
 from gptviz.ui import sheet
 from gptviz.ui.buttons import button
 from gptviz.ui.sheet import Param, between, frame, if_there, in_code, is_wanted, sideways, worked
-from gptviz.ui.words import as_code, prose
-from gptviz.ui.words import counted as so_many
+from gptviz.ui.words import as_code, counted as so_many, prose
 
 KEPT_STEPS = (0, 1, 2, 5, 10, 20, 50, 100, 200, 400)
 CONTEXTS = (1, 2, 3, 5, 8)

@@ -17,8 +17,7 @@ from gptviz.classroom import LOBBY, Member, Room, Vote, written_code
 from gptviz.guides import Guide, GuideError, files, find, read
 from gptviz.ui.models.choice import UPLOAD
 from gptviz.ui.models.room import still_here
-from gptviz.ui.shell import classroom, state
-from gptviz.ui.shell import guide as guide_bar
+from gptviz.ui.shell import classroom, guide as guide_bar, state
 from gptviz.ui.shell.guide import checked
 from gptviz.ui.shell.page import frame
 from gptviz.ui.shell.params import Param, in_link

@@ -18,8 +18,7 @@ from gptviz.ui.buttons import button
 from gptviz.ui.components.guide_look import look_at
 from gptviz.ui.models.room import still_here
 from gptviz.ui.shell import address, classroom, question, state
-from gptviz.ui.shell.navigation import CLASS, PAGES, page_target
-from gptviz.ui.shell.navigation import link as door
+from gptviz.ui.shell.navigation import CLASS, PAGES, link as door, page_target
 from gptviz.ui.shell.params import Param
 
 _AT = "guide_at"  # in the session: the (guide, step) whose place was taken

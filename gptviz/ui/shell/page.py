@@ -24,9 +24,18 @@ from gptviz.ui.models.choice import Choice
 from gptviz.ui.models.in_use import InUse
 from gptviz.ui.models.switch import follow
 from gptviz.ui.runs import Keep
-from gptviz.ui.shell import address, changes, claim, guide, navigation, params, picture, state
-from gptviz.ui.shell import prompt as prompt_box
-from gptviz.ui.shell import strip as change_strip
+from gptviz.ui.shell import (
+    address,
+    changes,
+    claim,
+    guide,
+    navigation,
+    params,
+    picture,
+    prompt as prompt_box,
+    state,
+    strip as change_strip,
+)
 from gptviz.ui.shell.address import end_page
 from gptviz.ui.shell.limits import limits
 from gptviz.ui.shell.navigation import COMPARE, FIRST, PAGES, link

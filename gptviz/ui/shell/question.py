@@ -19,8 +19,7 @@ from gptviz.ui.components.chips import chips
 from gptviz.ui.components.heads import Thumbnail, head_grid
 from gptviz.ui.components.kernel import mode_shown
 from gptviz.ui.runs import per_run
-from gptviz.ui.shell import address, changes, classroom, state, wall
-from gptviz.ui.shell import prompt as prompt_box
+from gptviz.ui.shell import address, changes, classroom, prompt as prompt_box, state, wall
 from gptviz.ui.shell.classroom import Standing
 from gptviz.ui.words import escaped
 

@@ -20,8 +20,7 @@ from gptviz.ui import runs
 from gptviz.ui.components.changes import change_strip
 from gptviz.ui.components.saved import shortened
 from gptviz.ui.runs import per_run
-from gptviz.ui.shell import change_words as words
-from gptviz.ui.shell import changes, state
+from gptviz.ui.shell import change_words as words, changes, state
 from gptviz.ui.shell.changes import Change
 from gptviz.ui.words import capital, show_id
 

@@ -3,8 +3,7 @@
 from types import SimpleNamespace
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from gptviz.ui.components import kernel
 from gptviz.ui.components.kernel import Component, Refused, among, happened, record, text

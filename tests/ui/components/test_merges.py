@@ -3,8 +3,7 @@
 Its sentences are held to those of another program, the one file's: tests/browser/test_handout.py.
 """
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from gptviz.analysis.tokens import place_of
 from gptviz.tokenizer import encode, get_encoding

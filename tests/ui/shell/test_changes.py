@@ -1,8 +1,7 @@
 """The list of changes: any address is read, what does not fit is kept, and clicks edit the list."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from gptviz import Edit
 from gptviz.ui.shell import changes, state

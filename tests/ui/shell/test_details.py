@@ -7,8 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from gptviz.model import GPTModel, LayerNorm, MultiHeadAttention
 from gptviz.ui.shell.details import csv, source

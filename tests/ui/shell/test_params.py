@@ -1,8 +1,7 @@
 """Params: a choice is the same in the session, in the address and in its widget."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from streamlit.testing.v1 import AppTest
 
 from gptviz.ui.shell.params import LARGEST, Param, at_most_last, between, if_there

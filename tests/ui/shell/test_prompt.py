@@ -1,8 +1,7 @@
 """Prompts of any length, read; and the examples, held to what they promise of the bundled model."""
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from gptviz.ui.shell import state
 from gptviz.ui.shell.prompt import EXAMPLES, READ_CHARACTERS, append, read

@@ -5,8 +5,7 @@ from types import SimpleNamespace
 from urllib.parse import parse_qsl, urlencode
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from gptviz import KNOWN_MODELS
 from gptviz.checkpoints.hub import HUB_MODELS

@@ -11,8 +11,7 @@ from gptviz.analysis.writing import WrittenStep, next_step, table_of, write_on
 from gptviz.both import Both
 from gptviz.digits import fixed, significant
 from gptviz.engine.generate import end_of_text
-from gptviz.engine.sampling import distribution
-from gptviz.engine.sampling import draw as draw_one
+from gptviz.engine.sampling import distribution, draw as draw_one
 from gptviz.figures.candidates import Draw, place_text
 from gptviz.figures.marks import CHANGED, UNCHANGED
 from gptviz.figures.next_token import probability_text

@@ -11,8 +11,7 @@ from gptviz.analysis.decoding_cost import steps, written_again
 from gptviz.both import Both
 from gptviz.digits import gigabytes, many, significant
 from gptviz.engine.past import attend, past_bytes
-from gptviz.engine.sampling import distribution
-from gptviz.engine.sampling import draw as draw_one
+from gptviz.engine.sampling import distribution, draw as draw_one
 from gptviz.fast import kernels
 from gptviz.figures.marks import token_ticks
 from gptviz.ui import sheet

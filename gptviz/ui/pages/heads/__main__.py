@@ -10,8 +10,7 @@ import streamlit as st
 
 from gptviz import Edit
 from gptviz.analysis.head_formulas import ROLES, SHARES, role_keys, shares
-from gptviz.analysis.head_general import MEASURES
-from gptviz.analysis.head_general import general as in_general
+from gptviz.analysis.head_general import MEASURES, general as in_general
 from gptviz.analysis.head_roles import HeadRole, head_table
 from gptviz.analysis.head_scores import HeadScores
 from gptviz.analysis.head_trial import trial as hold

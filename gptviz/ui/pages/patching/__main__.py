@@ -22,8 +22,7 @@ from gptviz.model import TransformerBlock
 from gptviz.ui import many, runs, sheet
 from gptviz.ui.buttons import button
 from gptviz.ui.components.cell_clicks import cell_clicks
-from gptviz.ui.pages.patching import guessed
-from gptviz.ui.pages.patching import other as second
+from gptviz.ui.pages.patching import guessed, other as second
 from gptviz.ui.pages.patching.other import DENOISING, MADE, OTHER, WAY, Other
 from gptviz.ui.sheet import Param, end_page, if_there, is_asked_for, page, sideways, worked
 from gptviz.ui.shell import target

@@ -12,8 +12,7 @@ from gptviz.analysis import logit_attribution as numbers
 from gptviz.analysis.ablation import parts_of
 from gptviz.analysis.shares import Waterfall, label_of
 from gptviz.both import Both
-from gptviz.digits import fixed, significant
-from gptviz.digits import weight as of_attention
+from gptviz.digits import fixed, significant, weight as of_attention
 from gptviz.figures.maps import Map
 from gptviz.figures.marks import token_ticks
 from gptviz.figures.shares import direct_and_total, falling, share_grid
