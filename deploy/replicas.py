@@ -28,10 +28,9 @@ class Kept:
 
     def __init__(self, name: str, command: list[str], **environment: str):
         self.name, self._command, self._environment = name, command, os.environ | environment
-        self._started = 0.0
-        self._start()
+        self._started, self._process = 0.0, None
 
-    def _start(self) -> None:
+    def start(self) -> None:
         self._started = time.monotonic()
         self._process = subprocess.Popen(self._command, cwd=HERE.parent, env=self._environment)
         print(f"event=start what={self.name} pid={self._process.pid}", flush=True)
@@ -40,14 +39,16 @@ class Kept:
         """Start it again if it has ended."""
         if self._process.poll() is not None and time.monotonic() - self._started > LEAST:
             print(f"event=ended what={self.name} status={self._process.returncode}", flush=True)
-            self._start()
+            self.start()
 
     def stop(self) -> None:
-        self._process.terminate()
+        if self._process is not None:
+            self._process.terminate()
 
     def wait(self) -> None:
         try:
-            self._process.wait(10)
+            if self._process is not None:
+                self._process.wait(10)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
@@ -94,6 +95,8 @@ def main() -> None:
         router = [haproxy, "-db", "-f", str(HERE / "haproxy.cfg"), "-f", str(backend)]
         all_.append(Kept("router", router, GPTVIZ_PORT=str(args.port)))
         try:
+            for one in all_:
+                one.start()
             while not ended.wait(0.2):
                 for one in all_:
                     one.look()

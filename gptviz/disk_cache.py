@@ -31,7 +31,7 @@ def folder() -> Path:
     """GPTVIZ_CACHE_DIR, or `gptviz` in the folder that the user's system has for caches."""
     named = os.environ.get(SETTING)
     if named:
-        return Path(named)
+        return Path(named).expanduser()  # who sets it may be no shell
     if sys.platform == "win32":
         base = os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local"
     elif sys.platform == "darwin":

@@ -68,8 +68,8 @@ def load(
     *,
     n_heads: int | None = None,
     tokenizer: Tokenizer = None,
-    dtype: str = "float32",
-    device: str = "cpu",
+    dtype: str | torch.dtype = "float32",
+    device: str | torch.device = "cpu",
     report: Report | None = None,
 ) -> LanguageModel:
     """A model by its name (`KNOWN_MODELS`, `HUB_MODELS`), a folder or a file, or a repository on the hub.
@@ -92,8 +92,8 @@ def plan(
     *,
     n_heads: int | None = None,
     tokenizer: Tokenizer = None,
-    dtype: str = "float32",
-    device: str = "cpu",
+    dtype: str | torch.dtype = "float32",
+    device: str | torch.device = "cpu",
     report: Report | None = None,
     called: str | None = None,
 ) -> Plan:
@@ -103,6 +103,7 @@ def plan(
             f"a {type(name).__name__} is no name, folder or file of a model; a model that is in memory "
             "already is wrapped: gptviz.wrap(model, tokenizer)"
         )
+    dtype, device = str(dtype).removeprefix("torch."), str(device)
     one_of("dtype", dtype, DTYPES)
     if device not in devices():
         raise ValueError(f"device is {device!r}; this machine has {', '.join(devices())}")

@@ -17,6 +17,12 @@ def place(tmp_path, monkeypatch):
     return tmp_path / "kept"
 
 
+def test_a_folder_at_home_is_at_home_where_no_shell_was_asked(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv(disk_cache.SETTING, "~/kept")
+    assert disk_cache.folder() == tmp_path / "kept"
+
+
 def test_numbers_come_back_to_the_bit():
     value = {"a": [0.1, 1 / 3, float("inf")], "·": "ü"}
     assert disk_cache.read("x") is None

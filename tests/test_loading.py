@@ -33,7 +33,8 @@ def test_bfloat16_takes_half_the_memory(mini, half):
     masks = mini.config.context_length**2  # one bool for a pair, shared by all blocks
     assert mini.nbytes == 4 * mini.config.parameters + masks
     assert half.nbytes == 2 * mini.config.parameters + masks
-    assert loading.plan("mini", dtype="bfloat16").nbytes == half.nbytes
+    plan = loading.plan("mini", dtype=torch.bfloat16, device=torch.device("cpu"))  # as torch names them
+    assert plan.nbytes == half.nbytes and (plan.dtype, plan.device) == (torch.bfloat16, "cpu")
 
 
 def test_the_untrained_model_in_bfloat16_is_the_books_rounded():

@@ -83,7 +83,7 @@ def _rest(found: Candidates, sampling: Sampling, unchanged: Candidates | None) -
     if unchanged is not None:
         ghost = rest_of(unchanged.chosen.probabilities, torch.tensor(found.table["id"].tolist()))
         said += f" Unchanged, these tokens share {probability_text(ghost)}."
-    if unchanged is None or not sampling.changes_nothing:
+    if not sampling.changes_nothing:
         said += f" Without these settings they share {probability_text(found.rest_model_probability)}."
     texts = {"rank_text": "", "logit_text": "", "scaled_text": "", "filter_text": mark, "p_text": p}
     texts["ghost_text"] = "" if ghost is None else probability_text(ghost)

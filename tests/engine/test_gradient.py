@@ -96,8 +96,8 @@ def test_weights_without_gradients_other_modes_and_what_is_left_on_the_model(lm)
     ("grad", "says"),
     [
         ((), "grad is"),
-        ((1, 2, 3, 4), "give a token, .token, against. or"),
-        ("two words", "which is not one token"),
+        ((1, 2, 3, 4), "give token, .token, against. or"),
+        ("two words", "not one token of this model"),
         ((5, 9999), "grad is 9999; the ids go from 0"),
         ((5, None, 8), "there is no position 8"),
     ],

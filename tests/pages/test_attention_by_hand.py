@@ -117,7 +117,7 @@ def test_averages_three_times_as_the_notebook_prints_them(run_page):
     at = run_page("attention_by_hand", hand_averages="notebook")
     results = [texts(at, name, "averages") for name in ("loop", "by_matrix", "by_softmax")]
     assert results[0] == results[1] == results[2]
-    said = paragraph(at, "The notebook, whose")
+    said = paragraph(at, "The notebook has more digits")
     for row, expected in zip(results[0], as_printed(NOTEBOOK_AVERAGES), strict=True):
         for cell, printed in zip(row, expected, strict=True):  # what is another, is said
             assert cell == printed or f"{printed} where this is {cell}" in said

@@ -129,3 +129,8 @@ def test_the_sample_is_read_by_the_changed_model(run_page, mini):
     at = run_page("feed_forward", text=TEXT, token=3, block=2, ff_unit=7, edits=edits, ff_sample="on")
     assert all(float(row[0]) == 0 for row in table(at, "excerpts"))
     assert "One change is about a place" in prose(at)
+
+
+def test_of_equal_activations_none_is_the_largest(run_page):
+    said = prose(run_page("feed_forward", text="one two", block=3, edits="mlp_act.3=zero"))
+    assert "It is the same at every token: 0." in said and "largest at" not in said

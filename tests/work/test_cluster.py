@@ -124,7 +124,7 @@ def test_a_training_on_a_cluster_is_the_one_here(nodes, tmp_path, monkeypatch):
     far = queue.start("ann", config)
     until(lambda: far.state == "training" and far.run.status.step)
     far.pause()
-    until(lambda: far.state == "paused" and not far.worker.running)
+    until(lambda: far.state == "paused" and not far.job.worker.running)
     assert 0 < far.run.status.step < 5000
     near = train(begin(tmp_path / "near", config).folder, stop_at=far.run.status.step)
     assert far.run.measures == near.measures and far.run.kept.steps() == near.kept.steps()

@@ -185,10 +185,10 @@ def fires_at(changes: Collection[Edit]) -> str:
 
 with right:
     activations = sheet.of(scene, feed_forward.excites, block, unit)
-    peak = int(activations.now.argmax())
+    peak, is_flat = int(activations.now.argmax()), np.ptp(activations.now) == 0
+    where = "the same at every token" if is_flat else f"largest at {Place(scene.labels[peak], peak)}"
     text = f"In this text it {fires_at(put)} {int((activations.now > 0).sum()):,} of {len(scene.tokens):,} "
-    text += f"tokens. It is largest at {Place(scene.labels[peak], peak)}: "
-    text += f"{significant(float(activations.now[peak]))}."
+    text += f"tokens. It is {where}: {significant(float(activations.now[peak]))}."
     prose(text, "token")
     theme, axis = palette(scene.mode), {"showgrid": False, "range": [-0.6, len(scene.tokens) - 0.4]}
     sheet.bars(
