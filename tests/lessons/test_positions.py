@@ -99,6 +99,17 @@ def test_which_scores_stay_when_a_pair_moves(mini):
     assert spread(mini.model.pos_emb.weight) > 0.1 and spread(lesson.sinusoidal(256, 256)) > 0.1
 
 
+def test_what_others_passes_hang_on_the_model_is_left_alone(mini):
+    block = mini.model.trf_blocks[0]
+    hung = [block.norm1, block.att.W_query, block.att.W_key]
+    handles = [one.register_forward_hook(lambda *_: pytest.fail("this is somebody else's")) for one in hung]
+    try:
+        assert lesson.pair_scores(mini, 40, 500, 2, 3).notna().all(axis=None)
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
 @pytest.mark.parametrize("wrong", [0, 3])
 def test_an_odd_row_cannot_be_turned(wrong):
     with pytest.raises(ValueError, match="it must be even"):
