@@ -17,6 +17,7 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor
 
+from gptviz.analysis.against import double
 from gptviz.analysis.reads import reads
 from gptviz.analysis.stream import cosine
 from gptviz.digits import fixed
@@ -123,7 +124,7 @@ def position_similarity(matrix: Tensor) -> Rows:
 
     Symmetric, with 1 on the diagonal (0 where a position's row is all zeros).
     """
-    unit = F.normalize(matrix.detach().cpu().double(), dim=1, eps=1e-300)
+    unit = F.normalize(double(matrix), dim=1, eps=1e-300)
     return (unit @ unit.T).clamp(-1, 1).float().numpy()
 
 

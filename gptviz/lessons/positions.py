@@ -9,7 +9,6 @@ float64, so that what is equal in theory is equal in the first 12 digits.
 import math
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,6 +16,7 @@ import torch
 import torch.nn.functional as F
 from numpy.typing import NDArray
 
+from gptviz.analysis.against import double
 from gptviz.engine.index import below, one_of
 from gptviz.engine.language_model import LanguageModel
 from gptviz.model import TransformerBlock
@@ -83,7 +83,7 @@ def products_by_distance(rows: torch.Tensor) -> pd.DataFrame:
     Columns: distance, mean, least, most of all pairs (m, m - distance). Where least and most are one number,
     only the distance counts.
     """
-    rows = _exact(rows)
+    rows = double(rows)
     products = (rows @ rows.T).numpy()  # (n, n)
     one, other = np.tril_indices(len(products))  # every pair, in one order
     pairs = pd.Series(products[one, other]).groupby(one - other)
@@ -102,22 +102,18 @@ def scores_along(
     model's own scores, after division by the square root of head_dim. ValueError unless 0 <= distance < n.
     """
     below("distance", distance, n)
-    places, norm = 0 if rows is None else _exact(rows[:n]), block.norm1
+    places, norm = 0 if rows is None else double(rows[:n]), block.norm1
     turned = []
     for token, layer in ((query, block.att.W_query), (key, block.att.W_key)):
         # not by the modules, nor by copies of them: others' passes on this model hang their hooks there
-        stream = _exact(token).expand(n, -1) + places  # (n, D)
-        read = F.layer_norm(stream, stream.shape[-1:], _exact(norm.scale), _exact(norm.shift), norm.eps)
-        made = F.linear(read, _exact(layer.weight), _exact(layer.bias))  # (n, D) -> (n, H d)
+        stream = double(token).expand(n, -1) + places  # (n, D)
+        shift, bias = (None if weight is None else double(weight) for weight in (norm.shift, layer.bias))
+        read = F.layer_norm(stream, stream.shape[-1:], double(norm.scale), shift, norm.eps)
+        made = F.linear(read, double(layer.weight), bias)  # (n, D) -> (n, H d)
         own = made.unflatten(1, (block.att.num_heads, -1))[:, head]  # (n, H d) -> (n, H, d) -> (n, d)
         turned.append(rotate(own, range(n)) if rotary else own)
     q, k = turned
     return ((q[distance:] * k[: n - distance]).sum(-1) / math.sqrt(q.shape[-1])).numpy()
-
-
-def _exact(weight: Any) -> Any:
-    """A weight in float64 on the CPU; None where there is none."""
-    return None if weight is None else weight.detach().double().cpu()
 
 
 def position_rows(lm: LanguageModel, scheme: str) -> torch.Tensor:
@@ -126,7 +122,7 @@ def position_rows(lm: LanguageModel, scheme: str) -> torch.Tensor:
     d is emb_dim; of RoPE, which turns queries and keys, a head's dimensions. ValueError for another scheme.
     """
     if scheme == "learned":
-        return _exact(lm.model.pos_emb.weight)
+        return double(lm.model.pos_emb.weight)
     n, d = lm.config.context_length, lm.config.emb_dim
     return _by_formula(scheme, n, even_part(d // lm.config.n_heads) if scheme == "rope" else d)
 

@@ -45,7 +45,7 @@ def draw(scene: Scene, written: Written) -> None:
         said += f"{many(row['without_cache'])}: {significant(row['without_cache'] / row['with_cache'])} "
         said += "times as much."
     elif chosen:
-        said = f"{cost}: the context is full and slides: all {row['tokens']:,} tokens are at other positions."
+        said = f"{cost}: the context is full and slides; all {row['tokens']:,} tokens are at other positions."
     prose(said, "token", "key", "value", "block", "cache")
     size, unit = next(one for one in SIZES if table["without_cache"].max() >= one[0] or one == SIZES[-1])
     ways = table[["with_cache", "without_cache"]].to_numpy() / size

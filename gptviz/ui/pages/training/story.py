@@ -70,8 +70,8 @@ def characters(seen: Seen, task: Task) -> str:
     text += f"the bigram {significant(task.bigram, 3)}."
     passed = list(takewhile(lambda m: m.validation < task.bigram, reversed(seen.measures)))
     if passed:
-        text += f" Since step {passed[-1].step:,} it costs less than the bigram's: the model knows more than "
-        text += "the last character."
+        text += f" Since step {passed[-1].step:,} it costs less than with the bigram: the model knows "
+        text += "more than the last character."
     if last.validation > best.validation + 0.05:
         text += f" At step {best.step:,} it cost {significant(best.validation, 3)}, less than now."
         if best.train is not None and last.train is not None:

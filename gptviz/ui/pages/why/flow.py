@@ -92,7 +92,7 @@ def draw(scene: Scene) -> None:
         few=slice(at + 1),
     )
     if followed < 1:
-        st.caption(f"In each block {percent(followed)} or more is followed; the rest is taken to stay.")
+        st.caption(f"Each block follows {percent(followed)} of the whole or more; the rest is taken to stay.")
     text = f"**What it assumes.** {ASSUMES[way]} This is what the stream is made of, not what of it speaks "
     text += "for a word."
     prose(text, "residual stream", "block", "head", "attention", "feed-forward")
