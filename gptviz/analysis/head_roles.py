@@ -25,7 +25,7 @@ import pandas as pd
 import torch
 
 from gptviz.analysis.attention import mean_writes
-from gptviz.analysis.head_formulas import ROLES, SHARES
+from gptviz.analysis.head_formulas import ON_REPEATS, ROLES, SHARES
 from gptviz.analysis.head_scores import (
     ENTROPY,
     FAVOURITE,
@@ -88,6 +88,8 @@ CLEAR = 0.3
 # Induction and copying show only where the text repeats; elsewhere such a head does something else,
 # mostly rest on the first token. So they are named before what the head does on average.
 CLEAR_ON_REPEATS = 0.4
+# Where even attention gives them more than this, as in "ha ha ha ha", any look back is at such a key.
+TELLING = 0.5
 EVEN = 0.9  # of the largest possible entropy
 
 
@@ -136,12 +138,14 @@ def rests_of(own: Sequence[float]) -> dict[str, float]:
 def lifts_of(own: Sequence[float], even: Sequence[float]) -> dict[str, float]:
     """Return how far each of `SHARES` goes from an even head's (0) to all there is (1).
 
-    Of what is not left on token 0, from rows of `block_scores`; 0 where there is none, or the head rests.
+    Of what is not left on token 0, from rows of `block_scores`; 0 where there is none, where the head rests,
+    and where a text repeats so much that it does not tell (`TELLING`).
     """
-    return {
-        name: 0.0 if math.isnan(own[i]) else _lift(own[i], own[RESTS + i], even[i], even[RESTS + i])
-        for i, name in enumerate(SHARES)
-    }
+    lifts = {}
+    for i, name in enumerate(SHARES):
+        unasked = math.isnan(own[i]) or (name in ON_REPEATS and even[i] > TELLING)
+        lifts[name] = 0.0 if unasked else _lift(own[i], own[RESTS + i], even[i], even[RESTS + i])
+    return lifts
 
 
 def _lift(share: float, rest: float, even: float, even_rest: float) -> float:
@@ -158,7 +162,7 @@ def kind_of(lifts: Mapping[str, float], first: float, evenness: float) -> str:
     `lifts` as `lifts_of` has them, `first` is the share of all attention that goes to token 0, and `evenness`
     the entropy as a share of the largest that is possible.
     """
-    for name in ("induction", "copies"):
+    for name in ON_REPEATS:
         if lifts[name] >= CLEAR_ON_REPEATS:
             return name
     if first > REST and lifts["first"] >= CLEAR:

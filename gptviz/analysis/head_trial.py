@@ -43,7 +43,7 @@ from numpy.typing import NDArray
 
 from gptviz import disk_cache
 from gptviz.analysis.ablation import BATCH_NUMBERS
-from gptviz.analysis.head_formulas import SHARES, role_keys
+from gptviz.analysis.head_formulas import ON_REPEATS, SHARES, role_keys
 from gptviz.analysis.head_general import General, general, kept_under
 from gptviz.analysis.head_scores import is_mark
 from gptviz.engine.edits import Edit
@@ -64,7 +64,6 @@ SURE = 3.0  # standard errors from zero: then it is no accident of these passage
 KEPT = 0.5  # of what looking at all tokens alike costs, when a head looks only where its label says
 WORK = 2**32  # multiply-adds of a batch: about a tenth of a second, in which nobody else has the model
 
-ON_REPEATS = ("induction", "copies")
 TESTABLE = (*ON_REPEATS, *(name for name in SHARES if name not in ON_REPEATS))
 BASELINES = ("zero", "sample")  # what a head gives that is off: nothing, or its mean over the sample
 VERDICTS = {"enough": "holds", "not enough": "withdrawn"}  # by reason; any other: "not shown"

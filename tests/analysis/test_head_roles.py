@@ -92,6 +92,12 @@ def test_an_even_head_is_even():
     assert role.rows["induction"] == role.rows["copies"] == ()
 
 
+def test_a_text_of_one_token_again_and_again_tells_nothing_of_induction():
+    far = looking_at([0, 1, 2, 1, 2, 3, 1, 4, 5, 6, 2, 7])  # back, at what are copies all
+    role = block_roles(far, tokens([5] * 12))[0]
+    assert role.shares["induction"] == role.shares["copies"] == 1 and role.kind == "nearby"
+
+
 def test_a_head_whose_weights_a_change_sets_to_zero_looks_at_nothing():
     role = block_roles(0 * even(8), tokens(DIFFERENT))[0]
     assert (role.kind, role.share, role.rest) == ("nothing", None, 0) and len(role.rows["nothing"]) == 7

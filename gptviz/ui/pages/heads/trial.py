@@ -8,8 +8,8 @@ import pandas as pd
 import streamlit as st
 
 from gptviz import Run
-from gptviz.analysis.head_formulas import ROLES
-from gptviz.analysis.head_trial import BASELINES, ON_REPEATS, SURE, TESTABLE, Claim, Trial
+from gptviz.analysis.head_formulas import ON_REPEATS, ROLES
+from gptviz.analysis.head_trial import BASELINES, SURE, TESTABLE, Claim, Trial
 from gptviz.digits import plus_minus, significant
 from gptviz.figures.heads import Cost, costs
 from gptviz.ui import heads, tables
