@@ -131,6 +131,7 @@ def test_heads_are_ranked_by_how_much_they_differ(run_page):
     assert (at.query_params["block"], at.query_params["head"]) == tuple(str(n) for n in ranked[3])
     at = run_page("compare", vs="edits", edits="z.5.0=zero")  # nothing after it looks anywhere
     assert not keys(at, "compare_rank_")
+    assert "48 heads differ most" in prose(run_page("compare", vs="edits", edits="attn.*=zero"))
 
 
 @pytest.mark.parametrize(("left", "right", "which"), [("a b c", "a b", "last"), ("a x y c", "a c", "next")])

@@ -288,10 +288,12 @@ if apart is not None:
             )
     same, share = int((apart < ROUNDING).sum()), significant(float(apart.max()), 2)
     if same < apart.size:
-        how = f": {share} of its attention stands elsewhere"
+        alike = int((apart > apart.max() - ROUNDING).sum())
+        how = f": {share} of {'its' if alike == 1 else 'their'} attention stands elsewhere"
         if any(scaled(side.run, *most) for side in sides):
             how = f", by {share}: a change scales its weights, and so this is what a row gained or lost"
-        said += f" Head {most[1]} of block {most[0]} differs most{how}."
+        who = f"Head {most[1]} of block {most[0]} differs" if alike == 1 else f"{alike} heads differ"
+        said += f" {who} most{how}."
     if same:
         count = "All" if same == apart.size else f"{same} of {apart.size}"
         said += f" {count} heads look where they look on the other side."
