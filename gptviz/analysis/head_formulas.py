@@ -72,7 +72,7 @@ ROLES = {
 
 # The roles that have a formula, in the order of the columns of `role_keys` and of every table of shares.
 SHARES = ("induction", "copies", "first", "previous", "itself", "marks", "nearby")
-ON_REPEATS = SHARES[:2]  # that only a text which repeats asks about
+ON_REPEATS = SHARES[:2]  # which only a text that repeats asks for
 
 
 def same_before(ids: Sequence[int]) -> torch.Tensor:

@@ -24,7 +24,7 @@ import torch
 from gptviz import disk_cache
 from gptviz.analysis.attention import mean_writes
 from gptviz.analysis.copying import ALONE_AT, TOP, copying_scores, ordinary_tokens
-from gptviz.analysis.head_formulas import ROLES, SHARES
+from gptviz.analysis.head_formulas import ON_REPEATS, ROLES, SHARES
 from gptviz.analysis.head_roles import kind_of, lifts_of, rests_of
 from gptviz.analysis.head_scores import COLUMNS, ENTROPY, RESTS, HeadScores
 from gptviz.engine.language_model import LanguageModel
@@ -34,8 +34,8 @@ from gptviz.engine.sample import Window, long_passages, windows
 
 VERSION = 3  # of the formulas: a change makes what was kept on disk another model's
 MOST_WINDOWS = 64
-REPEATING = ("induction", "copies")  # measured on texts that repeat themselves, the others on books
-ON_BOTH = ("first", "previous")  # of the others, on those texts, too
+# `ON_REPEATS` are measured on texts that repeat themselves, the others on books; of these some on both
+ON_BOTH = ("first", "previous")
 LENGTH = 192  # tokens, or the context
 SHORTEST = 8  # a context below this has no room for a passage twice
 SEQUENCES = 16
@@ -201,7 +201,7 @@ class _Means:
 def _table(lm: LanguageModel, repeated: _Means, read: _Means) -> pd.DataFrame:
     """A row a head: all of `General.table` but what the weights say."""
     of_random = torch.zeros(COLUMNS, dtype=torch.bool)  # what repeats is asked of the random tokens
-    for name in REPEATING:
+    for name in ON_REPEATS:
         of_random[[SHARES.index(name), RESTS + SHARES.index(name)]] = True
     own = torch.where(of_random, repeated.own, read.own)
     flat = torch.where(of_random, repeated.even, read.even).tolist()
@@ -214,7 +214,7 @@ def _table(lm: LanguageModel, repeated: _Means, read: _Means) -> pd.DataFrame:
         share, rest = shares.get(role, math.nan), rests[role]
         total = mass.sum() or math.nan  # 0: of a head that never looks at anything but token 0
         elsewhere = {f"{name}_random": repeated.own[b, h, SHARES.index(name)] for name in ON_BOTH}
-        elsewhere |= {f"{name}_sample": read.own[b, h, SHARES.index(name)] for name in REPEATING}
+        elsewhere |= {f"{name}_sample": read.own[b, h, SHARES.index(name)] for name in ON_REPEATS}
         rows.append(
             {"block": b, "head": h, "role": role, "share": share, "rest": rest}
             | {"share_of_rest": share / (1 - rest)}
@@ -268,10 +268,10 @@ _HEAD = "Elhage et al., A Mathematical Framework for Transformer Circuits, 2021"
 MEASURES = {
     measure.name: measure
     for measure in (
-        *(_share(role, role, RANDOM) for role in REPEATING),
+        *(_share(role, role, RANDOM) for role in ON_REPEATS),
         *(_share(role, role, SAMPLE) for role in (*ON_BOTH, "itself", "nearby", "marks")),
         *(_share(f"{role}_random", role, RANDOM) for role in ON_BOTH),
-        *(_share(f"{role}_sample", role, SAMPLE) for role in REPEATING),
+        *(_share(f"{role}_sample", role, SAMPLE) for role in ON_REPEATS),
         Measure(
             *("entropy", "entropy in nats" + SAMPLE, "nats"),
             "mean over the queries of - sum over keys of a ln a, a the attention weights",
