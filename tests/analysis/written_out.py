@@ -2,12 +2,13 @@
 
 import copy
 import math
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import torch
 
 from gptviz import Edit
 from gptviz.engine.language_model import LanguageModel
+from tests.engine.test_trace import plain_forward
 
 IDS = [5, 300, 17, 17, 4000, 8, 300]
 OTHER = [5, 300, 99, 17, 4000, 7, 300]  # the same but for two tokens
@@ -65,43 +66,30 @@ def without(lm: LanguageModel, *edits: Edit) -> LanguageModel:
 
 @lru_cache(maxsize=4)
 def by_hand(lm, ids, off=None):
-    """What goes in and out of each part when a text is read, a dict a block; a (block, head) may be off."""
-    w, count, heads = weights_of(lm.model), len(ids), lm.config.n_heads
+    """What goes in and out of each part when a text is read, a dict a block; a (block, head) may be off.
 
-    def linear(x, name):
-        return x @ w[f"{name}.weight"].T + w.get(f"{name}.bias", 0)
-
-    def norm(x, name):
-        x = x - x.mean(-1, keepdim=True)
-        x = x / torch.sqrt((x * x).mean(-1, keepdim=True) + 1e-5)
-        return x * w[f"{name}.scale"] + w.get(f"{name}.shift", 0)
-
-    def split(x):
-        return x.view(count, heads, -1).transpose(0, 1)  # (T, D) -> (H, T, d)
-
-    x = w["tok_emb.weight"][list(ids)] + w["pos_emb.weight"][:count]
-    out = {"in": x, "blocks": []}
-    for b in range(lm.config.n_layers):
-        name = f"trf_blocks.{b}"
-        found = {"pre": x, "norm1": norm(x, f"{name}.norm1")}
-        read = found["norm1"]
-        q, k, v = (split(linear(read, f"{name}.att.W_{part}")) for part in ("query", "key", "value"))
-        scores, future = q @ k.mT, torch.ones(count, count).triu(1) > 0  # (H, T, T), (T, T)
-        weights = (scores / math.sqrt(q.shape[-1])).masked_fill(future, -math.inf).softmax(-1)
-        z = weights @ v
-        if off is not None and off[0] == b:
-            z[off[1]] = 0
-        found |= {"q": q, "k": k, "v": v, "scores": scores, "weights": weights, "z": z}
-        out_proj = w[f"{name}.att.out_proj.weight"].unflatten(1, (heads, -1)).permute(1, 2, 0)  # (H, d, D)
-        found |= {"wrote": z @ out_proj, "brings": v @ out_proj}  # (H, T, D)
-        found["attn"] = linear(z.transpose(0, 1).reshape(count, -1), f"{name}.att.out_proj")
-        found["mid"] = x + found["attn"]
-        found["norm2"] = norm(found["mid"], f"{name}.norm2")
-        before = linear(found["norm2"], f"{name}.ff.layers.0")
-        after = 0.5 * before * (1 + torch.tanh(math.sqrt(2 / math.pi) * (before + 0.044715 * before**3)))
-        found |= {"before": before, "after": after, "mlp": linear(after, f"{name}.ff.layers.2")}
-        x = found["post"] = found["mid"] + found["mlp"]
+    The sites are those of the forward that tests/engine/test_trace.py writes out, in float64.
+    """
+    sites = plain_forward(lm, list(ids), partial(without_head, off), torch.float64)
+    out = {"in": sites["embed", None], "blocks": [], "final": sites["final", None], "logits": sites["logits"]}
+    for b, block in enumerate(lm.model.trf_blocks):
+        found = {name: sites[site, b] for name, site in SITES_OF.items()}
+        out_proj = block.att.out_proj.weight.detach().double().unflatten(1, (lm.config.n_heads, -1))
+        out_proj = out_proj.permute(1, 2, 0)  # (D, H, d) -> (H, d, D)
+        found |= {"wrote": found["z"] @ out_proj, "brings": found["v"] @ out_proj}  # (H, T, D)
+        found["scores"] = found["q"] @ found["k"].mT  # (H, T, T)
         out["blocks"].append(found)
-    out["final"] = norm(x, "final_norm")
-    out["logits"] = out["final"] @ w["out_head.weight"].T
     return out
+
+
+# what `by_hand` calls the sites of a block
+SITES_OF = {
+    "pre": "resid_pre", "norm1": "norm1", "q": "q", "k": "k", "v": "v", "weights": "attn", "z": "z",
+    "attn": "attn_out", "mid": "resid_mid", "norm2": "norm2", "before": "mlp_pre", "after": "mlp_act",
+    "mlp": "mlp_out", "post": "resid_post",
+}  # fmt: skip
+
+
+def without_head(off, key, value):
+    """The site's value; where this (block, head) is off, nothing of what the head hands on."""
+    return value if off is None or key != ("z", off[0]) else value.index_fill(0, torch.tensor(off[1]), 0)

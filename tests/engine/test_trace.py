@@ -22,12 +22,12 @@ from tests.conftest import models, random_lm
 TEXT = "The cat sat on the mat, and the cat slept."
 
 
-def plain_forward(lm, ids, replace=None):
-    """Every site of the table from the weights alone: no module of ours is called.
+def plain_forward(lm, ids, replace=None, dtype=torch.float32):
+    """Every site of the table, and the LayerNorms' rows, from the weights alone: no module of ours is called.
 
     `replace(key, value)` may return another value for a site, as an edit does.
     """
-    w = {name: value.detach() for name, value in lm.model.state_dict().items()}
+    w = {name: value.detach().to(dtype) for name, value in lm.model.state_dict().items()}
     heads, sites = lm.config.n_heads, {}
 
     def note(value, name, block=None):
@@ -55,7 +55,7 @@ def plain_forward(lm, ids, replace=None):
     for b in range(lm.config.n_layers):
         p = f"trf_blocks.{b}."
         x = note(x, "resid_pre", b)
-        h = norm(x, p + "norm1")
+        h = sites["norm1", b] = norm(x, p + "norm1")
         q, k, v = (
             note(split(linear(h, p + f"att.W_{long}")), short, b)
             for long, short in (("query", "q"), ("key", "k"), ("value", "v"))
@@ -66,7 +66,8 @@ def plain_forward(lm, ids, replace=None):
         z = note(torch.einsum("hqk,hkd->hqd", weights, v), "z", b)
         x = x + note(linear(merge(z), p + "att.out_proj"), "attn_out", b)
         x = note(x, "resid_mid", b)
-        h = note(linear(norm(x, p + "norm2"), p + "ff.layers.0"), "mlp_pre", b)
+        sites["norm2", b] = norm(x, p + "norm2")
+        h = note(linear(sites["norm2", b], p + "ff.layers.0"), "mlp_pre", b)
         gelu = 0.5 * h * (1 + torch.tanh(math.sqrt(2 / math.pi) * (h + 0.044715 * h**3)))
         act = note(gelu, "mlp_act", b)
         x = note(x + note(linear(act, p + "ff.layers.2"), "mlp_out", b), "resid_post", b)

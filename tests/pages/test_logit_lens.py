@@ -11,6 +11,7 @@ from gptviz.model import GPT_CONFIG_124M
 from gptviz.tokenizer import show_token, token_bytes
 from gptviz.ui.pages.logit_lens import columns
 from gptviz.ui.shell.state import DEFAULT_TEXT
+from tests.engine.test_trace import plain_forward
 from tests.pages.conftest import open_all
 from tests.specs import charts, floats, given, keys, paragraph, paragraphs, prose, put
 
@@ -36,17 +37,10 @@ def grid(at):
 @pytest.fixture(scope="module")
 def lens(mini):
     """(R, T, V) float64 log-probabilities: each half block's stream through the model's own norm and head."""
-    model, ids = mini.model, mini.encode(TEXT)
-    rows = []
+    sites, halves = plain_forward(mini, mini.encode(TEXT)), ("resid_mid", "resid_post")
+    rows = [sites["embed", None], *(sites[half, b] for b in range(mini.config.n_layers) for half in halves)]
     with torch.no_grad():
-        x = model.tok_emb(torch.tensor(ids)) + model.pos_emb(torch.arange(len(ids)))
-        rows.append(x)
-        for block in model.trf_blocks:
-            x = x + block.att(block.norm1(x)[None])[0]
-            rows.append(x)
-            x = x + block.ff(block.norm2(x))
-            rows.append(x)
-        logits = model.out_head(model.final_norm(torch.stack(rows)))
+        logits = mini.model.out_head(mini.model.final_norm(torch.stack(rows)))
     return torch.log_softmax(logits.double(), dim=-1)
 
 
