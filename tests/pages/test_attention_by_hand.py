@@ -13,7 +13,6 @@ from gptviz.lessons.attention import NOTEBOOK, NOTEBOOK_AVERAGES, SLIDE_EXPONENT
 from gptviz.lessons.sentences import SENTENCES, linear_weights
 from gptviz.ui.pages.attention_by_hand import given as hand
 from gptviz.ui.pages.attention_by_hand.sheets import four, vector
-from tests.lessons.test_attention import CONTEXT, LINEAR_789, MASKED_789, TWO_HEADS_123, WEIGHTS
 from tests.lessons.test_dropout import JOURNEY, ONES
 from tests.specs import charts, given, in_numbers, left_by_program, opened, paragraph, prose, put, table
 
@@ -30,21 +29,6 @@ def texts(at, sheet, of="by_hand"):
 
 def as_printed(rows):
     return [[four(value) for value in row] for row in rows]
-
-
-def test_as_the_book_and_the_seeds_print_it(run_page):
-    at = run_page("attention_by_hand", hand="journey")
-    assert texts(at, "weights0") == as_printed(WEIGHTS)
-    assert texts(at, "context0") == as_printed(CONTEXT)
-    assert texts(at, "scores0")[1] == ["0.9544", "1.4950", "1.4754", "0.8434", "0.7070", "1.0865"]
-    at = run_page("attention_by_hand", hand="journey", hand_way="weights")
-    assert texts(at, "context0") == as_printed(LINEAR_789)
-    at = run_page("attention_by_hand", hand="journey", hand_way="causal", hand_weights="linear-789")
-    shown = texts(at, "weights0")
-    assert [[cell or "0.0000" for cell in row] for row in shown] == as_printed(MASKED_789)
-    assert [[cell is None for cell in row] for row in shown] == [[j > i for j in range(6)] for i in range(6)]
-    at = run_page("attention_by_hand", hand="journey", hand_way="heads")
-    assert texts(at, "both") == as_printed(TWO_HEADS_123)
 
 
 WAYS = ("simple", "weights", "causal", "heads")

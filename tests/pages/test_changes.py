@@ -134,6 +134,7 @@ SAM = {"text": "Sam and the dog and the cat", "token": 3}
     [
         ("residual_stream", {"block": 2}, "stream", "attn_out.2@3=zero"),
         ("feed_forward", {"block": 2}, "ff", "mlp_out.2=zero"),
+        ("knock_out", {"block": 4, "head": 3}, "knock_out", "z.4.3=zero"),
         ("why", {"block": 4, "head": 3, "why_part": "head"}, "why", "z.4.3=zero"),
         ("why", {"block": 4, "head": 3, "why_part": "feed-forward"}, "why", "mlp_out.4=zero"),
         ("why", {"block": 4, "head": 3, "why_part": "attention"}, "why", "attn_out.4=zero"),

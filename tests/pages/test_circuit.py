@@ -30,17 +30,6 @@ def by_edits(lm, text, heads, token, others="sample", feed_forwards=True):
     return float(lm.trace(text, keep=[], edits=edits).logits(-1).double().softmax(0)[token])
 
 
-def test_at_first_all_heads_are_in(run_page, mini):
-    at = run_page("circuit", text=TEXT)
-    size, value, brings = here(at)
-    top = mini.trace(TEXT, keep=[]).next_tokens(1)
-    assert size == 48 and value == pytest.approx(top["probability"][0], abs=1e-6)
-    token, everyone = int(top["id"][0]), set(all_heads(mini))
-    for b, h in ((0, 1), (4, 3), (5, 0)):
-        without = by_edits(mini, TEXT, everyone - {(b, h)}, token)
-        assert brings[b, h] == pytest.approx(value - without, abs=1e-5)
-
-
 def test_a_links_circuit_and_score_are_worked_out_anew(run_page, mini):
     at = run_page("circuit", text=DEFAULT_TEXT, circuit=SIXTEEN, score="0.9764")
     size, value, brings = here(at)

@@ -141,23 +141,6 @@ def test_a_setting_rewrites_the_text_and_what_was_written_goes_into_the_prompt(r
     assert at.session_state["text"] == longer and ids_of(at) == []
 
 
-def test_in_numbers(run_page, mini):
-    link = tree(mini, Branch(5), Branch(4, 0, 1, 300), branch=1, step=3)
-    at = run_page("generate", text=TEXT, written=link, top_k=40)
-    opened(at, "numbers_generate", "numbers_generate_draw", "numbers_branches")
-    branches, written, draws = (frame.value for frame in at.dataframe)
-    assert written["id"].tolist() == ids_of(at) and written["by"].tolist()[1] == "you"
-    drawn = written[written["by"] == "the model"]
-    assert ((drawn["start"] <= drawn["point"]) & (drawn["point"] < drawn["stop"])).all()
-    assert np.allclose(drawn["stop"] - drawn["start"], drawn["probability"])
-    assert np.allclose(written["ln p"].sum(), given(at, "branches")["rows"][1]["log_probability"])
-    assert draws["probability"].sum() == pytest.approx(1) and branches["tokens"].tolist() == [5, 4]
-    read = [*mini.encode(TEXT), *ids_of(at)[:3]]
-    chances = distribution(mini.trace(read, keep=[]).logits(-1), Sampling(top_k=40)).probabilities
-    ends = [row["stop"] for row in given(at, "draws")["rows"][:10]]
-    assert np.allclose(ends, chances.sort(descending=True).values.cumsum(0)[:10], atol=1e-6)
-
-
 STORY = "The little birds sang beside the red mill. The little birds sang beside the red"
 INDUCTION = "z.5.0+3+4+5+7=zero"
 

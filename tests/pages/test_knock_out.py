@@ -5,7 +5,6 @@ import pytest
 
 from gptviz.analysis import knock_out
 from gptviz.digits import significant
-from gptviz.ui.shell.state import DEFAULT_TEXT
 from tests.specs import charts, keys, number, prose, words
 
 TEXT = "The cat sat on the mat. The dog sat on the"
@@ -31,6 +30,9 @@ def test_what_is_drawn_is_knock_out_of_the_model_and_of_the_unchanged_one(run_pa
     order = np.argsort(-np.abs(lost), kind="stable")[:12]
     bars, *ghosts = listed["data"]
     assert np.allclose(np.abs(bars["x"]), np.abs(lost[order]), atol=2e-5)
+    opened = bars["marker"]["line"]["width"].index(3)  # the head that changes it most
+    assert opened == found["kind"].iloc[order].tolist().index("head")
+    assert by == "logit" or bars["text"][opened] == significant(column[order[opened]])
     assert len(ghosts) == ("edits" in query) and not keys(at, "knock_out_st")
     opposite = int((np.sign(column - own) != np.sign(found["effect"])).sum())
     assert (f"For {opposite} of the 60 parts" in prose(at)) == (by == "logit" and opposite > 0)
@@ -38,17 +40,6 @@ def test_what_is_drawn_is_knock_out_of_the_model_and_of_the_unchanged_one(run_pa
         assert np.allclose(ghost["x"], -plain["effect"].iloc[order], atol=2e-5)
         said = number(chart["data"][0]["hovertext"][4][3].split()[-2])
         assert said == pytest.approx(-plain["effect"][43], abs=6e-4) and abs(said) > 0.01
-
-
-def test_the_story_of_the_previous_token_head(run_page, mini):
-    at = run_page("knock_out", text=DEFAULT_TEXT, block=4, head=3, target=MILL)
-    cells, bars = (chart["data"][0] for chart in charts(at))
-    assert cells["z"][4][3] == pytest.approx(0.952 - 0.183, abs=0.001)
-    assert bars["text"][bars["marker"]["line"]["width"].index(3)] == "0.183"  # the opened one
-    assert "goes from 0.952 to **0.183**" in prose(at)
-    at.button(key="change_knock_out_quick").click().run()  # for the whole app
-    assert at.query_params["edits"] == "z.4.3=zero"
-    assert charts(at)[0]["data"][0]["z"][4][3] == pytest.approx(0, abs=1e-5)
 
 
 def test_of_a_head_that_is_off_nothing_is_left_to_mute(run_page, mini):

@@ -10,7 +10,7 @@ import torch.nn.functional as F
 
 from gptviz.analysis.loss import SLIDE_LOSSES
 from gptviz.digits import fixed
-from tests.specs import charts, in_numbers, number, prose, table
+from tests.specs import charts, in_numbers, prose, table
 
 TEXT = "Sam and the dog and the cat"
 
@@ -55,17 +55,6 @@ def test_every_page_says_one_mean_loss_and_one_perplexity_of_it(run_page, mini, 
     assert f"goes from {loss} to" in prose(run_page("positions", text=text, **query))
 
 
-def test_the_last_token_has_no_target_and_the_dearest_is_worked_out(run_page, expected, mini):
-    at = run_page("loss", text=TEXT)
-    dearest = int(expected.argmax())
-    assert f"(position {len(expected)}), has no target" in prose(at)
-    assert f"**{fixed(expected.max().item(), 4)}** nats" in prose(at)
-    rows = table(at, "position")
-    (target,) = [row for row in rows if row[0].endswith(", the target")]
-    assert target[-1] == fixed(expected[dearest].item(), 4)
-    assert sum(number(row[3]) for row in rows) == pytest.approx(1, abs=0.01)  # the others are a row as well
-
-
 def test_the_slides_and_the_notebook(run_page):
     at = run_page("loss", text=TEXT)
     rows = table(at, "slides")
@@ -73,23 +62,6 @@ def test_the_slides_and_the_notebook(run_page):
     for row, printed in zip(rows, SLIDE_LOSSES, strict=True):  # what is another, is said
         assert row[3] == fixed(printed, 4) or f"{fixed(printed, 4)} where this is {row[3]}" in prose(at)
     assert rows[0][3] == "1.4411" and "**4.4837**" in prose(at) and "**4.1744**" in prose(at)
-
-
-def test_a_changed_model_stands_beside_the_unchanged_one(run_page, mini):
-    """Head 3 of block 4, off: each position's two losses, and their means, against torch."""
-    text = "The little birds sang beside the red mill. The little birds sang beside the red mill"
-    at = run_page("loss", text=text, token=15, edits="z.4.3=zero")
-    ids = torch.tensor(mini.encode(text))
-    head = mini.model.out_head.weight.detach()
-    traces = [mini.trace(text, keep=["final"], edits=e) for e in (["z.4.3=zero"], [])]
-    now, was = (F.cross_entropy((t["final"] @ head.T)[:-1], ids[1:], reduction="none") for t in traces)
-    mean = charts(at)[0]["layout"]["shapes"][1]["y0"]
-    assert mean == pytest.approx(now.mean().item(), abs=1e-4)
-    assert [fixed(math.exp(-x[15]), 3) for x in (now, was)] == ["0.183", "0.952"]
-    for new, old, unit in ((now.mean(), was.mean(), " nats**"), (now[15], was[15], "** nats")):
-        assert f"**{fixed(new.item(), 4)} (unchanged {fixed(old.item(), 4)}){unit}" in prose(at)
-    (rows,) = [row for row in table(at, "position") if "the target" in row[0]]
-    assert rows[3] == "0.183 (unchanged 0.952)"
 
 
 @pytest.mark.parametrize("text", ["umbrella quark 77 ; Zoe } of of moon", TEXT])

@@ -61,15 +61,6 @@ def test_a_block_whose_attention_is_off_brings_the_token_nothing(run_page):
     assert found["reads"] == [] and "was" in json.dumps(found)
 
 
-def test_a_head_has_the_scores_of_both_runs(run_page, mini):
-    level = given(run_page("overview", at="block.4.head.3", edits="z.0.2=zero", token=9), "machine")["level"]
-    for name, lm in (("of", mini.edited("z.0.2=zero")), ("was", mini)):
-        t = lm.trace(DEFAULT_TEXT)
-        scores = (t["k", 4][3] @ t["q", 4][3, 9]).numpy()
-        assert floats(level["scores"][name]) == pytest.approx(scores, rel=1e-4, abs=1e-4)
-        assert floats(level["scaled"][name]) == pytest.approx(scores / 32**0.5, rel=1e-4, abs=1e-4)
-
-
 def test_another_token_is_followed_in_the_same_cell_row_and_no_place_is_refused(run_page):
     at = run_page("overview", at="block.4.head.3.cell.9.4", token=6)
     assert given(at, "machine")["at"] == "block.4.head.3.cell.6.4"

@@ -20,12 +20,8 @@ def test_only_a_rotation_keeps_the_score(run_page, mini):
     learned = lesson.scores_along(block, token[ids[9]], token[ids[8]], mini.model.pos_emb.weight, 4, 2, 256)
     assert np.allclose(lines["Learned"], learned, atol=1e-5)
     assert np.ptp(lines["RoPE"]) < 1e-6 < abs(lines["RoPE"][0] - lines["None"][0])
-    assert np.ptp(lines["None"]) == 0 < np.ptp(lines["Sinusoidal"])
     found = {row[0]: [number(cell) for cell in row[1:]] for row in table(at, "schemes")}
     assert found["Learned"][3] == pytest.approx(np.ptp(learned), rel=5e-3)
-    angles = 2 / 10_000 ** (np.arange(16) / 16)  # of 16 pairs, 2 tokens apart
-    assert found["RoPE"][0] == pytest.approx(np.cos(angles).sum(), rel=5e-3)
-    assert found["Sinusoidal"][1] < 1e-10 < 0.1 < found["Learned"][1]
 
 
 def of_passes(at, mini, *edits):
