@@ -90,7 +90,7 @@ class Asked:
         """A number: right is what is given within `by`."""
         if self.given is None:
             return Answer(truth, shown, facts)
-        return Answer(truth, shown, facts, abs(self.given - truth) <= by, f"{self.given:g}{unit}")
+        return Answer(truth, shown, facts, abs(self.given - truth) <= by, f"{self.given:.12g}{unit}")
 
     def percent(self, share: float, by: float = 15, /, **facts: str) -> Answer:
         """A share, asked for in percent."""

@@ -123,16 +123,19 @@ def test_what_is_framed_stays_in_sight_until_the_reader_acts(open_page):
 def test_lessons_are_listed_and_a_teachers_own_file_is_opened(open_page, tmp_path):
     step = '```step\npage: loss\nplace: {text: "one two three"}\n```'
     (tmp_path / "mine.md").write_text(f"---\ntitle: Mine\n---\n## One\n\nRead **this**.\n\n{step}\n")
-    (tmp_path / "wrong.md").write_text("no guide")
+    (tmp_path / "wrong.md").write_text((tmp_path / "mine.md").read_text().replace("loss", "nowhere"))
     page = open_page()
     press(page.get_by_role("button", name="Lessons"))
-    page.get_by_role("link", name="Lesson 8").wait_for()
+    last = page.get_by_role("link", name="Lesson 8")
+    assert last.evaluate("link => [...link.children].every(part => part.scrollWidth <= part.clientWidth)")
     files = page.locator(".st-key-guide_file input[type=file]")
     files.set_input_files(tmp_path / "wrong.md")
-    page.get_by_text("This file is no guide. line 1").wait_for()
+    page.get_by_text("This file is no guide. line 4: there is no page 'nowhere'").wait_for()
     settled(page)
     files.set_input_files(tmp_path / "mine.md")
     page.wait_for_url("**/loss?**")
     settled(page)
     assert page.locator(".st-key-gv_guide strong").last.inner_text() == "this"
+    heading, caption = (page.locator(".st-key-guide_way p").nth(n).bounding_box() for n in (0, 1))
+    assert abs(heading["y"] - caption["y"]) < 4
     assert address(page)["text"] == "one two three" and address(page)["guide"] == "own"

@@ -105,6 +105,7 @@ def test_a_word_is_right_as_a_phone_or_the_screen_writes_it(mini, typed):
         assert found.right and not asked(mini, key, typed("barn"), *more)[0].right
     assert asked(mini, "next_word", "Mill")[0].facts["given_rank"] == "1"
     assert asked(mini, "next_word", "'s", text="It was the king")[0].said == "`'s`"
+    assert asked(mini, "token_count", 1_234_567.0)[0].said == "1234567"
 
 
 def test_a_model_of_characters_is_asked_for_one_that_it_never_saw(tmp_path):

@@ -10,7 +10,7 @@ import streamlit as st
 from gptviz.classroom import classes as store
 from gptviz.guides import find
 from gptviz.ui.guide_check import keys_of
-from gptviz.ui.shell import classroom
+from gptviz.ui.shell import classroom, wall
 from tests.pages.conftest import run_page
 from tests.specs import given, links, prose, put
 
@@ -180,6 +180,11 @@ def test_an_answer_about_a_longer_text_stops_no_wall(tmp_path, monkeypatch):
     assert "position 40" in everything(page_of("loss", secret))
 
 
+@pytest.mark.parametrize(("given", "said"), [(3.0, "3"), (0.125, "0.125"), (1_234_567.0, "1234567")])
+def test_a_number_is_shown_as_it_was_given(given, said):
+    assert wall.shown("number", given, []) == said
+
+
 def test_everybody_follows_or_goes_at_their_own_pace():
     teacher, secret = begun()
     pupil_secret = joined(code_of(teacher))
@@ -228,9 +233,10 @@ def test_the_class_ends_and_everybody_is_told():
 
 
 def test_what_cannot_be_begun_or_joined_is_a_sentence(monkeypatch):
-    at = run_page("class", code="<b>nonsense</b>")
-    press(at, "Join")
-    assert "is no code" in at.warning[0].value and "Begin a class" in str(at.button)
+    for code in ("", "<b>nonsense</b>"):
+        at = run_page("class", code=code)
+        press(at, "Join")
+        assert "is no code" in at.warning[0].value and "Begin a class" in str(at.button)
     monkeypatch.setattr(store, "MOST_CLASSES", 0)
     press(at, "Begin a class")
     assert "has to end first" in at.warning[0].value

@@ -32,7 +32,7 @@ def join() -> None:
     """Callback: this browser is a pupil."""
     source = st.context.ip_address or "here"
     code = str(st.session_state["class_code"])
-    if code and (found := classroom.attempt(lambda: classroom.classes().join(code, source))):
+    if found := classroom.attempt(lambda: classroom.classes().join(code, source)):
         classroom.become(found)
 
 

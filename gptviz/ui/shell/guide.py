@@ -114,7 +114,7 @@ def _opened() -> None:
         return
     try:
         text = sent[0].getvalue().decode("utf-8", "replace")
-        read(text)
+        checked(read(text))
     except GuideError as error:
         st.session_state[_WRONG] = f"This file is no guide. {error}"
     else:

@@ -9,7 +9,6 @@ from typing import Any
 import streamlit as st
 
 from gptviz.classroom import ClassError, Vote
-from gptviz.digits import number
 from gptviz.engine.tokens import Token
 from gptviz.guides import Question
 from gptviz.guides.answers import Answer
@@ -30,7 +29,7 @@ def shown(kind: str, given: Any, tokens: Sequence[Token]) -> str:
     if kind == "token":
         there = given < len(tokens)
         return f"{show_token(tokens[given].raw)} (position {given})" if there else f"position {given}"
-    return number(given) if kind == "number" else str(given)
+    return f"{given:.12g}" if kind == "number" else str(given)  # as it was given: 3, not 3.00
 
 
 def counts(votes: Sequence[Vote], kind: str, tokens: Sequence[Token]) -> list[tuple[str, Any, int]]:
