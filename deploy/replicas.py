@@ -28,9 +28,9 @@ class Kept:
 
     def __init__(self, name: str, command: list[str], **environment: str):
         self.name, self._command, self._environment = name, command, os.environ | environment
-        self._started, self._process = 0.0, None
+        self._start()
 
-    def start(self) -> None:
+    def _start(self) -> None:
         self._started = time.monotonic()
         self._process = subprocess.Popen(self._command, cwd=HERE.parent, env=self._environment)
         print(f"event=start what={self.name} pid={self._process.pid}", flush=True)
@@ -39,16 +39,14 @@ class Kept:
         """Start it again if it has ended."""
         if self._process.poll() is not None and time.monotonic() - self._started > LEAST:
             print(f"event=ended what={self.name} status={self._process.returncode}", flush=True)
-            self.start()
+            self._start()
 
     def stop(self) -> None:
-        if self._process is not None:
-            self._process.terminate()
+        self._process.terminate()
 
     def wait(self) -> None:
         try:
-            if self._process is not None:
-                self._process.wait(10)
+            self._process.wait(10)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
@@ -91,12 +89,12 @@ def main() -> None:
         backend = Path(folder, "backend.cfg")
         servers = [f"    server replica{n} 127.0.0.1:{port} check\n" for n, port in enumerate(ports, 1)]
         backend.write_text("".join(["backend replicas\n", *servers]))
-        all_ = [replica(n, args.replicas, port) for n, port in enumerate(ports, 1)]
         router = [haproxy, "-db", "-f", str(HERE / "haproxy.cfg"), "-f", str(backend)]
-        all_.append(Kept("router", router, GPTVIZ_PORT=str(args.port)))
+        all_: list[Kept] = []
         try:
-            for one in all_:
-                one.start()
+            for number, port in enumerate(ports, 1):
+                all_.append(replica(number, args.replicas, port))
+            all_.append(Kept("router", router, GPTVIZ_PORT=str(args.port)))
             while not ended.wait(0.2):
                 for one in all_:
                     one.look()

@@ -69,12 +69,18 @@ class Work(Generic[R]):
     @property
     def place(self) -> int:
         """1 for who is next, 0 for who does not wait."""
-        return self._line.place(self)
+        with self._line.changed:
+            line = self._line.in_order()
+            return line.index(self) + 1 if self in line else 0
 
     @property
     def seconds_left(self) -> float | None:
         """About how long it still takes, at the pace so far or as others took; None if not known."""
-        return self._line.seconds_left(self)
+        with self._line.changed:
+            if self.state == "working":
+                (done, of), passed = self.progress, self._line.now() - self.began
+                return passed * (of - done) / done if done else None
+            return self._line.seconds_until(self) if self.state == "waiting" else None
 
     def start(self, who: str) -> None:
         """Queue it for a visitor, unless it is done, works or waits."""
@@ -82,11 +88,15 @@ class Work(Generic[R]):
 
     def look(self, who: str, seconds: float = GONE) -> None:
         """`who` waits for it, and will look again within so many seconds."""
-        self._line.look(self, who, seconds)
+        with self._line.changed:
+            self.looked[who] = self._line.now() + seconds
 
     def leave(self, who: str) -> None:
         """`who` no longer waits for it: it is stopped, unless somebody else does."""
-        self._line.look(self, who, 0.0)
+        with self._line.changed:
+            self.look(who, 0.0)
+            if all(until <= self._line.now() for until in self.looked.values()):
+                self.stop()
 
     def stop(self) -> None:
         """End it; what it has found so far is thrown away."""
@@ -94,7 +104,8 @@ class Work(Generic[R]):
 
     def join(self, seconds: float) -> bool:
         """Wait until it is no longer active, at most so long: whether it is not."""
-        return self._line.join(self, seconds)
+        with self._line.changed:
+            return self._line.changed.wait_for(lambda: not self.active, seconds)
 
 
 class Line:
@@ -120,7 +131,7 @@ class Line:
         self._working: list[Work[Any]] = []
         self._turns: dict[str, tuple[float, float, float]] = {}  # who: came, worked for, last asked or served
         self._took: dict[Callable[..., Any], float] = {}  # seconds, the later weighing more
-        self._changed = threading.Condition()
+        self.changed = threading.Condition()  # held by whoever looks at works, or changes one
         self._ticking = False
 
     def get(self, task: Task, lm: LanguageModel, who: str, known: Any = None) -> Work[Any]:
@@ -131,7 +142,7 @@ class Line:
         """
         there = self.find(task) is not None or known is not None
         model = None if there else self.backend.ready(task.model, lm)
-        with self._changed:
+        with self.changed:
             work = self._works.pop(task, None)
             new = work is None
             if work is None:
@@ -148,11 +159,11 @@ class Line:
 
     def find(self, task: Task) -> Work[Any] | None:
         """The work of this task, if there is one; nothing is started."""
-        with self._changed:
+        with self.changed:
             return self._works.get(task)
 
     def start(self, work: Work[Any], who: str) -> None:
-        with self._changed:
+        with self.changed:
             if work.active or work.state == "done":
                 return
             own = sum(other.who == who for other in self._waiting)
@@ -213,7 +224,7 @@ class Line:
 
     def _ended(self, work: Work[Any], running: Running, _: object) -> None:
         """A backend's thread: it is done, dead, or was stopped."""
-        with self._changed:
+        with self.changed:
             if work.running is not running or work.state != "working":
                 return  # it was stopped meanwhile
             try:
@@ -233,7 +244,7 @@ class Line:
             self._leave_slot(work)
             self._bound()
             self._fill()
-            self._changed.notify_all()
+            self.changed.notify_all()
 
     def _leave_slot(self, work: Work[Any]) -> None:
         self._working.remove(work)
@@ -246,7 +257,7 @@ class Line:
     def _tick(self) -> None:
         """While something is active: what nobody waits for any more ends, and long works give way."""
         while True:
-            with self._changed:
+            with self.changed:
                 for work in [*self._waiting, *self._working]:
                     if all(until < self.now() for until in work.looked.values()):
                         self.stop(work)
@@ -257,36 +268,25 @@ class Line:
                 if not here:
                     self._ticking = False
                     return
-                self._changed.wait(TICK)
+                self.changed.wait(TICK)
 
     # ---- who asks ----
 
-    def look(self, work: Work[Any], who: str, seconds: float) -> None:
-        with self._changed:
-            work.looked[who] = self.now() + seconds
-            if seconds <= 0.0 and all(until <= self.now() for until in work.looked.values()):
-                self.stop(work)
+    def in_order(self) -> list[Work[Any]]:
+        """Return what waits, the next first."""
+        return sorted(self._waiting, key=self._order)
 
-    def place(self, work: Work[Any]) -> int:
-        with self._changed:
-            return sorted(self._waiting, key=self._order).index(work) + 1 if work in self._waiting else 0
-
-    def seconds_left(self, work: Work[Any]) -> float | None:
-        with self._changed:
-            if work.state == "working":
-                (done, of), passed = work.progress, self.now() - work.began
-                return passed * (of - done) / done if done else None
-            if work.state != "waiting":
-                return None
-            line = sorted(self._waiting, key=self._order)
-            line = line[: line.index(work) + 1]
-            if not all(other.task.function in self._took for other in line):
-                return None
-            left = sum(self.seconds_left(other) or 0.0 for other in self._working)
-            return (left + sum(self._took[other.task.function] for other in line)) / self.backend.slots
+    def seconds_until(self, work: Work[Any]) -> float | None:
+        """About how long a work that waits still takes; None where something before it was never done yet."""
+        line = self.in_order()
+        line = line[: line.index(work) + 1]
+        if not all(other.task.function in self._took for other in line):
+            return None
+        left = sum(other.seconds_left or 0.0 for other in self._working)
+        return (left + sum(self._took[other.task.function] for other in line)) / self.backend.slots
 
     def stop(self, work: Work[Any]) -> None:
-        with self._changed:
+        with self.changed:
             if work in self._waiting:
                 self._waiting.remove(work)
             elif work in self._working:
@@ -297,22 +297,18 @@ class Line:
             if running is not None:
                 running.cancel()
             self._fill()
-            self._changed.notify_all()
+            self.changed.notify_all()
 
     def forget(self, model: str) -> None:
         """Stop and drop the works of a model that is gone."""
         self.backend.forget(model)
-        with self._changed:
+        with self.changed:
             for task in [task for task in self._works if task.model == model]:
                 self.stop(self._works.pop(task))
 
-    def join(self, work: Work[Any], seconds: float) -> bool:
-        with self._changed:
-            return self._changed.wait_for(lambda: not work.active, seconds)
-
     def snapshot(self) -> dict[str, int]:
         """Return how busy it is: for whoever watches the server."""
-        with self._changed:
+        with self.changed:
             oldest = max((self.now() - work.asked for work in self._waiting), default=0.0)
             return {
                 "waiting": len(self._waiting),
@@ -324,7 +320,7 @@ class Line:
 
     def close(self) -> None:
         """Stop everything, and let the workers go."""
-        with self._changed:
+        with self.changed:
             for work in [*self._waiting, *self._working]:
                 self.stop(work)
             self._works.clear()
