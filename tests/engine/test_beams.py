@@ -91,21 +91,6 @@ def test_a_beam_that_ended_is_carried_on_as_it_is():
     assert len(search(read, [0], 1, 9, end=1)) == 1
 
 
-@pytest.mark.parametrize(
-    ("given", "words"),
-    [
-        (([], 1, 1), "empty"),
-        ((IDS, 0, 1), "beams is 0; it must be a whole number of 1 or more"),
-        ((IDS, 1, 0), "max_new_tokens is 0"),
-        ((IDS, 2, 2.5), "max_new_tokens is 2.5"),
-        ((IDS, 2, 3, -1), "dropped is -1"),
-    ],
-)
-def test_what_is_no_number_of_beams_is_a_sentence(lm, given, words):
-    with pytest.raises(ValueError, match=words):
-        beam_search(lm, *given)
-
-
 def test_a_text_is_encoded(lm):
     text = "The cat sat"
     assert beam_search(lm, text, 2, 3) == beam_search(lm, lm.encode(text), 2, 3)

@@ -119,32 +119,12 @@ def test_equal_edits_are_equal_however_they_were_given():
     assert edit.heads == (0, 2) and all(type(i) is int for i in (same.block, *same.heads, *same.positions))
 
 
-@pytest.mark.parametrize(
-    ("given", "sentence"),
-    [
-        ({"heads": 1}, "heads is 1; give a list"),
-        ({"heads": "01"}, "heads is '01'; give a list"),
-        ({"heads": ["1"]}, "heads has '1', which is no whole number"),
-        ({"positions": [True]}, "positions has True"),
-        ({"positions": [0.5]}, "positions has 0.5"),
-        ({"positions": []}, "positions is empty"),
-    ],
-)
-def test_heads_and_positions_are_lists_of_whole_numbers(given, sentence):
-    with pytest.raises(ValueError, match=sentence):
-        Edit("z", 0, **given)
-
-
 def test_a_function_works_in_python_and_has_no_text(lm):
     halved = Edit("z", 0, lambda z: z / 2)
     assert torch.equal(lm.trace("Hello", edits=[halved])["z", 0], lm.trace("Hello")["z", 0] / 2)
     assert str(halved) == "z.0=<a Python function>"
     assert str(Edit("z", 0, lm.trace("Hello"), heads=[2])) == "z.0.2=<another trace>"
     assert str(Edit("z", 0, torch.zeros(8))) == "z.0=<a tensor>"
-    with pytest.raises(ValueError, match="is no edit: an edit's value is '<a"):
-        Edit.parse(str(halved))
-    with pytest.raises(ValueError, match=r"z\.0=<a Python function> depends on the whole text"):
-        lm.trace("Hello there", edits=[halved]).cut(1)
 
 
 def test_what_python_adds_is_equal_by_its_numbers(lm):
@@ -163,10 +143,6 @@ def test_what_python_adds_is_equal_by_its_numbers(lm):
     first = lm.trace("Hello there", edits=[Edit("mlp_out", 0, Plus(torch.ones(2, 32)))])["mlp_out", 0]
     added = first - plain["mlp_out", 0] > 0.5
     assert added[:2].all() and not added[2:].any()
-    with pytest.raises(ValueError, match=r"is a ndarray; give a trace, or a tensor"):
-        Plus(torch.ones(32).numpy())
-    with pytest.raises(ValueError, match="not finite"):
-        lm.trace("Hello", edits=[Edit("z", 0, Plus(torch.full((8,), torch.inf)[None, None]))])
 
 
 @pytest.mark.parametrize(

@@ -20,22 +20,3 @@ def test_a_text_is_cut_as_the_model_does(lm):
     assert ids_of(lm, f"a {end}") == lm.encode(f"a {end}")
     assert ids_of(lm, f"a{end}", special_tokens=True) == [*lm.encode("a"), lm.tokenizer.eot_token]
     assert ids_of(lm, "") == ids_of(lm, []) == []
-
-
-@pytest.mark.parametrize(
-    ("given", "words"),
-    [
-        (None, "None given"),
-        (5, "5 given"),
-        (b"abc", "b'abc' given"),
-        (["a"], "'a', which is no whole number"),
-        ([1, True], "True, which is no whole number"),
-        (torch.tensor([1.0, 2.0]), "1.0, which is no whole number"),
-        (torch.tensor([[1, 2]]), r"shape \(1, 2\)"),
-        ([3, LAST + 1], f"token id {LAST + 1} given; random has ids 0 to {LAST}"),
-        ([3, -1], "token id -1 given"),
-    ],
-)
-def test_what_is_neither_a_text_nor_ids_is_a_sentence(lm, given, words):
-    with pytest.raises(ValueError, match=words):
-        ids_of(lm, given)

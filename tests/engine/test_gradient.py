@@ -90,22 +90,3 @@ def test_weights_without_gradients_other_modes_and_what_is_left_on_the_model(lm)
     half.model.bfloat16()
     near = half.trace(IDS, keep=["z"], grad=(TOKEN, AGAINST)).grad["z", 1]
     assert (near - wanted).norm() < 0.1 * wanted.norm()
-
-
-@pytest.mark.parametrize(
-    ("grad", "says"),
-    [
-        ((), "grad is"),
-        ((1, 2, 3, 4), "give token, .token, against. or"),
-        ("two words", "not one token of this model"),
-        ((5, 9999), "grad is 9999; the ids go from 0"),
-        ((5, None, 8), "there is no position 8"),
-    ],
-)
-def test_what_has_no_gradient_is_a_sentence(lm, grad, says):
-    with pytest.raises(ValueError, match=says):
-        lm.trace(IDS, grad=grad)
-    with pytest.raises(ValueError, match="this trace has no gradient"):
-        _ = lm.trace(IDS, grad=5).cut(3).grad
-    with pytest.raises(ValueError, match=r"there is no gradient of .'q', 0.; this trace has it of z"):
-        _ = lm.trace(IDS, keep=["z"], grad=5).grad["q", 0]

@@ -65,21 +65,3 @@ def test_reductions_are_equal_by_what_they_do(lm):
     trace = lm.trace(TEXT, keep=(), reduce=[Reduction("p", "attn", Power(2))])
     assert trace.holds((), [Reduction("p", "attn", Power(2))])
     assert not trace.holds((), [Reduction("p", "attn", Power(3))])
-
-
-@pytest.mark.parametrize(
-    ("make", "sentence"),
-    [
-        (lambda lm: Reduction("", "attn", len), "name is ''"),
-        (lambda lm: Reduction("x", "attn", 5), "has 5, which is no function"),
-        (lambda lm: lm.trace("x", reduce=[Reduction("x", "atn", len)]), "no site 'atn'"),
-        (
-            lambda lm: lm.trace("x", reduce=[Reduction("x", "q", len), Reduction("x", "k", len)]),
-            "two reductions are called 'x'",
-        ),
-        (lambda lm: lm.trace("x").reduced("x"), "this trace has no reduction 'x'"),
-    ],
-)
-def test_what_cannot_be_reduced_is_a_sentence(lm, make, sentence):
-    with pytest.raises(ValueError, match=sentence):
-        make(lm)

@@ -39,26 +39,6 @@ def test_an_edited_run_and_back():
         run.ids = (7,)
 
 
-@pytest.mark.parametrize(
-    ("given", "sentence"),
-    [
-        (("", [1]), "model is ''"),
-        ((None, [1]), "model is None"),
-        (("mini", "text"), r"'text' given; give a text, or a list of token ids such as lm.encode\(text\)"),
-        (("mini", []), r"ids are \[\]: give at least one"),
-        (("mini", [1, -2]), "whole numbers from 0 on"),
-        (("mini", [1, 2.0]), "among the ids is 2.0, which is no whole number"),
-        (("mini", [1], "z.4.3=zero"), "give a list of them"),
-        (("mini", [1], [Edit("z")]), "needs a block"),
-        (("mini", [1], [Edit("z", 0, "nought")]), "'nought'"),
-        (("mini", [1], [Edit("z", 0, lambda z: z)]), r"by a Python function.*lm.trace\(ids, edits="),
-    ],
-)
-def test_what_is_no_run_is_a_sentence(given, sentence):
-    with pytest.raises(ValueError, match=sentence):
-        Run(*given)
-
-
 def test_how_much_two_texts_have_in_common_from_the_beginning():
     one = (1, 2, 3, 4)
     for ids, common in (((1, 2, 3, 4), 4), ((1, 2), 2), ((1, 2, 9, 4), 2), ((9, 2), 0), ((1, 2, 3, 4, 5), 4)):
