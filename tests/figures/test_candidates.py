@@ -12,6 +12,7 @@ from gptviz.analysis.next_token import candidates
 from gptviz.engine.sampling import Sampling
 from gptviz.figures.candidates import candidate_rows, column_heads, draw_rows, place_text
 from gptviz.figures.next_token import probability_text
+from tests.specs import number
 
 LOGITS = torch.randn(500, generator=torch.Generator().manual_seed(4)) * 3
 
@@ -19,10 +20,6 @@ LOGITS = torch.randn(500, generator=torch.Generator().manual_seed(4)) * 3
 def rows_of(sampling, logits=LOGITS):
     found = candidates(logits, 12, sampling)
     return found, *candidate_rows(found, sampling, lambda i: f"<{i}>", lambda i: i % 2 == 0)
-
-
-def number(text):
-    return float(text.replace("−", "-"))
 
 
 @pytest.mark.parametrize("logits", [LOGITS, LOGITS - 40], ids=["a sum above 1", "a sum below 1"])

@@ -8,12 +8,11 @@ from gptviz.figures.bars import bars
 from gptviz.figures.shares import direct_and_total, share_grid
 from gptviz.figures.theme import palette
 
-MODES = ["light", "dark"]
+pytestmark = pytest.mark.parametrize("mode", ["light", "dark"])
 COLUMNS = ["head 0", "head 1", "attention bias", "feed-forward"]
 VALUES = np.array([[1, -2, 0.01, 0.5], [3, 0.25, -0.02, -0.75]])
 
 
-@pytest.mark.parametrize("mode", MODES)
 def test_a_waterfalls_bars_begin_where_they_are_told_and_are_joined(mode):
     values, base, colors = np.array([3.0, -1.0, 2.0]), np.array([0.0, 3.0, 0.0]), palette(mode)
     made = bars(
@@ -37,7 +36,6 @@ def test_a_waterfalls_bars_begin_where_they_are_told_and_are_joined(mode):
     assert down.layout.xaxis.range[0] < -3
 
 
-@pytest.mark.parametrize("mode", MODES)
 def test_the_grid_is_centred_on_zero_and_frames_the_opened_head(mode):
     fig = share_grid(VALUES, COLUMNS, (1, 0), "its share is", mode, unchanged=VALUES + 1)
     cells = fig.data[0]
@@ -54,7 +52,6 @@ def test_the_grid_is_centred_on_zero_and_frames_the_opened_head(mode):
     assert len(many.data) == 1  # no numbers
 
 
-@pytest.mark.parametrize("mode", MODES)
 def test_heads_far_from_the_line_have_their_names(mode):
     direct, total = np.array([[1.0, 0.0], [-1.0, 9.0]]), np.array([[1.0, 5.0], [-1.5, 9.0]])
     points = direct_and_total(direct, total, (1, 0), mode).data[0]

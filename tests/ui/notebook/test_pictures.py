@@ -16,6 +16,7 @@ from gptviz.both import Both
 from gptviz.ui.notebook import PICTURES, pictures
 from gptviz.ui.shell.navigation import PAGES
 from tests.conftest import random_lm
+from tests.specs import floats
 
 TEXT = "The cat sat on the mat"
 OTHER = "The dog sat on the mat"
@@ -33,14 +34,9 @@ def lm():
     return gptviz.load("mini")
 
 
-def sent(base64_of):
-    """Numbers as the browser gets them."""
-    return np.frombuffer(base64.b64decode(base64_of), "<f4")
-
-
 def weights_of(data):
     """The lower triangle that a matrix was sent, row by row."""
-    return sent(data["arrays"]["weights"]["base64"])
+    return floats(data["arrays"]["weights"]["base64"])
 
 
 def triangle(attn):
@@ -92,7 +88,7 @@ def test_the_machine_has_all_places_down_to_the_heads_and_where_play_goes(lm, mo
     assert sum(one["data"]["kind"] == "head" for one in others.values()) == 48
     assert {one["at"] for one in data["way"]} <= others.keys()
     for run, name in ((t, "of"), (lm.trace(TEXT), "was")):
-        drawn = sent(others["block.5.head.2"]["data"]["level"]["row"][name])
+        drawn = floats(others["block.5.head.2"]["data"]["level"]["row"][name])
         assert np.allclose(drawn[:4], run["attn", 5][2, 3, :4], atol=1e-6)
     monkeypatch.setattr(pictures, "LARGEST", 100)
     assert t.show("overview", "block.4.head.3").parts[0]["data"]["known"] == ["block.4.head.3"]
