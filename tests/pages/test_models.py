@@ -72,6 +72,12 @@ def test_another_model_keeps_the_prompt_and_says_where_tokens_changed(run_page):
     assert at.query_params["token"] == "0"  # the token that holds the end of `even`
     at.sidebar.selectbox(key="prompt_model").select("mini").run()
     assert any("gpt2-untrained cut this text into 3 tokens, mini into 5." in c.value for c in at.caption)
+    at = run_page("tokens", text="Seven parrots. " * 60)
+    at.sidebar.selectbox(key="prompt_model").select("gpt2-untrained").run()
+    read = at.session_state["gptviz_last_pieces"].raws
+    assert any(
+        f"gpt2-untrained reads {len(read)} tokens where mini read 256. What" in c.value for c in at.caption
+    )
 
 
 def test_bfloat16_is_on_the_screen_and_in_the_code_and_cuts_no_differently(run_page):

@@ -273,6 +273,7 @@ def test_a_killed_worker_and_a_queue_are_sentences(queued):
     assert not queue._waiting and "Stopped" in progress(at)
     at.button(key="training_remove").click().run()
     assert len(queue._all) == 1
+    assert at.button(key="training_stop").click().run().button(key="training_stop").disabled  # it was heard
 
 
 def test_a_text_that_will_not_do_and_a_run_that_is_gone_are_sentences(queued):

@@ -45,20 +45,21 @@ def sentence(before: Pieces, now: Pieces) -> str | None:
     """Return where two models cut the same text differently;
     nothing of one that only computes differently.
     """
+    had, has = len(before.raws), len(now.raws)
+    count = f"{now.name} reads {has} tokens where {before.name} read {had}."
     try:
         found = differences(before.raws, now.raws)
     except ValueError:  # a tokenizer that cannot say every character
-        return f"{now.name} reads {len(now.raws)} tokens where {before.name} read {len(before.raws)}."
+        return count
     if not found and now.name == before.name:
         return None
     if not found:
         return f"The prompt's tokens are the same for {now.name} as for {before.name}."
     shown = [f"{_tokens(before.raws, d.before)} → {_tokens(now.raws, d.after)}" for d in found[:MOST_SHOWN]]
     more = len(found) - len(shown)
-    return (
-        f"{before.name} cut this text into {len(before.raws)} tokens, {now.name} into {len(now.raws)}. "
-        f"What changed: {'; '.join(shown)}{f'; and {more} more places' if more else ''}."
-    )
+    if sum(map(len, before.raws)) == sum(map(len, now.raws)):  # else one reads only its beginning
+        count = f"{before.name} cut this text into {had} tokens, {now.name} into {has}."
+    return f"{count} What changed: {'; '.join(shown)}{f'; and {more} more places' if more else ''}."
 
 
 def _tokens(raws: tuple[bytes, ...], positions: range) -> str:

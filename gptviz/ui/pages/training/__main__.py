@@ -71,7 +71,7 @@ def controls(training: Training) -> None:
         buttons = [("Go on", "play_arrow", "resume"), *buttons]
     for label, icon, what in buttons:
         key = f"training_{label.lower().replace(' ', '_')}"
-        off = what == "pause" and training.state == "starting"
+        off = what == training.run.wish or (what == "pause" and training.state == "starting")
         button(label, key, do, training.number, what, icon=icon, disabled=off)
 
 
