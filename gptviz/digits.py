@@ -9,8 +9,6 @@ import math
 def fixed(value: float, decimals: int) -> str:
     """With so many decimals: `fixed(-0.25, 2)` is "−0.25". Zero has no sign."""
     text = f"{value:.{decimals}f}"
-    if not math.isfinite(value):
-        return text.replace("-", "−")
     return text.replace("-", "−") if float(text) else text.lstrip("-")
 
 

@@ -1,6 +1,8 @@
 """Which tokens stand for one character together: its UTF-8 bytes may lie in several of them."""
 
-from collections.abc import Iterator, Sequence
+from codecs import getincrementaldecoder
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 
@@ -27,30 +29,14 @@ def character_groups(raws: Sequence[bytes]) -> list[Group]:
     A group is as small as whole characters allow: neighbours are together only where a character spans
     the border between them.
     """
-    return list(_groups(raws))
-
-
-def _groups(raws: Sequence[bytes]) -> Iterator[Group]:
-    start = 0
-    while start < len(raws):
-        raw, stop = b"", start
-        while stop < len(raws):
-            raw += raws[stop]
-            stop += 1
-            text, whole = _decoded(raw)
-            if whole or text is None:  # complete, or broken whatever may follow
-                break
-        text, whole = _decoded(raw)
-        if not whole:
-            stop, text = start + 1, None
-        yield Group(start, stop, text)
-        start = stop
-
-
-def _decoded(raw: bytes) -> tuple[str | None, bool]:
-    """(text, True) if whole, ("", False) if more bytes may complete it, (None, False) if none can."""
-    try:
-        return raw.decode(), True
-    except UnicodeDecodeError as error:
-        open_end = error.reason == "unexpected end of data" and error.end == len(raw)
-        return ("" if open_end else None), False
+    groups: list[Group] = []
+    while (start := groups[-1].stop if groups else 0) < len(raws):
+        group, text, decoder = Group(start, start + 1, None), "", getincrementaldecoder("utf-8")()
+        with suppress(UnicodeDecodeError):  # broken, whatever may follow
+            for stop, raw in enumerate(raws[start:], start + 1):
+                text += decoder.decode(raw)
+                if decoder.getstate() == (b"", 0):  # no character is open
+                    group = Group(start, stop, text)
+                    break
+        groups.append(group)
+    return groups

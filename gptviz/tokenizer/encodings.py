@@ -223,7 +223,7 @@ def show_token(raw: bytes) -> str:
     >>> show_token(" cat".encode()), show_token("你".encode()[:2]), show_token(b"\x00")
     ('·cat', '\\xe4\\xbd', '\\x00')
     """
-    text = raw.decode("utf-8", "surrogateescape")
+    text = raw.decode("utf-8", "backslashreplace")
     marks = next((i for i, c in enumerate(text) if unicodedata.category(c) not in ("Mn", "Me")), len(text))
     return "".join(_escaped(c) for c in text[:marks]) + "".join(_show_character(c) for c in text[marks:])
 
@@ -231,9 +231,6 @@ def show_token(raw: bytes) -> str:
 def _show_character(character: str) -> str:
     if character in _SHOWN:
         return _SHOWN[character]
-    code = ord(character)
-    if 0xDC80 <= code <= 0xDCFF:  # surrogateescape's mark for a byte that is no UTF-8
-        return f"\\x{code - 0xDC00:02x}"
     return character if character.isprintable() else _escaped(character)
 
 

@@ -70,12 +70,6 @@ def _asking(kind: str) -> tiktoken.Encoding:
     return tiktoken.Encoding("asking", pat_str=kind, mergeable_ranks=single_bytes, special_tokens={})
 
 
-@lru_cache(maxsize=1)
-def _every() -> str:
-    """Every character that there is."""
-    return "".join(map(chr, (*range(0xD800), *range(0xE000, 0x110000))))
-
-
 @lru_cache(maxsize=8)
 def members(kind: str) -> str:
     r"""All characters that are of a kind to tiktoken's engine, as JavaScript writes them inside of [ ].
@@ -83,8 +77,8 @@ def members(kind: str) -> str:
     >>> members("[a-c]"), members("x")
     ('\\u{61}-\\u{63}', '\\u{78}-\\u{78}')
     """
-    asking = _asking(kind)
-    codes = [ord(one) for one in asking.decode(asking.encode_ordinary(_every()))]
+    asking, every = _asking(kind), "".join(map(chr, (*range(0xD800), *range(0xE000, 0x110000))))
+    codes = [ord(one) for one in asking.decode(asking.encode_ordinary(every))]
     starts = [code for before, code in pairwise([-2, *codes]) if code != before + 1]
     stops = [code for code, after in pairwise([*codes, -2]) if after != code + 1]
     return "".join(f"\\u{{{start:x}}}-\\u{{{stop:x}}}" for start, stop in zip(starts, stops, strict=True))
