@@ -33,8 +33,8 @@ def character_groups(raws: Sequence[bytes]) -> list[Group]:
     while (start := groups[-1].stop if groups else 0) < len(raws):
         group, text, decoder = Group(start, start + 1, None), "", getincrementaldecoder("utf-8")()
         with suppress(UnicodeDecodeError):  # broken, whatever may follow
-            for stop, raw in enumerate(raws[start:], start + 1):
-                text += decoder.decode(raw)
+            for stop in range(start + 1, len(raws) + 1):
+                text += decoder.decode(raws[stop - 1])
                 if decoder.getstate() == (b"", 0):  # no character is open
                     group = Group(start, stop, text)
                     break
