@@ -21,15 +21,15 @@ def printed(guide: Guide, notes: bool = False) -> str:
     for number, step in enumerate(guide.steps, 1):
         text = dict(step.place).get("text", "")
         where = f"{step.page}{': ' * bool(text)}{text}"
-        parts.append(
-            f"<section><h2>{number}. {escape(step.heading)}</h2><p class='place'>{escape(where)}</p>"
-        )
+        parts.append(f"<section><h2>{number}. {markdown.renderInline(step.heading)}</h2>")
+        parts.append(f"<p class='place'>{escape(where)}</p>")
         parts.append(markdown.render(step.text))
         if step.ask is not None:
-            parts.append(f"<p class='ask'>{escape(step.ask.text)}</p>")
+            parts.append(f"<p class='ask'>{markdown.renderInline(step.ask.text)}</p>")
             parts.append("<div class='line'></div>" * (0 if notes else 2))
         if notes:
-            hints = "".join(f"<li>{escape(hint)}</li>" for hint in (step.ask.hints if step.ask else ()))
+            said = step.ask.hints if step.ask else ()
+            hints = "".join(f"<li>{markdown.renderInline(hint)}</li>" for hint in said)
             parts.append(f"<div class='truth'>{markdown.render(step.after)}</div>")
             parts.append(f"<ol>{hints}</ol>" if hints else "")
         parts.append("</section>")

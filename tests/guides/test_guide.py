@@ -56,6 +56,9 @@ def test_on_paper_pupils_have_lines_to_write_on_and_the_teacher_what_is_read_aft
     pupils, teacher = (printed(read(SMALL), notes) for notes in (False, True))
     assert [pupils.count(mark) for mark in marks] == [1, 2, 0, 0]
     assert [teacher.count(mark) for mark in marks] == [1, 0, 1, 3]  # two hints, and the text's own list
+    marked = SMALL.replace("Which?", "Which `x`?").replace("[a, b]", "[a, Click `y`<b>.]")
+    teacher = printed(read(marked), notes=True)  # a sentence is written as on the screen
+    assert "Which <code>x</code>?" in teacher and "Click <code>y</code>&lt;b&gt;." in teacher
 
 
 @pytest.mark.parametrize(
