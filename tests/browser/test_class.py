@@ -71,6 +71,8 @@ def test_a_class_answers_together(open_page):
     teacher.get_by_text("Truth told").click()  # what is shown when: tests/pages/test_class.py
     for pupil in pupils:
         pupil.get_by_test_id("candidate").first.wait_for()
+    truth = settled(by_link).get_by_text("This model:").bounding_box()
+    assert 0 < truth["y"] < 844  # a phone is not scrolled past it
     one_more(by_link, asked, 0)
     slow = asked[-1]
     settled(teacher)

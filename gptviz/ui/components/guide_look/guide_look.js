@@ -28,7 +28,9 @@ export default gv.component(
     state.end?.();
     const still = matchMedia('(prefers-reduced-motion: reduce)').matches;
     let framed = null, moved = -REST;
-    if (state.look !== data.look) Object.assign(state, { look: data.look, acted: false });
+    // on a phone what the step says would be scrolled away: its reader comes down by hand
+    const phone = matchMedia('(max-width: 640px)').matches;
+    if (state.look !== data.look) Object.assign(state, { look: data.look, acted: phone });
     const find = () => {
       const found = lookedAt(data.look), rests = performance.now() - moved >= REST;
       if (found !== framed) {
