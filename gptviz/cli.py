@@ -71,7 +71,7 @@ def main(arguments: list[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except (ValueError, OSError) as error:  # every error that a person can do something about is one
-        print(f"gptviz: {error}", file=sys.stderr)
+        print(f"gptviz: {harmless(error)}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print("\ngptviz: stopped; a download goes on from here next time", file=sys.stderr)
@@ -142,6 +142,11 @@ def _add_hints(command: argparse.ArgumentParser) -> None:
     command.add_argument("--tokenizer", metavar="T", help="an encoding or tokenizer file, if it brings none")
 
 
+def harmless(said: object) -> str:
+    """What is said, without what could steer a terminal: a stranger names the tensors of a file."""
+    return "".join(c if c.isprintable() or c == "\n" else ascii(c)[1:-1] for c in str(said))
+
+
 def run_app(options: list[str]) -> int:
     """Serve the app until it is stopped: `streamlit run app.py`, with the settings that lie beside it.
 
@@ -170,7 +175,7 @@ def run_verify(args: argparse.Namespace) -> int:
         link = file.read_text("utf-8", "replace")
     found = verify(link, None if args.model is None else _load(args))
     for one in found:
-        print(f"{'holds' if one.holds else 'WRONG'}  {one}")
+        print(f"{'holds' if one.holds else 'WRONG'}  {harmless(one)}")
     return int(not all(one.holds for one in found))
 
 
@@ -193,7 +198,7 @@ def run_guide(args: argparse.Namespace) -> int:
         raise ValueError(f"there is no file {args.file}")
     found = [*check(args.file, args.model)]
     if args.what == "check":
-        print("\n".join(f"line {step.line}: {said}" for step, said in found))
+        print("\n".join(f"line {step.line}: {harmless(said)}" for step, said in found))
     else:
         guide = read(args.file.read_text("utf-8", "replace"))
         told = replace(guide, steps=tuple(step for step, _ in found))
@@ -248,7 +253,7 @@ def run_download(args: argparse.Namespace) -> int:
 
     failed = _failed(model, args.names)
     if not args.no_encodings:
-        if _failed(get_encoding, encoding_names()):
+        if any(_failed(get_encoding, [name]) for name in encoding_names()):  # one says it for all
             return 1
         lasting = "a temporary folder; TIKTOKEN_CACHE_DIR names a lasting one"
         print(f"tiktoken's encodings: in {os.environ.get('TIKTOKEN_CACHE_DIR', lasting)}")
@@ -262,7 +267,7 @@ def _failed(fetch: Callable[[str], object], names: Iterable[str]) -> bool:
         try:
             fetch(name)
         except ValueError as error:
-            print(f"gptviz: {error}", file=sys.stderr)
+            print(f"gptviz: {harmless(error)}", file=sys.stderr)
             failed = True
     return failed
 

@@ -1,5 +1,6 @@
 """`load()`: a LanguageModel from a name, a folder or a file."""
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -15,7 +16,7 @@ from gptviz.checkpoints.hub import HUB_MODELS, cached_folder, is_hub_id
 from gptviz.checkpoints.nanogpt import read_meta
 from gptviz.engine.blank import init_weights
 from gptviz.engine.config import GPTConfig
-from gptviz.engine.index import one_of
+from gptviz.engine.index import one_of, whole
 from gptviz.engine.language_model import LanguageModel
 from gptviz.model import GPT_CONFIG_124M, GPTModel
 from gptviz.tokenizer import encoding_from_ranks, encoding_names, get_encoding
@@ -103,6 +104,7 @@ def plan(
             f"a {type(name).__name__} is no name, folder or file of a model; a model that is in memory "
             "already is wrapped: gptviz.wrap(model, tokenizer)"
         )
+    n_heads = None if n_heads is None else whole("n_heads", n_heads, 1)
     dtype, device = str(dtype).removeprefix("torch."), str(device)
     one_of("dtype", dtype, DTYPES)
     if device not in devices():
@@ -134,7 +136,7 @@ def devices() -> list[str]:
 
 def is_hub_name(name: str) -> bool:
     """Return whether `load` takes this from the hub: a name of `HUB_MODELS`, or owner/name and no path."""
-    return name in HUB_MODELS or (not Path(name).exists() and is_hub_id(name))
+    return name in HUB_MODELS or (not os.path.exists(name) and is_hub_id(name))
 
 
 def on_disk(name: str) -> Path | None:
@@ -145,7 +147,7 @@ def on_disk(name: str) -> Path | None:
 def _path_of(name: str, report: Report | None) -> Path:
     if is_hub_name(name):
         return hub_folder(name, report)
-    if Path(name).exists():
+    if name and os.path.exists(name):  # which says no to a name that is too long for a file's
         return Path(name)
     raise CheckpointError(
         f"there is no model {name!r}: it is no file, no folder, no repository (owner/name) and none "

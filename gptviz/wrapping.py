@@ -12,6 +12,7 @@ from torch import nn
 from gptviz.checkpoints import Checkpoint, CheckpointError, book, hugging_face
 from gptviz.checkpoints.tensors import Tensors
 from gptviz.engine.config import GPTConfig
+from gptviz.engine.index import whole
 from gptviz.engine.language_model import LanguageModel
 from gptviz.loading import Tokenizer, read_tokenizer, tokenizer_for
 from gptviz.model import GPTModel
@@ -52,6 +53,7 @@ def wrap(
     """
     if not isinstance(model, nn.Module):
         raise CheckpointError(f"{model!r} is no model: give an nn.Module, or gptviz.load(...) a name or file")
+    n_heads = None if n_heads is None else whole("n_heads", n_heads, 1)
     tensors = InMemory(model)
     names, config = set(tensors.shapes), getattr(model, "config", None)
     called = name or type(model).__name__

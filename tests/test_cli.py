@@ -5,7 +5,9 @@ import os
 import sys
 
 import pytest
+import torch
 from huggingface_hub import constants
+from safetensors.torch import save_file
 
 from gptviz import cli, handout
 from tests.analysis.test_anatomy import KNOWN
@@ -71,6 +73,8 @@ def test_errors_are_sentences(capsys):
     for arguments in (
         ("trace", ""),
         ("trace", "x", "--model", "no-such-model"),
+        ("trace", "x", "--model", ""),
+        ("trace", "x", "--model", 300 * "x"),
         ("trace", "x", "--top", "-1"),
         ("info", "nothing-here"),
         ("trace", "x", "--model", "gpt2"),
@@ -80,6 +84,29 @@ def test_errors_are_sentences(capsys):
     ):
         status, out, err = run(capsys, *arguments)
         assert status == 1 and out == "" and err.startswith("gptviz: ") and err.count("\n") == 1
+
+
+def test_a_strangers_file_does_not_steer_the_terminal(capsys, tmp_path):
+    save_file({"\x1b[31mred\x9b2J": torch.zeros(2)}, tmp_path / "evil.safetensors")
+    status, _, err = run(capsys, "info", str(tmp_path / "evil.safetensors"))
+    assert status == 1 and r"\x1b[31mred\x9b2J" in err and err.strip().isprintable()
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with a name")
+def test_a_pipe_is_not_waited_for(capsys, tmp_path):
+    os.mkfifo(tmp_path / "model.pth")
+    for path in (tmp_path, tmp_path / "model.pth"):
+        status, _, err = run(capsys, "info", str(path))
+        assert status == 1 and "is no file that could be read as a checkpoint" in err
+
+
+def test_without_a_network_the_encodings_say_so_once(capsys, monkeypatch):
+    def fetch(name):
+        raise ValueError(f"{name} cannot be reached")
+
+    monkeypatch.setattr(cli, "get_encoding", fetch)
+    status, _, err = run(capsys, "download", "mini")
+    assert status == 1 and err.count("cannot be reached") == 1
 
 
 def test_download(capsys, tmp_path, monkeypatch):

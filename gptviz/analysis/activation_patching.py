@@ -42,7 +42,7 @@ from gptviz.analysis.alignment import missing
 from gptviz.analysis.patches import HEAD_SITES, POSITION_SITES, SITES, batches, needed, one_by_one, patches_of
 from gptviz.analysis.prompts import Texts, averaged, is_many, of_one_text, over
 from gptviz.engine.given import Text, ids_of
-from gptviz.engine.index import index_of, one_of
+from gptviz.engine.index import index_of, listed, one_of
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.progress import Progress, unheard
 from gptviz.engine.trace import Trace
@@ -298,10 +298,12 @@ def strongest(
 
 
 def _check(sites: Iterable[str], direction: str) -> tuple[str, ...]:
-    found = (sites,) if isinstance(sites, str) else tuple(dict.fromkeys(sites))
+    there_are = f"they are {', '.join(SITES)}"
+    given = [sites] if isinstance(sites, str) else listed("sites", sites, there_are)
+    found = tuple(dict.fromkeys(map(str, given)))
     wrong = [site for site in found if site not in SITES]
     if wrong or not found:
-        raise ValueError(f"sites has {wrong[0] if wrong else 'nothing'!r}; they are {', '.join(SITES)}")
+        raise ValueError(f"sites has {wrong[0] if wrong else 'nothing'!r}; {there_are}")
     one_of("direction", direction, DIRECTIONS)
     return found
 

@@ -83,7 +83,8 @@ def logit_lens(trace: Trace, model: GPTModel, position: int = -1) -> torch.Tenso
     position that does not exist, a trace without embed, resid_mid and resid_post, and another model's trace.
     """
     last = trace.logits(position)
-    stream = torch.stack([trace[key][position] for key in row_keys(trace.config)[:-1]])  # (R - 1, D)
+    at = trace.place_of(position)
+    stream = torch.stack([trace[key][at] for key in row_keys(trace.config)[:-1]])  # (R - 1, D)
     return torch.cat([_read(stream, model), last[None]])
 
 

@@ -17,6 +17,8 @@ import numpy as np
 import pandas as pd
 
 from gptviz.analysis.against import difference
+from gptviz.engine.given import ids_of
+from gptviz.engine.index import whole
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.progress import Progress, unheard
 from gptviz.tokenizer.one import OneToken
@@ -144,7 +146,7 @@ def indirect_objects(lm: LanguageModel, count: int = 24, seed: int = 0) -> list[
     if len(names) < 2 or not places or not things:
         return []
     rng, found = np.random.default_rng(seed), []
-    for number in range(count):
+    for number in range(whole("count", count, 0)):
         answer, giver = (str(name) for name in rng.choice(names, 2, replace=False))
         first, second = (giver, answer) if number % 2 else (answer, giver)
         frame, place, thing = (str(rng.choice(words)) for words in (FRAMES, places, things))
@@ -155,5 +157,5 @@ def indirect_objects(lm: LanguageModel, count: int = 24, seed: int = 0) -> list[
 
 def left_out(lm: LanguageModel) -> dict[str, int]:
     """The words that are no single token of this model, and of how many they are."""
-    tokens = {word: lm.encode(f" {word}") for word in (*NAMES, *PLACES, *THINGS)}
+    tokens = {word: ids_of(lm, f" {word}") for word in (*NAMES, *PLACES, *THINGS)}
     return {word: len(ids) for word, ids in tokens.items() if len(ids) != 1 or ids[0] >= lm.config.vocab_size}

@@ -5,7 +5,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
-from gptviz.engine.index import index_of
+from gptviz.engine.index import index_of, of_kind
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.progress import Progress, unheard
 from gptviz.engine.sites import Key
@@ -22,6 +22,7 @@ COUNTED: dict[str, Callable[[Trace], int]] = {  # parameters' names, and how man
 }
 P = ParamSpec("P")
 R = TypeVar("R")
+PASS = "give what lm.trace(text) gives"
 
 
 def reads(*sites: str | Callable[..., Sites]) -> Callable[[F], F]:
@@ -36,7 +37,8 @@ def reads(*sites: str | Callable[..., Sites]) -> Callable[[F], F]:
 
         @functools.wraps(function)
         def checked(lm: LanguageModel, t: Trace, *args: Any, **named: Any) -> Any:
-            t.of(lm.model)
+            of_kind("lm", lm, LanguageModel, "give a model: gptviz.load(...)")
+            of_kind("t", t, Trace, PASS).of(lm)
             args, named = own(t, args, named)
             return function(lm, t, *args, **named)
 
@@ -55,6 +57,7 @@ def of_model(
 
     @functools.wraps(function)
     def asked(trace: Trace, model: AModel, *args: P.args, **named: P.kwargs) -> R:
+        of_kind("trace", trace, Trace, PASS)
         args, named = own(trace, args, named)
         return function(trace, trace.of(model), *args, **named)
 

@@ -21,6 +21,7 @@ from gptviz.analysis.reads import reads
 from gptviz.engine.given import Text, ids_of
 from gptviz.engine.index import whole
 from gptviz.engine.language_model import LanguageModel
+from gptviz.engine.tokens import token_ids
 from gptviz.engine.trace import Trace
 from gptviz.tokenizer import named_bytes, show_token
 
@@ -36,6 +37,7 @@ def repeated(ids: Sequence[int], n: int) -> NDArray[np.bool_]:
     They may overlap with where they stood. ValueError for n below 1.
     """
     whole("n", n, 1)
+    ids = token_ids(ids)
     seen: set[tuple[int, ...]] = set()
     found = np.zeros(len(ids), dtype=np.bool_)
     for end in range(n, len(ids) + 1):
@@ -47,7 +49,7 @@ def repeated(ids: Sequence[int], n: int) -> NDArray[np.bool_]:
 
 def share_along(ids: Sequence[int], start: int, n: int) -> NDArray[np.float64]:
     """(T - start,): of the tokens from `start` to each position, the share that ends such a piece."""
-    written = repeated(ids, n)[start:]
+    written = repeated(ids, n)[whole("start", start, 0) :]
     return np.cumsum(written) / np.arange(1, len(written) + 1)
 
 
@@ -85,7 +87,7 @@ def loop(ids: Sequence[int]) -> Loop | None:
     A word said twice is no loop: the piece stands there three times running at least, or twice where it has
     `LONG` tokens or more, and at least `LEAST` tokens are copies (so that one alone stands there five times).
     """
-    ids = list(ids)
+    ids = token_ids(ids)
     for period in range(1, len(ids) // 2 + 1):
         start = len(ids)
         while start > period and ids[start - 1] == ids[start - 1 - period]:

@@ -17,7 +17,7 @@ import torch
 
 from gptviz.analysis.moved import kl_bits
 from gptviz.engine.given import Text, ids_of
-from gptviz.engine.index import one_of
+from gptviz.engine.index import index_of, of_kind, one_of
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.past import Past
 from gptviz.engine.progress import Progress, unheard
@@ -44,6 +44,7 @@ class Operation:
 
     def __post_init__(self) -> None:
         one_of("an operation", self.kind, self.KINDS)
+        index_of("position", self.position, None)
         if (self.other is None) != (self.kind == "delete"):
             raise ValueError(f"{self.kind} has other = {self.other}; all but delete have one")
         if (self.token is None) == (self.kind == "freeze"):
@@ -52,7 +53,7 @@ class Operation:
     def check(self, cached: int) -> None:
         """Raise a ValueError for a position that is not cached."""
         for position in (self.position, self.other):
-            if position is not None and not 0 <= position < cached:
+            if position is not None and not 0 <= index_of("position", position, None) < cached:
                 raise ValueError(f"position {position} is not cached; positions 0 to {cached - 1} are")
 
 
@@ -103,6 +104,7 @@ def surgery(lm: LanguageModel, text: Text, operation: Operation, progress: Progr
     ids = ids_of(lm, text)
     if len(ids) < 2:
         raise ValueError("of a text of one token nothing is cached when the next one is written")
+    of_kind("operation", operation, Operation, 'give one, such as Operation("delete", position=0)')
     operation.check(len(ids) - 1)
     if operation.token is not None:
         ids_of(lm, [operation.token])  # which the model must have

@@ -75,6 +75,8 @@ def _in_folder(path: Path, n_heads: int | None) -> Checkpoint:
 
 
 def _file(path: Path, n_heads: int | None) -> Checkpoint:
+    if not path.is_file():  # a pipe would be waited for
+        raise CheckpointError(f"{path} is no file that could be read as a checkpoint")
     if path.name.endswith(".index.json") and path.name in hugging_face.WEIGHTS:
         return _in_folder(path.parent, n_heads)
     if path.suffix == ".safetensors":

@@ -17,7 +17,7 @@ from gptviz.engine.edits import Edit
 from gptviz.engine.gradient import Gradient, Metric, gradient
 from gptviz.engine.loaded import Loaded
 from gptviz.engine.past import Past
-from gptviz.engine.reduction import Reduction
+from gptviz.engine.reduction import Reduction, reductions
 from gptviz.engine.rows import Rows
 from gptviz.engine.run import alike
 from gptviz.engine.sites import INTO_BLOCK, SITES, Key, all_keys, between_blocks, expand, held_keys
@@ -55,7 +55,7 @@ def capture(
     site never fired or attention rows do not sum to 1.
     """
     model, config = lm.model, lm.config
-    keys, held, reduce = expand(keep, config), held_keys(config, len(ids), at_once), tuple(reduce)
+    keys, held, reduce = expand(keep, config), held_keys(config, len(ids), at_once), reductions(reduce)
     lean = keep is None and grad is None and not any(edit.is_function for edit in edits)
     lean = lean and len(held) < len(keys)
     if lean:
@@ -70,9 +70,9 @@ def capture(
     pass_ = _Pass(config, [*keys, ("final", None)], ready, reduce, before, graph=grad is not None)
     past = None if before is None else before.past(model)
     if known < len(ids):
-        in_idx = lm.batch(ids[known:])  # (1, T)
         of_others = torch.is_inference_mode_enabled() and grad is None  # whoever calls this
         with torch.inference_mode(of_others), forward.running(model, graph=grad is not None):
+            in_idx = lm.batch(ids[known:])  # (1, T)
             final = forward.hidden(model, in_idx, pass_.hooks(), past, graph=grad is not None)  # (1, T, D)
             pass_.check()
             if grad is not None:

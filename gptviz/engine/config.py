@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from gptviz.engine.index import whole
+
 SIZES = ("vocab_size", "context_length", "emb_dim", "n_heads", "n_layers")
 WIDEST = 2**20  # of a model's emb_dim; the widest known has some 10,000
 
@@ -43,9 +45,7 @@ class GPTConfig:
 
     def __post_init__(self) -> None:
         for name in SIZES:
-            value = getattr(self, name)
-            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-                raise ValueError(f"{name} is {value!r}; it must be a whole number of at least 1")
+            object.__setattr__(self, name, whole(name, getattr(self, name), 1))
         if self.emb_dim > WIDEST:
             raise ValueError(f"emb_dim is {self.emb_dim}; it must be at most {WIDEST}")
         if self.emb_dim % self.n_heads:

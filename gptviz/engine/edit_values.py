@@ -5,18 +5,20 @@ Shapes as a Trace hands a site out: (T, D), (H, T, D/H), or (H, T, K) for attent
 are the last of K keys. Nothing here writes into a tensor that it was given.
 """
 
+import math
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
+from numbers import Real
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from gptviz.engine.index import whole_number
+from gptviz.engine.index import listed, whole_number
 from gptviz.engine.sites import Key
 
 # ---- the text form ----
@@ -50,10 +52,8 @@ def parts_of(text: str) -> Parts:
 
 def indices(what: str, given: Iterable[int]) -> tuple[int, ...]:
     """Whole numbers, each once and in order. Raises ValueError for what is none, and for no number."""
-    if isinstance(given, str) or not isinstance(given, Iterable):
-        raise ValueError(f"{what} is {given!r}; give a list of whole numbers, or None for all of them")
     found = set()
-    for one in given:
+    for one in listed(what, given, "give a list of whole numbers, or None for all of them"):
         if (number := whole_number(one)) is None:
             raise ValueError(f"{what} has {one!r}, which is no whole number")
         found.add(number)
@@ -188,6 +188,8 @@ class Plus:
         elif isinstance(self.numbers, str) or not isinstance(self.numbers, Source):
             kind = type(self.numbers).__name__
             raise ValueError(f"what is added is a {kind}; give a trace, or a tensor: torch.as_tensor(...)")
+        if not isinstance(self.factor, Real) or not math.isfinite(self.factor):
+            raise ValueError(f"factor is {self.factor!r}; it must be a finite number")
 
     @cached_property
     def _identity(self) -> tuple[object, ...]:

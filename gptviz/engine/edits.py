@@ -21,7 +21,7 @@ from gptviz.as_html import table
 from gptviz.engine import edit_values
 from gptviz.engine.config import GPTConfig
 from gptviz.engine.edit_values import EVERY, GRAMMAR, TABLES, Named, Plus, Source
-from gptviz.engine.index import whole_number
+from gptviz.engine.index import listed, whole_number
 from gptviz.engine.sites import SITES, Key, check_key
 from gptviz.engine.weights import stamp
 
@@ -315,9 +315,8 @@ Given = Edit | str
 
 def edits_of(given: Iterable[Given]) -> tuple[Edit, ...]:
     """Edits, of edits and their text forms. Raises ValueError for what is neither."""
-    if isinstance(given, str | Edit) or not isinstance(given, Iterable):
-        raise ValueError(f"edits are {given!r}; give a list of them, such as ['z.4.3=zero']")
-    return tuple(one if isinstance(one, Edit) else Edit.parse(one) for one in given)
+    found = listed("edits", given, "give a list of them, such as ['z.4.3=zero']")
+    return tuple(one if isinstance(one, Edit) else Edit.parse(one) for one in found)
 
 
 def _pythons(value: object) -> str | None:

@@ -13,7 +13,7 @@ from gptviz.as_html import table
 from gptviz.digits import percent
 from gptviz.engine.forward import last_logits
 from gptviz.engine.given import Text, ids_of
-from gptviz.engine.index import whole
+from gptviz.engine.index import listed, whole
 from gptviz.engine.past import Past
 from gptviz.engine.reader import Reader
 from gptviz.engine.sampling import Sampling, distribution, draw, next_tokens_of
@@ -122,8 +122,7 @@ def generate_batch(
 
     Yields a list with a Step a seed, None for those that have ended. Raises ValueError as `generate` does.
     """
-    if isinstance(seeds, str) or not isinstance(seeds, Iterable):
-        raise ValueError(f"seeds is {seeds!r}; give a list with one for each continuation, such as [1, 2, 3]")
+    seeds = listed("seeds", seeds, "give a list with one for each continuation, such as [1, 2, 3]")
     samplings = [Sampling(temperature, top_k, top_p, seed) for seed in seeds]
     if not samplings:
         raise ValueError("there are no seeds: give one for each continuation")
@@ -262,9 +261,9 @@ def _ids(lm: Reader, text: Text, special_tokens: bool) -> list[int]:
 def _stops(stop: str | Iterable[str] | None) -> list[str]:
     if stop is None:
         return []
-    if not isinstance(stop, Iterable):
-        raise ValueError(f"stop is {stop!r}; give a string, a list of strings, or None")
-    stops = [stop] if isinstance(stop, str) else list(stop)
+    stops = (
+        [stop] if isinstance(stop, str) else listed("stop", stop, "give a string, a list of them, or None")
+    )
     wrong = [s for s in stops if not isinstance(s, str) or not s]
     if wrong:
         raise ValueError(f"stop has {wrong[0]!r}; give strings of at least one character")

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from gptviz.engine.config import GPTConfig
-from gptviz.engine.sites import SITES, Key, check_key
+from gptviz.engine.sites import SITES, Key, check_key, key_of
 from gptviz.tokenizer.one import OneToken
 
 Towards = OneToken | tuple[OneToken, OneToken | None] | tuple[OneToken, OneToken | None, int]
@@ -42,8 +42,7 @@ class Gradient:
     def __getitem__(self, key: str | Key) -> Tensor:
         if isinstance(key, str) and key in SITES and SITES[key].per_block:
             return torch.stack([self[key, block] for block in range(self.n_layers)])
-        name, block = (key, None) if isinstance(key, str) else key
-        found = check_key(name, block, self.n_layers)
+        found = check_key(*key_of(key), self.n_layers)
         if found not in self.values:
             kept = ", ".join(dict.fromkeys(site for site, _ in self.values)) or "none"
             raise ValueError(f"there is no gradient of {found}; this trace has it of {kept}: keep the site")

@@ -1,10 +1,13 @@
 """The one parser of whole numbers: those that count something (a block, a head, a position), and others.
 
-And of words of which there are only some.
+And of words of which there are only some, of lists, and of objects of one kind.
 """
 
 import operator
 from collections.abc import Iterable
+from typing import Any, TypeVar
+
+Kind = TypeVar("Kind")
 
 
 def whole_number(value: object) -> int | None:
@@ -48,3 +51,17 @@ def one_of(what: str, given: str, words: Iterable[str]) -> str:
     if given not in (known := list(words)):
         raise ValueError(f"{what} is {given!r}; it must be one of {', '.join(known)}")
     return given
+
+
+def of_kind(what: str, given: object, kind: type[Kind], do: str) -> Kind:
+    """`given`, where it is one. ValueError, which names `what` and says what to `do`, where not."""
+    if not isinstance(given, kind):
+        raise ValueError(f"{what} is {given!r}; {do}")
+    return given
+
+
+def listed(what: str, given: object, do: str) -> list[Any]:
+    """`given` as a list. A string is none, nor is a tensor of one number. ValueError as `of_kind`."""
+    if isinstance(given, str | bytes | bytearray) or getattr(given, "ndim", 1) == 0:
+        raise ValueError(f"{what} is {given!r}; {do}")
+    return list(of_kind(what, given, Iterable, do))  # type: ignore[type-abstract]

@@ -10,7 +10,8 @@ import torch
 from gptviz.as_html import table
 from gptviz.engine.config import GPTConfig
 from gptviz.engine.edits import Edit, Given, edits_of
-from gptviz.engine.tokens import Token, tokens_of
+from gptviz.engine.index import of_kind
+from gptviz.engine.tokens import Token, token_ids, tokens_of
 from gptviz.fast.kernels import modules_of
 from gptviz.model import GELU, GPTModel, LayerNorm, MultiHeadAttention
 from gptviz.tokenizer import check_well_formed, encode, named_bytes
@@ -30,6 +31,10 @@ class Loaded:
     edits: tuple[Edit, ...] = ()
 
     def __post_init__(self) -> None:
+        of_kind(
+            "model", self.model, GPTModel, "give a GPTModel; gptviz.load and gptviz.wrap find all the rest"
+        )
+        of_kind("config", self.config, GPTConfig, "give GPTConfig.from_dict(...) of the model's")
         for name, built in _built_with(self.model):
             if self.config[name] != built:
                 raise ValueError(
@@ -84,19 +89,19 @@ class Loaded:
 
         Raises ValueError for a lone surrogate, which is no text: it says where it stands and what to do.
         """
-        check_well_formed(text)
+        check_well_formed(of_kind("text", text, str, "give a string; of a list of them encode each"))
         return encode(self.tokenizer, text, special_tokens)
 
     def decode(self, ids: Sequence[int]) -> str:
         """The text of these ids: U+FFFD for broken UTF-8, `<id N>` for an id without a token."""
-        return b"".join(named_bytes(self.tokenizer, i) for i in ids).decode("utf-8", "replace")
+        return b"".join(named_bytes(self.tokenizer, i) for i in token_ids(ids)).decode("utf-8", "replace")
 
     def batch(self, ids: Sequence[int]) -> torch.Tensor:
         """One text's ids as the model takes them: (1, T), where its weights are."""
-        return torch.tensor([list(ids)], device=self.model.tok_emb.weight.device)
+        return torch.tensor([token_ids(ids)], device=self.model.tok_emb.weight.device)
 
     def tokens(self, ids: Sequence[int]) -> list[Token]:
-        return tokens_of(self.tokenizer, ids)
+        return tokens_of(self.tokenizer, token_ids(ids))
 
 
 def _built_with(model: GPTModel) -> Iterator[tuple[str, object]]:

@@ -21,7 +21,7 @@ from gptviz.engine.editing import edit_hooks
 from gptviz.engine.edits import Edit, Given, edits_of
 from gptviz.engine.given import Text, ids_of
 from gptviz.engine.gradient import Metric, Towards
-from gptviz.engine.index import index_of
+from gptviz.engine.index import index_of, listed, of_kind, whole
 from gptviz.engine.loaded import Loaded
 from gptviz.engine.past import Past
 from gptviz.engine.reduction import Reduction
@@ -81,6 +81,8 @@ class Reader(Loaded):
         than the context, what is neither text nor ids, and for sites, blocks and ids that do not exist.
         """
         ids = self._ids(text, special_tokens)
+        if after is not None:
+            of_kind("after", after, Trace, "give an earlier trace, of a text that begins alike")
         every = tuple(replace(edit) for edit in (*self.edits, *edits_of(edits)))  # with tensors as they are
         for edit in every:
             edit.check(self.config, len(ids))
@@ -124,7 +126,12 @@ class Reader(Loaded):
         but for rounding. Not where there are edits, or other options than `at_once` and `special_tokens`.
         Raises ValueError, as `trace` does for any of them.
         """
-        if at_a_time == 1 or self.edits or not options.keys() <= {"at_once", "special_tokens"}:
+        texts = listed("texts", texts, "give a list of texts, or trace a single one")
+        if (
+            (at_a_time := whole("at_a_time", at_a_time, 1)) == 1
+            or self.edits
+            or not options.keys() <= {"at_once", "special_tokens"}
+        ):
             return [self.trace(text, **options) for text in texts]
         ids = [self._ids(text, options.get("special_tokens", False)) for text in texts]
         parts = (ids[start : start + at_a_time] for start in range(0, len(ids), at_a_time))

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import torch
 
+from gptviz.engine.index import listed, of_kind
+
 
 @dataclass(frozen=True)
 class Reduction:
@@ -39,6 +41,12 @@ class Reduction:
         if isinstance(result, torch.Tensor) and _same_storage(result, value):
             return result.clone()
         return result
+
+
+def reductions(given: object) -> list[Reduction]:
+    """A list of them. ValueError for what is none."""
+    do = 'give a list, such as [gptviz.Reduction("most", "attn", torch.max)]'
+    return [of_kind("reduce", one, Reduction, do) for one in listed("reduce", given, do)]
 
 
 def _same_storage(one: torch.Tensor, other: torch.Tensor) -> bool:

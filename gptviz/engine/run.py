@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from gptviz.engine.edits import Edit, edits_of
-from gptviz.engine.given import token_ids
+from gptviz.engine.tokens import token_ids
 
 
 @dataclass(frozen=True)

@@ -145,7 +145,7 @@ def distribution(logits: torch.Tensor, sampling: Sampling = AS_IT_IS) -> Distrib
         shares[0] = 1.0
     else:
         below = ordered - ordered[0]  # so that no temperature overflows
-        shares = torch.softmax(below / sampling.temperature, dim=0)
+        shares = torch.softmax(below / float(sampling.temperature), dim=0)
 
     size = logits.numel() if sampling.top_k is None else min(sampling.top_k, logits.numel())
     shares[size:] = 0
@@ -154,7 +154,7 @@ def distribution(logits: torch.Tensor, sampling: Sampling = AS_IT_IS) -> Distrib
     shares[nucleus:] = 0
     shares = shares / shares.sum()
 
-    scaled = logits if sampling.temperature == 0 else logits / sampling.temperature
+    scaled = logits if sampling.temperature == 0 else logits / float(sampling.temperature)
     rank = torch.empty_like(order)
     rank[order] = torch.arange(logits.numel(), device=order.device)
     return Distribution(order, rank, scaled, rank < size, rank < nucleus, shares[rank])

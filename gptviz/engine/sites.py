@@ -12,7 +12,7 @@ from typing import Literal
 import torch
 
 from gptviz.engine.config import GPTConfig
-from gptviz.engine.index import index_of
+from gptviz.engine.index import index_of, listed
 
 SMALL = 2**24  # bytes: all of a pass that has no more is held, as that costs less than to open a block
 
@@ -134,7 +134,7 @@ def held_keys(config: GPTConfig, n_tokens: int, at_once: Iterable[str | Key] = (
     That is the streams, keys and values, and what is outside the blocks; and `at_once`.
     """
     every, last = all_keys(config), config.n_layers - 1
-    held = dict.fromkeys(expand(at_once, config))
+    held = dict.fromkeys(expand(at_once, config, "at_once"))
     if 4 * sum(SITES[site].floats(n_tokens, config) for site, _ in every) <= SMALL:
         return every
     for key in every:
@@ -168,7 +168,7 @@ def check_key(site: str, block: object, n_layers: int | None) -> Key:
 
     `n_layers` None: in a model of any depth.
     """
-    if site not in SITES:
+    if not isinstance(site, str) or site not in SITES:
         raise ValueError(f"there is no site {site!r}; the sites are {', '.join(SITES)}")
     if not SITES[site].per_block:
         if block is not None:
@@ -180,14 +180,12 @@ def check_key(site: str, block: object, n_layers: int | None) -> Key:
     return site, index_of("block", block, n_layers)
 
 
-def expand(keep: Iterable[str | Key] | None, config: GPTConfig) -> list[Key]:
+def expand(keep: Iterable[str | Key] | None, config: GPTConfig, what: str = "keep") -> list[Key]:
     """`keep` as a list of keys: None is every site, a bare name is that site in every block."""
     if keep is None:
         return all_keys(config)
-    if isinstance(keep, str):
-        raise ValueError(f"keep is the string {keep!r}; give a list of sites, like [{keep!r}]")
     keys: dict[Key, None] = {}
-    for wanted in keep:
+    for wanted in listed(what, keep, 'give a list of sites, such as ["z", ("attn", 3)]'):
         name, block = key_of(wanted)
         everywhere = isinstance(wanted, str) and name in SITES and SITES[name].per_block
         blocks = range(config.n_layers) if everywhere else [block]

@@ -3,9 +3,14 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+import numpy as np
 import tiktoken
+import torch
 
+from gptviz.engine.index import listed, whole_number
 from gptviz.tokenizer import named_bytes
+
+HOW = "give a text, or a list of token ids such as lm.encode(text)"
 
 
 @dataclass(frozen=True)
@@ -25,3 +30,17 @@ def tokens_of(tokenizer: tiktoken.Encoding, ids: Iterable[int], first: int = 0) 
         Token(p, i, raw.decode("utf-8", "replace"), raw)
         for p, (i, raw) in enumerate(zip(ids, raws, strict=True), first)
     ]
+
+
+def token_ids(given: object) -> list[int]:
+    """Whole numbers as plain ints, whether a model has them or not. Raises ValueError for anything else."""
+    if isinstance(given, torch.Tensor | np.ndarray):
+        if given.ndim != 1:
+            raise ValueError(f"ids of shape {tuple(given.shape)} given; they must be one text's, (T,)")
+        given = given.tolist()
+    ids = []
+    for one in listed("text", given, HOW):
+        if (found := whole_number(one)) is None:
+            raise ValueError(f"among the ids is {one!r}, which is no whole number; {HOW}")
+        ids.append(found)
+    return ids

@@ -2,7 +2,6 @@
 
 import weakref
 from collections.abc import Container, Iterable
-from copy import copy
 from functools import cached_property
 from html import escape
 from pathlib import Path
@@ -17,12 +16,12 @@ from torch import Tensor
 from gptviz.engine.edits import Edit
 from gptviz.engine.forward import checked
 from gptviz.engine.gradient import Gradient
-from gptviz.engine.index import index_of
+from gptviz.engine.index import index_of, of_kind, whole_number
 from gptviz.engine.layer_norms import NormStatistics, norm_statistics, norms_of
 from gptviz.engine.loaded import Loaded
 from gptviz.engine.opened import Opened, Part, opened
 from gptviz.engine.past import Past
-from gptviz.engine.reduction import Reduction
+from gptviz.engine.reduction import Reduction, reductions
 from gptviz.engine.rows import Rows
 from gptviz.engine.sampling import Sampling, next_tokens_of
 from gptviz.engine.sites import SITES, Key, all_keys, check_key, expand, key_of
@@ -105,7 +104,8 @@ class Trace:
         put together for it: `trace.rows("attn", 3, -1)` is (H, 1, T), where its last token looks.
         """
         found = self._rows_of(check_key(site, block, self.config.n_layers))
-        first, end, _ = slice(start, stop).indices(len(self))
+        ends = (None if end is None else index_of("position", end, None) for end in (start, stop))
+        first, end, _ = slice(*ends).indices(len(self))
         if first >= end:
             raise ValueError(f"there are no tokens from {start} to before {stop} among {len(self)}")
         return found.between(first, end)
@@ -169,7 +169,8 @@ class Trace:
 
     def holds(self, keep: Iterable[str | Key] | None = None, reduce: Iterable[Reduction] = ()) -> bool:
         """Return whether all of this is at hand. Raises ValueError for sites and blocks that do not exist."""
-        return self._values.keys() >= set(expand(keep, self.config)) and self._reduced.keys() >= set(reduce)
+        made = self._reduced.keys() >= set(reductions(reduce))
+        return made and self._values.keys() >= set(expand(keep, self.config))
 
     def joined(self, other: "Trace") -> "Trace":
         """One trace with all that either holds, of two that were taken of the same pass.
@@ -177,6 +178,7 @@ class Trace:
         Raises ValueError if they belong to different texts, models or edits, or if two different
         reductions have one name. Nothing is copied.
         """
+        of_kind("other", other, Trace, "give a trace of the same pass")
         for what, one, two in (
             ("models", self.name, other.name),
             ("models", self.config, other.config),
@@ -209,8 +211,8 @@ class Trace:
         It shares these rows and has no reductions, which are of all tokens. Raises ValueError for another
         number than from 1 to all, and if an edit was one that looks at the whole text.
         """
-        if not 1 <= n <= len(self):
-            raise ValueError(f"this trace has {len(self)} tokens; it cannot be cut to {n}")
+        if not 1 <= (whole_number(n) or 0) <= len(self):
+            raise ValueError(f"this trace has {len(self)} tokens; it cannot be cut to {n!r}")
         unlike = next((edit for edit in self.edits if not edit.is_causal), None)
         if unlike is not None and n < len(self):
             raise ValueError(f"the edit {unlike} depends on the whole text: trace the beginning by itself")
@@ -224,11 +226,24 @@ class Trace:
         )
 
     def _with(self, **changed: Any) -> "Trace":
-        made = copy(self)
+        made = object.__new__(Trace)
+        made.__dict__.update(self.__dict__ | {"_opened": {}} | changed)
         made.__dict__.pop("nbytes", None)
-        made._opened = {}
-        made.__dict__.update(changed)
         return made
+
+    def __deepcopy__(self, memo: object = None) -> "Trace":
+        return self  # its numbers are not to be written into, and its model is the one that is there
+
+    __copy__ = __deepcopy__
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For a pickle. ValueError for all but one that was `sent`."""
+        if self._model is not None:
+            raise ValueError(
+                f"a trace of {self.name} belongs to a model in memory, and cannot be pickled: keep the text "
+                "or its ids, and trace them again where the model is"
+            )
+        return self.__dict__
 
     def only(self, key: Key) -> "Trace":
         """The same with a site at hand and no block to be opened: for use in the middle of another pass."""
@@ -301,7 +316,9 @@ class Trace:
         Probabilities are over the whole vocabulary, after temperature, top-k and top-p: what the
         rows lack to 1 is the mass of the tokens that are not shown. The logits are the model's own.
         """
-        return next_tokens_of(self.tokenizer, self.logits(position), k, Sampling(temperature, top_k, top_p))
+        return next_tokens_of(
+            self.tokenizer, self.logits(self.place_of(position)), k, Sampling(temperature, top_k, top_p)
+        )
 
     def norms(self) -> pd.DataFrame:
         """A row per LayerNorm and position: mean and (biased) variance over the D numbers, before and after.

@@ -21,9 +21,12 @@ def one_token(encoding: tiktoken.Encoding, vocab_size: int, token: OneToken, wha
     """
     if isinstance(token, str):
         return _of_text(encoding, vocab_size, token, what)
-    if isinstance(token, bool) or not hasattr(token, "__index__"):
+    try:
+        found = None if isinstance(token, bool) else operator.index(token)
+    except TypeError:  # of a number with a fraction, and of a tensor of many
+        found = None
+    if found is None:
         raise ValueError(f"{what} is {token!r}; give a token's id, or its text")
-    found = operator.index(token)
     if not 0 <= found < vocab_size:
         raise ValueError(f"{what} is {found}; the ids go from 0 to {vocab_size - 1}")
     return found

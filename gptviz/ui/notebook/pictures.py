@@ -65,7 +65,7 @@ LARGEST = 8 * 2**20  # bytes of all heads' weights, as a file has them, beside a
 def overview(s: Sheet, at: str = "") -> None:
     """The whole machine as one picture to fall into: all down to the heads, `at`, and where *Play* goes."""
     s.title, config, position = "From a text to the next token", s.t.config, s.position
-    find = lambda address: resolve(s.lm, s.t, address, position)  # noqa: E731
+    find = lambda address: resolve(s.lm, s.t, str(address), position)  # noqa: E731
     steps = read((FOLDER / "way.md").read_text("utf-8")).steps
     way, blocks = [find(dict(step.place).get("at", "")) for step in steps], range(config.n_layers)
     parts = ("", ".norm1", ".attention", ".norm2", ".feed_forward")
