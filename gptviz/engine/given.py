@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from gptviz.engine.index import of_kind
 from gptviz.engine.loaded import Loaded
-from gptviz.engine.tokens import token_ids
+from gptviz.engine.tokens import IDS, token_ids
 
 Text = str | Sequence[int]  # or its ids
 
@@ -16,7 +16,10 @@ def ids_of(lm: Loaded, text: str | Iterable[int], special_tokens: bool = False) 
     have. An empty text is none of its business.
     """
     of_kind("lm", lm, Loaded, "give a model: gptviz.load(...), or gptviz.wrap(...) of your own")
-    ids = lm.encode(text, special_tokens) if isinstance(text, str) else token_ids(text)
+    if isinstance(text, str):
+        ids = lm.encode(text, special_tokens)
+    else:
+        ids = token_ids(text, "text", f"give a text, or {IDS}")
     outside = [i for i in ids if not 0 <= i < lm.config.vocab_size]
     if outside and isinstance(text, str):  # a character model knows only the characters it was shown
         missing = next((c for c in text if set(lm.encode(c)) & set(outside)), "?")

@@ -10,7 +10,7 @@ import torch
 from gptviz.engine.index import listed, whole_number
 from gptviz.tokenizer import named_bytes
 
-HOW = "give a text, or a list of token ids such as lm.encode(text)"
+IDS = "a list of token ids, such as lm.encode(text)"
 
 
 @dataclass(frozen=True)
@@ -32,15 +32,17 @@ def tokens_of(tokenizer: tiktoken.Encoding, ids: Iterable[int], first: int = 0) 
     ]
 
 
-def token_ids(given: object) -> list[int]:
-    """Whole numbers as plain ints, whether a model has them or not. Raises ValueError for anything else."""
+def token_ids(given: object, what: str = "ids", do: str = f"give {IDS}") -> list[int]:
+    """Whole numbers as plain ints, whether a model has them or not. Raises ValueError for anything else,
+    which names `what` was given and says what to `do`.
+    """
     if isinstance(given, torch.Tensor | np.ndarray):
         if given.ndim != 1:
             raise ValueError(f"ids of shape {tuple(given.shape)} given; they must be one text's, (T,)")
         given = given.tolist()
     ids = []
-    for one in listed("text", given, HOW):
+    for one in listed(what, given, do):
         if (found := whole_number(one)) is None:
-            raise ValueError(f"among the ids is {one!r}, which is no whole number; {HOW}")
+            raise ValueError(f"among the ids is {one!r}, which is no whole number; {do}")
         ids.append(found)
     return ids
