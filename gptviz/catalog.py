@@ -5,7 +5,8 @@ from functools import cache
 from pathlib import Path
 
 from gptviz.checkpoints.folder import read_config
-from gptviz.checkpoints.hub import HUB_MODELS, size_on_disk
+from gptviz.checkpoints.hub import HUB_MODELS
+from gptviz.checkpoints.looks import bytes_of
 from gptviz.digits import gigabytes
 from gptviz.engine.config import GPTConfig
 from gptviz.loading import ASSETS, KNOWN_MODELS, on_disk
@@ -32,7 +33,7 @@ class Entry:
         folder = self.folder()
         if folder is None:
             return f"no: {gigabytes(self.download_bytes)} to fetch"
-        return gigabytes(size_on_disk(folder))
+        return gigabytes(bytes_of(folder))
 
 
 @cache

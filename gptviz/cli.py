@@ -47,7 +47,8 @@ from typing import Any
 from gptviz.catalog import catalog
 from gptviz.checkpoints import recognise
 from gptviz.checkpoints.download import Progress
-from gptviz.checkpoints.hub import HUB_MODELS, size_on_disk
+from gptviz.checkpoints.hub import HUB_MODELS
+from gptviz.checkpoints.looks import bytes_of
 from gptviz.digits import gigabytes
 from gptviz.engine.language_model import LanguageModel
 from gptviz.guides import Guide, find, read
@@ -249,7 +250,7 @@ def run_download(args: argparse.Namespace) -> int:
             return
         folder = hub_folder(name, _show_progress if sys.stderr.isatty() else None)
         recognise(folder)
-        print(f"{name}: {gigabytes(size_on_disk(folder))} in {folder}")
+        print(f"{name}: {gigabytes(bytes_of(folder))} in {folder}")
 
     failed = _failed(model, args.names)
     if not args.no_encodings:

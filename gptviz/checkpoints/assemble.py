@@ -79,9 +79,7 @@ class Dialect:
         return names
 
 
-def assemble(
-    config: GPTConfig, dialect: Dialect, tensors: Tensors, dtype: torch.dtype = torch.float32
-) -> GPTModel:
+def assemble(config: GPTConfig, dialect: Dialect, tensors: Tensors, dtype: torch.dtype) -> GPTModel:
     """A model with the file's weights as `dtype`, in eval mode. All of it, or a CheckpointError.
 
     The numbers are copied: the model does not depend on the file afterwards. Needs the memory of the

@@ -9,7 +9,7 @@ import torch
 from gptviz.checkpoints import book, folder, hugging_face, nanogpt
 from gptviz.checkpoints.assemble import Dialect, assemble
 from gptviz.checkpoints.errors import CheckpointError
-from gptviz.checkpoints.looks import bytes_of
+from gptviz.checkpoints.looks import bytes_of, read_json
 from gptviz.checkpoints.tensors import SafeTensors, Tensors, TorchTensors, read_pickle
 from gptviz.engine.config import GPTConfig
 from gptviz.model import GPTModel
@@ -62,7 +62,7 @@ def recognise(path: Path, n_heads: int | None = None) -> Checkpoint:
 
 def _in_folder(path: Path, n_heads: int | None) -> Checkpoint:
     if (path / folder.CONFIG).is_file():
-        keys = hugging_face.read_json(path / folder.CONFIG).keys()
+        keys = read_json(path / folder.CONFIG).keys()
         return _ours(path) if "emb_dim" in keys else _hugging_face(path)
     if (path / NANOGPT).is_file():
         return _file(path / NANOGPT, n_heads)

@@ -9,7 +9,7 @@ from pathlib import Path
 from gptviz.checkpoints.assemble import Dialect
 from gptviz.checkpoints.book import table
 from gptviz.checkpoints.errors import CheckpointError, errors_of
-from gptviz.checkpoints.hugging_face import read_json
+from gptviz.checkpoints.looks import read_json
 from gptviz.checkpoints.nanogpt import read_meta
 from gptviz.checkpoints.tensors import Tensors, TorchTensors, open_tensors, read_pickle
 from gptviz.engine.config import GPTConfig

@@ -73,17 +73,13 @@ def is_hub_id(name: str) -> bool:
 
 def cached_folder(repositories: tuple[str, ...]) -> Path | None:
     """The folder of the first of these repositories that is in the cache as a whole, or None."""
-    return next((folder for name in repositories if (folder := _cached(name)) is not None), None)
-
-
-def _cached(repository: str) -> Path | None:
     from huggingface_hub import try_to_load_from_cache
 
-    found = try_to_load_from_cache(repository, CONFIG)
-    if not isinstance(found, str):
-        return None
-    folder = Path(found).parent
-    return folder if missing_weights(folder) == () else None
+    for repository in repositories:
+        config = try_to_load_from_cache(repository, CONFIG)
+        if isinstance(config, str) and missing_weights(Path(config).parent) == ():
+            return Path(config).parent
+    return None
 
 
 def missing_weights(folder: Path) -> tuple[str, ...] | None:
@@ -98,8 +94,3 @@ def missing_weights(folder: Path) -> tuple[str, ...] | None:
 def shards_of(index: Path) -> tuple[str, ...]:
     """The files that an index of shards names. Raises CheckpointError for a damaged index."""
     return tuple(sorted(set(weight_map(index).values())))
-
-
-def size_on_disk(folder: Path) -> int:
-    """Bytes of the files of a folder in the cache."""
-    return sum(file.stat().st_size for file in folder.iterdir() if file.is_file())

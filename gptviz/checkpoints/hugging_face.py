@@ -15,7 +15,7 @@ from typing import Any
 
 from gptviz.checkpoints.assemble import Copy, Dialect
 from gptviz.checkpoints.errors import CheckpointError, errors_of
-from gptviz.checkpoints.looks import read_text
+from gptviz.checkpoints.looks import read_json
 from gptviz.checkpoints.tensors import Tensors, open_tensors
 from gptviz.engine.config import GPTConfig
 from gptviz.engine.index import one_of
@@ -186,16 +186,3 @@ def _seen_by_all(values: dict[str, Any], positions: Any) -> Any:
     if not isinstance(window, int):
         raise ValueError(f'"window_size" is {window!r}; it must be a whole number')
     return min(positions, window) if "local" in kinds and isinstance(positions, int) else positions
-
-
-def read_json(path: Path) -> dict[str, Any]:
-    """A JSON object from a file. Raises CheckpointError."""
-    try:
-        values = json.loads(read_text(path))
-    except FileNotFoundError:
-        raise CheckpointError(f"{path.parent} has no {path.name}: it is not a model folder") from None
-    except (OSError, ValueError, RecursionError) as error:
-        raise CheckpointError(f"{path} is not JSON: {error}") from None
-    if not isinstance(values, dict):
-        raise CheckpointError(f"{path} holds a {type(values).__name__}; expected a JSON object")
-    return values

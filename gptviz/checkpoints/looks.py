@@ -1,6 +1,10 @@
 """What a file is, by its first bytes, in the words of a person who looks at it."""
 
+import json
 from pathlib import Path
+from typing import Any
+
+from gptviz.checkpoints.errors import CheckpointError
 
 ZIP = b"PK\x03\x04"
 # torch.save before 1.6: a pickle of this number comes first
@@ -60,11 +64,19 @@ def bytes_of(path: Path) -> int:
     return sum(file.stat().st_size for file in files)
 
 
-def read_text(path: Path) -> str:
-    """A small file's UTF-8. Raises OSError, and ValueError for one that is too long or no UTF-8."""
-    if path.stat().st_size > LONGEST_TEXT:
-        raise ValueError(f"it has {path.stat().st_size:,} bytes; at most {LONGEST_TEXT:,} are read")
-    return path.read_text(encoding="utf-8")
+def read_json(path: Path) -> dict[str, Any]:
+    """A JSON object from a small file. Raises CheckpointError."""
+    try:
+        if path.stat().st_size > LONGEST_TEXT:
+            raise ValueError(f"it has {path.stat().st_size:,} bytes; at most {LONGEST_TEXT:,} are read")
+        values = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise CheckpointError(f"{path.parent} has no {path.name}: it is not a model folder") from None
+    except (OSError, ValueError, RecursionError) as error:
+        raise CheckpointError(f"{path} is not JSON: {error}") from None
+    if not isinstance(values, dict):
+        raise CheckpointError(f"{path} holds a {type(values).__name__}; expected a JSON object")
+    return values
 
 
 def _first(path: Path) -> bytes:

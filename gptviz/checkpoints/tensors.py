@@ -5,7 +5,6 @@ safetensors files hold nothing but numbers. What `torch.save` writes is a pickle
 are mapped rather than read, so that a tensor nobody asks for (an optimizer's, say) costs nothing.
 """
 
-import json
 import re
 import warnings
 import zipfile
@@ -18,7 +17,7 @@ import torch
 from safetensors import SafetensorError, safe_open
 
 from gptviz.checkpoints.errors import CheckpointError
-from gptviz.checkpoints.looks import ZIP, is_of_safetensors, is_of_torch, look, read_text
+from gptviz.checkpoints.looks import ZIP, is_of_safetensors, is_of_torch, look, read_json
 
 # A mapped file's pages count as memory while any tensor of it is alive: the file is opened anew for
 # every group of about this many bytes, and so is never in memory as a whole beside the model.
@@ -232,10 +231,8 @@ def _start(tensor: torch.Tensor) -> tuple[int, tuple[int, ...]] | None:
 
 
 def weight_map(index: Path) -> dict[str, str]:
-    try:
-        homes = json.loads(read_text(index))["weight_map"]
-    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-        raise CheckpointError(f"{index} is not an index of shards: {type(error).__name__} {error}") from None
+    """The file of each tensor, as an index of shards says it. Raises CheckpointError."""
+    homes = read_json(index).get("weight_map")
     if not isinstance(homes, dict) or not homes:
         raise CheckpointError(f'{index}: "weight_map" must name a file for every tensor')
     for name, file in homes.items():

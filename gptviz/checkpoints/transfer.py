@@ -163,9 +163,7 @@ def _hash(path: Path, etag: str) -> str | None:
     if len(etag) == 40:  # git's name for a file
         digest = hashlib.sha1(f"blob {_size(path)}\0".encode(), usedforsecurity=False)
     with path.open("rb") as file:
-        while chunk := file.read(CHUNK):
-            digest.update(chunk)
-    return digest.hexdigest()
+        return hashlib.file_digest(file, lambda: digest).hexdigest()
 
 
 def _size(path: Path) -> int:
@@ -180,10 +178,10 @@ def _in_words(error: Exception, repository: str) -> CheckpointError:
 
     if isinstance(error, CheckpointError):
         return error
+    absent = f"{repository} is not on this machine"
     prepare = f"With a network, this prepares the machine: python -m gptviz download {repository}"
     if isinstance(error, OfflineModeIsEnabled):
-        here = f"{repository} is not on this machine"
-        return CheckpointError(f"{here}, and HF_HUB_OFFLINE forbids a download. {prepare}")
+        return CheckpointError(f"{absent}, and HF_HUB_OFFLINE forbids a download. {prepare}")
     hub, kind = constants.ENDPOINT, type(error).__name__
     status = error.response.status_code if isinstance(error, HfHubHTTPError) else None
     if isinstance(error, RepositoryNotFoundError) or status in (401, 403):
@@ -194,6 +192,5 @@ def _in_words(error: Exception, repository: str) -> CheckpointError:
     if status is not None:
         return CheckpointError(f"{hub} answered HTTP {status} for {repository}; try again later")
     if isinstance(error, TransportError | OSError):
-        here = f"{repository} is not on this machine"
-        return CheckpointError(f"{here}, and {hub} cannot be reached ({kind}). {prepare}")
+        return CheckpointError(f"{absent}, and {hub} cannot be reached ({kind}). {prepare}")
     return CheckpointError(f"{repository} cannot be downloaded: {kind} {error}")
