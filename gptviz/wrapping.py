@@ -12,6 +12,7 @@ from torch import nn
 from gptviz.checkpoints import Checkpoint, CheckpointError, book, hugging_face
 from gptviz.checkpoints.tensors import Tensors
 from gptviz.engine.config import GPTConfig
+from gptviz.engine.forward import in_eval_mode
 from gptviz.engine.index import whole
 from gptviz.engine.language_model import LanguageModel
 from gptviz.loading import Tokenizer, read_tokenizer, tokenizer_for
@@ -117,16 +118,12 @@ def _check_numbers(lm: LanguageModel, model: nn.Module) -> None:
     """Raise CheckpointError unless both give the same logits for a few tokens of the whole vocabulary."""
     count = min(8, lm.config.context_length)
     ids = torch.linspace(0, lm.config.vocab_size - 1, count).long()
-    training = [module for module in model.modules() if module.training]
     first = next(model.parameters())
     try:
-        with torch.no_grad():
-            out = model.eval()(ids[None].to(first.device))
+        with torch.no_grad(), in_eval_mode(model):
+            out = model(ids[None].to(first.device))
     except Exception as error:  # of the reader's own code, whatever it is
         raise CheckpointError(f"{lm.name} cannot be run on {count} token ids: {error}") from error
-    finally:
-        for module in training:
-            module.training = True
     theirs, ours = getattr(out, "logits", out)[0].float().cpu(), lm.trace(ids.tolist(), keep=()).logits()
     near = (NEAR if first.dtype == torch.float32 else NEAR_IN_16_BITS) * float(ours.abs().max())
     off = float((theirs - ours).abs().max()) if theirs.shape == ours.shape else float("nan")

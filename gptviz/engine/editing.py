@@ -15,9 +15,7 @@ from gptviz.engine.forward import Hook
 from gptviz.engine.sites import SITES, Key
 
 
-def edit_hooks(
-    edits: Iterable[Edit], config: GPTConfig, first: int = 0, entered: int | None = None
-) -> list[Hook]:
+def edit_hooks(edits: Iterable[Edit], config: GPTConfig, first: int, entered: int | None) -> list[Hook]:
     """The hooks of one pass that make these edits, one after the other where they are of one site.
 
     To be put before all other hooks, which then see what was replaced. `first` is the position of the first

@@ -7,7 +7,7 @@ pass of its own thread only; and all hooks are gone when the pass ends, however 
 
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
@@ -62,7 +62,7 @@ def hidden(
     if graph:
         hooks = [*(Hook(name, "output", _leaf) for name in ("tok_emb", "pos_emb")), *hooks]
     with running(model, graph), _watched(model, in_idx, past, hooks) as visits:
-        return checked(_pass(model, in_idx, past, visits=visits))
+        return checked(_pass(model, in_idx, past, None, visits))
 
 
 def hidden_from(
@@ -159,16 +159,21 @@ def running(model: GPTModel, graph: bool = False, known: Known | None = None) ->
     With `graph` there are gradients, and the book's own lines. It may be entered again from within. `known`
     is for `kernels.fast`.
     """
-    with alone(), torch.set_grad_enabled(graph):
-        training = [module for module in kernels.modules_of(model) if module.training]
-        try:
-            for module in training:
-                module.training = False
-            with kernels.fast(model, known):
-                yield
-        finally:
-            for module in training:
-                module.training = True
+    with alone(), torch.set_grad_enabled(graph), in_eval_mode(model), kernels.fast(model, known):
+        yield
+
+
+@contextmanager
+def in_eval_mode(model: nn.Module) -> Iterator[None]:
+    """Every module in eval mode within; those that were in training mode are so again afterwards."""
+    training = [module for module in kernels.modules_of(model) if module.training]
+    try:
+        for module in training:
+            module.training = False
+        yield
+    finally:
+        for module in training:
+            module.training = True
 
 
 @contextmanager
@@ -208,11 +213,7 @@ def _leaf(value: Tensor) -> Tensor:
 
 
 def _pass(
-    model: GPTModel,
-    in_idx: Tensor,
-    past: Past | None = None,
-    position: int | None = None,
-    visits: one_token.Visits | None = None,
+    model: GPTModel, in_idx: Tensor, past: Past | None, position: int | None, visits: one_token.Visits | None
 ) -> Tensor:
     """The only lines of gptviz that run all blocks."""
     with threads(_threads_that_pay(multiply_adds(model, in_idx.numel()))):
@@ -247,16 +248,12 @@ def _watched(
 @contextmanager
 def _hooked(model: GPTModel, hooks: Hooks) -> Iterator[None]:
     thread = threading.get_ident()
-    handles = []
-    try:
+    with ExitStack() as hung:  # torch's handle of a hook removes it where it is left
         for hook in sorted(hooks, key=lambda hook: hook.last):
             module, visit = _submodule(model, hook.module), partial(_visit, hook, thread)
             hang = module.register_forward_hook if hook.side == "output" else module.register_forward_pre_hook
-            handles.append(hang(visit))
+            hung.enter_context(hang(visit))
         yield
-    finally:
-        for handle in handles:
-            handle.remove()
 
 
 def _submodule(model: GPTModel, path: str) -> nn.Module:

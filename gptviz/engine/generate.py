@@ -11,23 +11,13 @@ from torch import Tensor
 
 from gptviz.as_html import table
 from gptviz.digits import percent
-from gptviz.engine.forward import last_logits
 from gptviz.engine.given import Text, ids_of
 from gptviz.engine.index import listed, whole
 from gptviz.engine.past import Past
 from gptviz.engine.reader import Reader
 from gptviz.engine.sampling import Sampling, distribution, draw, next_tokens_of
 from gptviz.engine.trace import Trace
-from gptviz.model import GPTModel
 from gptviz.tokenizer import END_OF_TEXT, named_bytes, show_token
-
-
-def generate_text_simple(model: GPTModel, idx: Tensor, max_new_tokens: int, context_size: int) -> Tensor:
-    """The book's greedy loop (section 4.7): (b, T) ids in, (b, T + max_new_tokens) ids out."""
-    for _ in range(max_new_tokens):
-        idx_next = torch.argmax(last_logits(model, idx[:, -context_size:]), dim=-1, keepdim=True)  # (b, 1)
-        idx = torch.cat((idx, idx_next), dim=1)
-    return idx
 
 
 @dataclass(frozen=True)

@@ -218,11 +218,7 @@ def attend(att: Any, x: Tensor, past: Past | Before, block: int) -> Tensor:
 
 
 def final_hidden(
-    model: GPTModel,
-    in_idx: Tensor,
-    past: Past,
-    position: int | None = None,
-    visits: one_token.Visits | None = None,
+    model: GPTModel, in_idx: Tensor, past: Past, position: int | None, visits: one_token.Visits | None
 ) -> Tensor:
     """`GPTModel.final_hidden` for tokens after those of `past`, which then has them, too.
 
@@ -269,7 +265,7 @@ def at_work(model: GPTModel, past: Past | Before) -> Iterator[None]:
     try:
         for block, module in enumerate(modules):
             _this_thread.blocks[id(module)] = (past, block)
-            module.__dict__["forward"] = MethodType(_TWIN, module)
+            module.__dict__["forward"] = MethodType(_Attention.forward, module)
         yield
     finally:
         _this_thread.blocks.clear()
@@ -279,20 +275,15 @@ def at_work(model: GPTModel, past: Past | Before) -> Iterator[None]:
                 module.__dict__["forward"] = forward
 
 
-def _twin() -> Any:
+class _Attention(MultiHeadAttention):
     # called `forward` because a bound method is pickled by its name, see `gptviz.fast.kernels`
-    def forward(self: MultiHeadAttention, x: Tensor) -> Tensor:
+    def forward(self, x: Tensor) -> Tensor:
         if id(self) not in _this_thread.blocks:
             return MultiHeadAttention.forward(self, x)
         past, block = _this_thread.blocks[id(self)]
         if kernels.serves(x):
             return attention(self, x, partial(past.append, block))
         return attend(self, x, past, block)
-
-    return forward
-
-
-_TWIN = _twin()
 
 
 def _more(n: int) -> int:

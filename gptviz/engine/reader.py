@@ -6,12 +6,13 @@ the edits that stand before (`Edit`), so that what both texts have in common sta
 """
 
 import threading
-from collections import OrderedDict
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import takewhile
 from typing import Any
 
+from cachetools import LRUCache
 from torch import Tensor
 
 from gptviz.engine import forward
@@ -34,7 +35,7 @@ from gptviz.tokenizer.one import OneToken, both_ids, one_token
 MOST_BYTES = 2**26  # of other texts' numbers that a model's next passes may need again
 
 Ids = tuple[int, ...]
-_Kept = OrderedDict[tuple[Ids, tuple[Edit, ...]], Trace]
+_Kept = LRUCache[tuple[Ids, tuple[Edit, ...]], Trace]
 
 _texts: PerWeights[_Kept] = PerWeights()
 _lock = threading.Lock()
@@ -221,7 +222,7 @@ def _read(lm: Reader, ids: Ids, edits: Sequence[Edit], keys: list[Key]) -> Trace
     here = tuple(fit for edit in edits if (fit := edit.within(len(ids))) is not None)
     if any(edit.is_function for edit in here):  # it may do something else today
         return lm.plain.trace(ids, keep=keys, edits=here)
-    kept, what = _texts.get(lm.model, _Kept), (ids, here)
+    kept, what = _texts.get(lm.model, lambda: _Kept(MOST_BYTES, lambda trace: trace.nbytes)), (ids, here)
     with _lock:
         known = kept.get(what)
     missing = [key for key in keys if known is None or key not in known.sites()]
@@ -230,9 +231,6 @@ def _read(lm: Reader, ids: Ids, edits: Sequence[Edit], keys: list[Key]) -> Trace
     trace = lm.plain.trace(ids, keep=missing, edits=here).released()
     if known is not None:
         trace = known.joined(trace)
-    with _lock:
+    with _lock, suppress(ValueError):  # it has more than all of them may have
         kept[what] = trace
-        kept.move_to_end(what)
-        while kept and sum(other.nbytes for other in kept.values()) > MOST_BYTES:
-            kept.popitem(last=False)
     return trace

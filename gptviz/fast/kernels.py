@@ -137,13 +137,11 @@ def _prefers_onednn(x: Tensor, weight: Tensor, bias: Tensor | None) -> bool:
     if not x.numel() or (rows <= MOST_ROWS and weight.numel() < SMALL_WEIGHT):
         return False
     key = (min(rows, MOST_ROWS).bit_length(), *weight.shape)
-    onednn = _onednn_is_faster.get(key)
-    if onednn is None:
+    if key not in _onednn_is_faster:
         with _measuring:
             if key not in _onednn_is_faster:
                 _onednn_is_faster[key] = _has_onednn() and _measure(x, weight, bias)
-            onednn = _onednn_is_faster[key]
-    return onednn
+    return _onednn_is_faster[key]
 
 
 def row(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
@@ -220,37 +218,33 @@ def _measure(x: Tensor, weight: Tensor, bias: Tensor | None) -> bool:
     return best[_onednn] < 0.97 * best[F.linear]
 
 
-def _linear_twin() -> Any:
-    # called `forward` because a bound method is pickled by its name: what is read back has the class's own
-    def forward(self: nn.Linear, input: Tensor) -> Tensor:
+# Their methods are called `forward` because a bound method is pickled by its name: what is read back has the
+# class's own. No module is made of these classes.
+
+
+class _FastLinear(nn.Linear):
+    def forward(self, input: Tensor) -> Tensor:
         if _this_thread.depth and _is_plain(input) and _fits(self.weight):
             return _linear(input, self.weight, self.bias)
         if is_row(input):
             return row(input, self.weight, self.bias)
         return nn.Linear.forward(self, input)
 
-    return forward
 
-
-def _attention_twin() -> Any:
-    def forward(self: MultiHeadAttention, x: Tensor) -> Tensor:
+class _FastAttention(MultiHeadAttention):
+    def forward(self, x: Tensor) -> Tensor:
         if serves(x):
             return attention(self, x, known=_this_thread.known)
         return MultiHeadAttention.forward(self, x)
 
-    return forward
 
-
-def _feed_forward_twin() -> Any:
-    def forward(self: FeedForward, x: Tensor) -> Tensor:
+class _FastFeedForward(FeedForward):
+    def forward(self, x: Tensor) -> Tensor:
         up, activation, down = self.layers
         if not serves(x) or not _is_unseen(self.layers, up, activation) or not _fits(up.weight):
             return FeedForward.forward(self, x)
         kind = "tanh" if type(activation) is GELU else activation.approximate
-        result = down(_linear(x, up.weight, up.bias, kind))  # (b, T, D) -> (b, T, 4D) -> (b, T, D)
-        return result
-
-    return forward
+        return down(_linear(x, up.weight, up.bias, kind))  # (b, T, D) -> (b, T, 4D) -> (b, T, D)
 
 
 def _is_unseen(layers: nn.Module, up: nn.Module, activation: nn.Module) -> bool:
@@ -266,10 +260,10 @@ def _is_unseen(layers: nn.Module, up: nn.Module, activation: nn.Module) -> bool:
     )
 
 
-_TWINS = {
-    nn.Linear: _linear_twin(),
-    MultiHeadAttention: _attention_twin(),
-    FeedForward: _feed_forward_twin(),
+_TWINS: dict[type[nn.Module], Callable[..., Tensor]] = {
+    nn.Linear: _FastLinear.forward,
+    MultiHeadAttention: _FastAttention.forward,
+    FeedForward: _FastFeedForward.forward,
 }
 
 

@@ -24,21 +24,11 @@ Visit = Callable[[Tensor], Tensor | None]
 Visits = dict[tuple[int | None, str, str], list[Visit]]  # block (None outside them), module in it, side
 See = Callable[[str, str, Tensor], Tensor]
 
-_OUTSIDE = {("tok_emb", "output"), ("pos_emb", "output"), ("drop_emb", "input"), ("final_norm", "output")}
+# the modules that are passed here, by the side of theirs that is shown; "" is the block itself
+_OUTSIDE = {"input": ("drop_emb",), "output": ("tok_emb", "pos_emb", "final_norm")}
 _IN_A_BLOCK = {
-    ("", "input"),
-    ("norm1", "input"),
-    ("att.W_query", "output"),
-    ("att.W_key", "output"),
-    ("att.W_value", "output"),
-    ("att.dropout", "input"),
-    ("att.out_proj", "input"),
-    ("att", "output"),
-    ("norm2", "input"),
-    ("ff.layers.0", "output"),
-    ("ff.layers.1", "output"),
-    ("ff", "output"),
-    ("", "output"),
+    "input": ("", "norm1", "att.dropout", "att.out_proj", "norm2"),
+    "output": ("att.W_query", "att.W_key", "att.W_value", "att", "ff.layers.0", "ff.layers.1", "ff", ""),
 }
 
 _BOOKS = {
@@ -84,7 +74,7 @@ def visits_at(model: GPTModel, places: Iterable[tuple[str, str, Visit]]) -> Visi
         block, module = None, path
         if first == "trf_blocks" and rest and rest[0].isdigit() and int(rest[0]) < len(model.trf_blocks):
             block, module = int(rest[0]), "".join(rest[1:])
-        if (module, side) not in (_OUTSIDE if block is None else _IN_A_BLOCK):
+        if module not in (_OUTSIDE if block is None else _IN_A_BLOCK)[side]:
             return None
         found.setdefault((block, module, side), []).append(visit)
     return found

@@ -9,7 +9,7 @@ from gptviz.engine.edit_values import named
 from gptviz.engine.language_model import LanguageModel
 from gptviz.guides import Guide, Step
 from gptviz.guides.answers import CannotAsk
-from gptviz.guides.guide import filled, with_facts
+from gptviz.guides.guide import with_facts
 from gptviz.guides.keys import answer_at
 
 EDITS = ("zero", "mean", "x", "uniform", "first", "previous", "hide")  # the values that model.js can make
@@ -76,7 +76,7 @@ def _step(step: Step, place: Mapping[str, str], lm: LanguageModel) -> dict[str, 
             [one.replace("`", ""), _markdown.renderInline(one)] for one in told.ask.options or answer.options
         ],
         "between": told.ask.between,
-        "hints": [_markdown.renderInline(filled(hint, facts)) for hint in told.ask.hints],
+        "hints": [*map(_markdown.renderInline, told.ask.hints)],
         "truth": _markdown.renderInline(answer.shown),
         "after": _markdown.render(told.after),
     }

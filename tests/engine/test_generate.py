@@ -10,12 +10,20 @@ import torch
 
 import gptviz
 from gptviz.engine import forward, generate as module
-from gptviz.engine.generate import generate, generate_text_simple
+from gptviz.engine.generate import generate
 from gptviz.engine.sampling import Sampling
 from tests.checkpoints import makers
 from tests.conftest import random_lm
 
 TEXT = "The cat sat on the mat and"
+
+
+def generate_text_simple(model, idx, max_new_tokens, context_size):
+    """The book's greedy loop (section 4.7): (b, T) ids in, (b, T + max_new_tokens) ids out."""
+    for _ in range(max_new_tokens):
+        logits = forward.last_logits(model, idx[:, -context_size:])  # (b, V)
+        idx = torch.cat((idx, logits.argmax(dim=-1, keepdim=True)), dim=1)
+    return idx
 
 
 def plain_logits(lm, ids):

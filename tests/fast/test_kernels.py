@@ -25,7 +25,10 @@ LONGEST = 300  # beyond the length up to which attention is computed in one piec
 class Always(dict):
     """In the place of the measurements: every linear layer goes through oneDNN."""
 
-    def get(self, _key, _default=None):
+    def __contains__(self, _key):
+        return True
+
+    def __getitem__(self, _key):
         return True
 
 
