@@ -79,7 +79,8 @@ def capture(
                 logits = forward.logits_of(model, final[0, grad.position], graph=True)
                 found = gradient(grad, logits, {key: pass_.live[key] for key in keys}, config)
     else:
-        pass_.look_again()
+        for key in pass_.reductions:  # no token is new: only what is to be made of the sites
+            pass_.reduce(key, None)
     tokens = [] if before is None else before.tokens
     values = {key: pass_.rows(key, past) for key in keys}
     if lean:
@@ -206,9 +207,9 @@ class _Pass:
         shown = site.present(value.detach(), self.n_heads).float().cpu()
         if key in self.keep:
             self.values[key] = shown
-        self._reduce(key, shown)
+        self.reduce(key, shown)
 
-    def _reduce(self, key: Key, new: Tensor | None) -> None:
+    def reduce(self, key: Key, new: Tensor | None) -> None:
         if key in self.reductions:
             whole = self._after(key, new).joined()
             for reduction in self.reductions[key]:
@@ -231,11 +232,6 @@ class _Pass:
         if past is not None and past.is_float32 and in_past is not None and block is not None:
             return Rows([getattr(past, in_past)(block)[0]], weights=False)
         return self._after(key, self.values.get(key))
-
-    def look_again(self) -> None:
-        """No token is new: only what is to be made of the sites."""
-        for key in self.reductions:
-            self._reduce(key, None)
 
     def check(self) -> None:
         """Raise CaptureError if the pass did not come by everything that was wanted."""

@@ -27,7 +27,7 @@ from gptviz.engine.sampling import Sampling, next_tokens_of
 from gptviz.engine.sites import SITES, Key, all_keys, check_key, expand, key_of
 from gptviz.engine.sizes import nbytes_of
 from gptviz.engine.tokens import Token
-from gptviz.engine.weights import AModel, AsItWas, Fingerprint, fingerprint, model_of, same
+from gptviz.engine.weights import AModel, Fingerprint, fingerprint, model_of, same, stamp
 from gptviz.fast import kernels
 from gptviz.model import GPTModel
 from gptviz.tokenizer.one import Against, OneToken, one_token
@@ -73,7 +73,8 @@ class Trace:
         self.tokenizer = lm.tokenizer
         self._values = values
         self._final = final
-        self._head = AsItWas(lm.model.out_head.weight, "output head")
+        self._head = lm.model.out_head.weight.detach()
+        self._head_was = stamp(self._head)  # it is used as it is now, or not at all
         self._norms = norms_of(lm.model)
         self.edits = edits
         self._reduced = {} if reduced is None else reduced
@@ -298,9 +299,12 @@ class Trace:
         ValueError if there is no such position, if the model's output head was changed since the pass, and
         where the logits are NaN or infinite.
         """
-        head, at = self._head.tensor, 0 if position is None else self.place_of(position)
-        final = self._final.between(at, len(self) if position is None else at + 1)  # (T, D) or (1, D)
-        rows = checked(kernels.linear(final.to(head), head).float().cpu())  # x (V, D) -> (T, V) or (1, V)
+        if stamp(self._head) != self._head_was:
+            raise ValueError("the model's output head was changed since this trace: trace the text again")
+        at = 0 if position is None else self.place_of(position)
+        final = self._final.between(at, len(self) if position is None else at + 1).to(self._head)
+        # (T, D) or (1, D), x (V, D) -> (T, V) or (1, V)
+        rows = checked(kernels.linear(final, self._head).float().cpu())
         return rows if position is None else rows[0]
 
     def next_tokens(

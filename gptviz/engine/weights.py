@@ -51,12 +51,10 @@ def model_of(given: AModel) -> GPTModel:
 
 def fingerprint(model: nn.Module) -> Fingerprint:
     """A model's weights and buffers as they are: another value after a change, see above what it can miss."""
-    known = _watched.get(model)
-    if known is None or not known.is_current():
-        with _lock:
-            known = _watched.get(model)
-            if known is None or not known.is_current():
-                known = _watched[model] = _Watched(model, 0 if known is None else known.moves + 1)
+    with _lock:
+        known = _watched.get(model)
+        if known is None or not known.is_current():
+            known = _watched[model] = _Watched(model, 0 if known is None else known.moves + 1)
     return known.moves, known.writes(), known.numbers()
 
 
@@ -75,20 +73,6 @@ def stamp(tensor: torch.Tensor) -> tuple[int, int]:
     writes = 0 if tensor.is_inference() else tensor._version
     some = _some(tensor)
     return writes, crc32(some.cpu().numpy().tobytes() if isinstance(some, torch.Tensor) else some.tobytes())
-
-
-class AsItWas:
-    """A tensor of a model that is used as it was when this was made, or not at all; it is not copied."""
-
-    def __init__(self, tensor: torch.Tensor, name: str):
-        self._tensor, self._name, self._stamp = tensor.detach(), name, stamp(tensor)
-
-    @property
-    def tensor(self) -> torch.Tensor:
-        """Raises ValueError if it was changed meanwhile."""
-        if stamp(self._tensor) != self._stamp:
-            raise ValueError(f"the model's {self._name} was changed since this trace: trace the text again")
-        return self._tensor
 
 
 class PerWeights(Generic[T]):
