@@ -21,6 +21,7 @@ import torch.nn.functional as F
 from safetensors import safe_open
 
 from gptviz.analysis.head_formulas import induction_score, previous_token_score
+from gptviz.checkpoints.looks import bytes_of
 from gptviz.engine.generate import generate
 from gptviz.engine.language_model import LanguageModel
 from gptviz.loading import load
@@ -232,7 +233,7 @@ def footprint(folder: Path) -> dict[str, Any]:
         lm = load(folder)
         seconds.append(time.perf_counter() - began)
     return {
-        "bytes": sum(path.stat().st_size for path in folder.iterdir() if path.is_file()),
+        "bytes": bytes_of(folder),
         "parameters": sum(parameter.numel() for parameter in lm.model.parameters()),  # a tied one once
         "load_seconds": sorted(seconds)[1],
     }

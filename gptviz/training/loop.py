@@ -3,7 +3,7 @@
 import json
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -132,7 +132,7 @@ class TrainingRun:
         """All that it takes to go on from here."""
         return {
             "config": self.config.to_dict(),
-            "recipe": self.recipe.to_dict(),
+            "recipe": asdict(self.recipe),
             "model": self.model.state_dict(),
             "optimizers": [optimizer.state_dict() for optimizer in self.optimizers],
             "step": self.step,
@@ -228,11 +228,7 @@ class TrainingRun:
 
 @torch.no_grad()
 def validation_loss(
-    loss_function: LossFunction,
-    dataset: GPTDatasetV1,
-    batch_size: int,
-    device: torch.device,
-    batches: int = VALIDATION_BATCHES,
+    loss_function: LossFunction, dataset: GPTDatasetV1, batch_size: int, device: torch.device, batches: int
 ) -> float:
     """Mean loss on `batches` batches spread evenly over the held-out windows, the same ones every time."""
     losses = []

@@ -45,9 +45,6 @@ class Recipe:
         fall = (self.steps - step) / max(1.0, self.steps * self.decay_share) if self.decay_share else 1.0
         return min(1.0, rise, fall)
 
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
-
     def may_resume(self, saved: dict[str, Any]) -> bool:
         """Return whether a run that was saved with these choices can go on with mine.
 
@@ -55,4 +52,4 @@ class Recipe:
         value that is the default now.
         """
         free = {"steps": self.steps, "decay_share": self.decay_share}
-        return asdict(Recipe()) | saved | free == self.to_dict()
+        return asdict(Recipe()) | saved | free == asdict(self)

@@ -1,6 +1,7 @@
 """From a checkpoint to the folder that gptviz.load reads."""
 
 import json
+from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -41,7 +42,7 @@ def test_what_was_trained_is_what_is_loaded_from_a_file_of_float16(tmp_path, tie
         assert {file.get_tensor(name).dtype for name in names} == {torch.float16}
     assert names == set(run.model.state_dict()) - ({"out_head.weight"} if tie else set())
     assert metadata["step"] == "4" and metadata["tokens"] == str(4 * 4 * 16)
-    assert json.loads(metadata["recipe"]) == run.recipe.to_dict()
+    assert json.loads(metadata["recipe"]) == asdict(run.recipe)
     assert float(metadata["validation_loss"]) == run.curve[-1]["validation"]
     config = json.loads((tmp_path / "out" / "config.json").read_text())
     assert config == run.config.to_dict()

@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -73,7 +74,7 @@ def test_a_resumed_run_is_the_unbroken_run_to_the_last_bit_and_can_be_made_longe
     assert [{**p, "seconds": 0} for p in whole.curve] == [{**p, "seconds": 0} for p in resumed.curve]
     train(tmp_path / "parts", validate_every=3)  # it is finished, and does nothing more
     assert same(b, saved(tmp_path / "parts"))
-    longer = Recipe(**RECIPE.to_dict() | {"steps": 8, "decay_share": 0.25})
+    longer = replace(RECIPE, steps=8, decay_share=0.25)
     assert train(tmp_path / "parts", longer).curve[-1]["step"] == 8
     assert saved(tmp_path / "parts")["step"] == saved(tmp_path / "parts")["recipe"]["steps"] == 8
 
@@ -84,7 +85,7 @@ def test_a_resumed_run_is_the_unbroken_run_to_the_last_bit_and_can_be_made_longe
 def test_another_recipe_or_model_cannot_resume(tmp_path, change):
     train(tmp_path, stop_at=2)
     other = GPTConfig.from_dict(CONFIG.to_dict() | {"n_layers": 1})
-    for config, recipe in ((CONFIG, Recipe(**RECIPE.to_dict() | change)), (other, RECIPE)):
+    for config, recipe in ((CONFIG, replace(RECIPE, **change)), (other, RECIPE)):
         with pytest.raises(ValueError, match="can only be resumed with the same"):
             TrainingRun.start(config, recipe, tmp_path)
 
@@ -113,7 +114,7 @@ def test_the_curve_says_what_was_measured(tmp_path, drop_rate):
     assert json.loads((tmp_path / "curve.json").read_text()) == run.curve
     windows = GPTDatasetV1(IDS, 16, 16)
     run.model.eval()
-    loss = validation_loss(make_loss(run.model, run.device, False), windows, 4, run.device)
+    loss = validation_loss(make_loss(run.model, run.device, False), windows, 4, run.device, 8)
     assert run.curve[-1]["validation"] == pytest.approx(loss, abs=1e-4)
 
 
@@ -125,7 +126,7 @@ def test_validation_loss_is_the_mean_over_windows():
 
     # 8 batches of 4 take all 32 windows
     truth = np.mean([(np.arange(start, start + 20) ** 2).mean() for start in windows.starts])  # its inputs
-    assert validation_loss(counted, windows, 4, torch.device("cpu")) == pytest.approx(truth)
+    assert validation_loss(counted, windows, 4, torch.device("cpu"), 8) == pytest.approx(truth)
 
 
 def test_it_learns_to_copy_passages_it_never_saw(tmp_path):

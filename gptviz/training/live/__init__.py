@@ -9,21 +9,17 @@ off = fork(run, 260, other_folder, mute=((1, 3),))
 """
 
 from gptviz.training.live.config import LIMITS, SWITCHES, TASKS, LiveConfig
-from gptviz.training.live.run import LiveRun, Origin, Status, archive, begin, fork, model_files
-from gptviz.training.live.snapshots import Snapshot
+from gptviz.training.live.run import LiveRun, Status, archive, begin, fork, model_files
 from gptviz.training.live.tasks import Probe, Task, task_for
-from gptviz.training.live.work import Diverged, train
+from gptviz.training.live.work import train
 
 __all__ = [
     "LIMITS",
     "SWITCHES",
     "TASKS",
-    "Diverged",
     "LiveConfig",
     "LiveRun",
-    "Origin",
     "Probe",
-    "Snapshot",
     "Status",
     "Task",
     "archive",

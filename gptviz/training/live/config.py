@@ -5,7 +5,7 @@ run is called.
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from gptviz.engine.config import GPTConfig
@@ -87,14 +87,11 @@ class LiveConfig:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "LiveConfig":
-        """From `to_dict`, or JSON of it. Raises ValueError for choices that there are not."""
+        """From `dataclasses.asdict`, or JSON of it. Raises ValueError for choices that there are not."""
         unknown = sorted(set(values) - {option.name for option in fields(cls)})
         if unknown:
             raise ValueError(f"a training run has no {', '.join(unknown)}")
-        return cls(**{**values, "muted": tuple((block, head) for block, head in values.get("muted", ()))})
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
+        return cls(**values)
 
     def gpt_config(self, vocab_size: int) -> GPTConfig:
         """The model's own config, for a task with so many tokens."""

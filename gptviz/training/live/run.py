@@ -59,9 +59,8 @@ class Origin:
     step: int
     muted: Heads
 
-    @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> "Origin":
-        return cls(values["step"], tuple((block, head) for block, head in values["muted"]))
+    def __post_init__(self) -> None:  # of JSON they are lists
+        object.__setattr__(self, "muted", tuple((block, head) for block, head in self.muted))
 
 
 class LiveRun:
@@ -76,7 +75,7 @@ class LiveRun:
         if plan is None:
             raise ValueError(f"{folder} has no {PLAN}: no training run was begun there")
         self.config = LiveConfig.from_dict(plan["config"])
-        self.origin = None if plan["origin"] is None else Origin.from_dict(plan["origin"])
+        self.origin = None if plan["origin"] is None else Origin(**plan["origin"])
 
     @cached_property
     def task(self) -> Task:
@@ -205,7 +204,7 @@ def fork(run: LiveRun, step: int, folder: Path, mute: Heads = (), steps: int | N
     last = run.config.steps if steps is None else steps
     if last <= step:
         raise ValueError(f"the snapshot is of step {step}; to go on from there, steps must be more than that")
-    config = LiveConfig.from_dict(run.config.to_dict() | {"steps": last, "muted": (*run.config.muted, *mute)})
+    config = replace(run.config, steps=last, muted=(*run.config.muted, *mute))
     new = begin(folder, config, run.text, Origin(step, tuple(mute)))
     new.write_measures([measured for measured in run.measures if measured.step < step])
     write_whole(folder / "checkpoint.pt", lambda path: torch.save(state, path))
@@ -213,7 +212,7 @@ def fork(run: LiveRun, step: int, folder: Path, mute: Heads = (), steps: int | N
 
 
 def _plan(config: LiveConfig, origin: Origin | None) -> dict[str, Any]:
-    return {"config": config.to_dict(), "origin": None if origin is None else asdict(origin)}
+    return {"config": asdict(config), "origin": None if origin is None else asdict(origin)}
 
 
 def _size(path: Path) -> int:

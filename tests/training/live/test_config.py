@@ -1,6 +1,7 @@
 """What a run may be, how many parameters it has, and what each task gives it to learn."""
 
 import math
+from dataclasses import asdict
 from itertools import pairwise
 
 import numpy as np
@@ -36,7 +37,7 @@ def test_what_no_run_can_be_is_a_sentence(changes, said):
 def test_it_survives_its_own_dict():
     config = tiny(task="own", muted=((1, 1), (0, 0)), shortcut=False)
     assert config.muted == ((0, 0), (1, 1))
-    assert LiveConfig.from_dict(config.to_dict()) == config
+    assert LiveConfig.from_dict(asdict(config)) == config
     with pytest.raises(ValueError, match="has no depth"):
         LiveConfig.from_dict({"depth": 3})
 

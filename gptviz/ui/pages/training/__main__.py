@@ -1,5 +1,6 @@
 """Train one now: a small GPT learns while one watches; its story, its curves and heads, snapshots, forks."""
 
+from dataclasses import asdict
 from typing import Any
 
 import pandas as pd
@@ -247,7 +248,7 @@ def details(training: Training | None, seen: Seen | None) -> None:
         lines = pd.DataFrame(levels(training.run)).set_axis(["loss of", "nats a token"], axis=1)
         sheet.numbers_of("training_levels", lines, "In nats per token.", "the dashed lines")
     sheet.numbers_of("training_tensors", lambda: tensor_table(config.gpt_config(size)), what="the model")
-    changed = {name: value for name, value in config.to_dict().items() if value != USUAL.to_dict()[name]}
+    changed = {name: value for name, value in asdict(config).items() if value != getattr(USUAL, name)}
     text = None if training is None else training.run.text
     given = () if text is None and not changed else (changed,) if text is None else (changed, text)
     sheet.code_of(scene, [TrainingRun.train, TrainingRun._one_step, train], train_one, *given)
