@@ -130,7 +130,7 @@ def test_lessons_are_listed_and_a_teachers_own_file_is_opened(open_page, tmp_pat
     assert last.evaluate("link => [...link.children].every(part => part.scrollWidth <= part.clientWidth)")
     files = page.locator(".st-key-guide_file input[type=file]")
     files.set_input_files(tmp_path / "wrong.md")
-    page.get_by_text("This file is no guide. line 4: there is no page 'nowhere'").wait_for()
+    page.get_by_text("This file is no guide. Line 4: there is no page 'nowhere'").wait_for()
     settled(page)
     files.set_input_files(tmp_path / "mine.md")
     page.wait_for_url("**/loss?**")

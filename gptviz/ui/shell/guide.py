@@ -20,6 +20,7 @@ from gptviz.ui.models.room import still_here
 from gptviz.ui.shell import address, classroom, question, state
 from gptviz.ui.shell.navigation import CLASS, PAGES, link as door, page_target
 from gptviz.ui.shell.params import Param
+from gptviz.ui.words import capital
 
 _AT = "guide_at"  # in the session: the (guide, step) whose place was taken
 _OWN = "guide_own"  # the text of a guide that was opened as a file
@@ -116,7 +117,7 @@ def _opened() -> None:
         text = sent[0].getvalue().decode("utf-8", "replace")
         checked(read(text))
     except GuideError as error:
-        st.session_state[_WRONG] = f"This file is no guide. {error}"
+        st.session_state[_WRONG] = f"This file is no guide. {capital(str(error))}"
     else:
         st.session_state[_OWN] = text
         st.session_state.pop(question.ANSWERS, None)
