@@ -13,7 +13,7 @@ from PIL import Image
 
 from gptviz.analysis.head_formulas import ROLES
 from gptviz.analysis.head_roles import HeadRole
-from gptviz.digits import fixed, percent
+from gptviz.digits import fixed, percent, significant
 from gptviz.figures.theme import Mode, palette, rgb, sample
 
 STEPS = 254  # colours from attention 0 to attention 1
@@ -93,3 +93,9 @@ def words_of(role: HeadRole, write: float, longest: float) -> Thumbnail:
     share *= any(role.shares.values())  # what looks at nothing does so over no tokens
     says = f"{label}{share}. It writes {fixed(write, 1)} (the bar; the longest is {fixed(longest, 1)})."
     return {"kind": role.kind, "label": label, "says": says, "write": round(write, 4)}
+
+
+def moved_words(said: Thumbnail, moved: float, changed: bool) -> Thumbnail:
+    """The same of a head of a changed model: whether it is itself changed, and how far its pattern moved."""
+    how = f"{' It is changed.' * changed} Its pattern moved by {significant(moved, 2) if moved else 0}."
+    return {**said, "says": said["says"] + how, "moved": moved, "changed": changed}

@@ -93,7 +93,6 @@ def maps(
                 f"({panel.title})"
             )
     n, columns = len(panels), [str(i) for i in range(len(labels))]
-    shown_tokens = [*map(marks.safe, labels)]
     drawn = [panel.drawn(shown) for panel in panels]
     layout: Drawn = {"shapes": [], "annotations": []}
     traces, numbers = [], []
@@ -116,7 +115,7 @@ def maps(
         edge = {"showgrid": False, "showline": True, "mirror": True}
         domain = {"domain": [start, start + width], "anchor": axes[1]}
         room = {"range": [-0.5, len(labels) - 0.5]}
-        layout[xaxis] = token_categories(shown_tokens, 80 // n, positions) | room | edge | domain
+        layout[xaxis] = token_categories(labels, 80 // n, positions) | room | edge | domain
         layout[yaxis] = edge | {
             "type": "category",
             "range": [len(rows) - 0.5, -0.5],

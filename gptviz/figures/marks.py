@@ -249,7 +249,7 @@ def token_ticks(
     title: str = "position",
     places: int = 0,
 ) -> Drawn:
-    """Ticks of an axis whose places are 0, 1, ...; `shown` are the tokens, escaped for HTML.
+    """Ticks of an axis whose places are 0, 1, ...; `shown` are the tokens as the screen shows them.
 
     `positions` are their numbers, of what the `title` says, where these are others. The axis has room for
     `places` tokens where there are fewer.
@@ -257,7 +257,7 @@ def token_ticks(
     n = len(shown)
     if n <= most:
         turned = max(n, places) > 5 and max(map(len, shown)) > 2
-        return {"tickvals": np.arange(n), "ticktext": list(shown), "tickangle": -60 if turned else 0}
+        return {"tickvals": np.arange(n), "ticktext": [*map(safe, shown)], "tickangle": -60 if turned else 0}
     marked = np.arange(0, n, 10 if n <= 128 else 32 if n <= 512 else 128)
     numbers = marked.tolist() if positions is None else [positions[i] for i in marked.tolist()]
     named = {"ticktext": [str(number) for number in numbers], "title": {"text": title}}
@@ -268,7 +268,7 @@ def token_categories(
     shown: Sequence[str], most: int = READABLE, positions: Sequence[int] | None = None
 ) -> Drawn:
     """The same of an axis whose places are the categories "0", "1", ...: a hover then says the token."""
-    axis = {"type": "category", "labelalias": {str(i): token for i, token in enumerate(shown)}}
+    axis = {"type": "category", "labelalias": {str(i): safe(token) for i, token in enumerate(shown)}}
     ticks = token_ticks(shown, most, positions)
     if len(shown) <= most:
         return axis | {"tickangle": ticks["tickangle"]}

@@ -3,12 +3,12 @@
 import math
 from collections.abc import Sequence
 from textwrap import wrap
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from gptviz.analysis.loss import perplexity
+from gptviz.analysis.loss import perplexity, uniform_loss
 from gptviz.digits import fixed, significant
 from gptviz.figures import marks
 from gptviz.figures.marks import Floats
@@ -117,8 +117,6 @@ def _line(x: pd.Series, y: pd.Series, drawn: dict[str, Any], says_of: list[str])
     return marks.stroke(x.to_numpy(), y.to_numpy(), drawn, mode=mode, **hovers)
 
 
-Unit = Literal["bits", "nats"]
-
 # ---- two distributions, back to back: the left side's blue, the right side's orange ----
 
 LETTERS, LINES = 20, 3  # of a side's name: on a phone there is no room for more
@@ -177,7 +175,6 @@ def surprise_rows(
     shown: Sequence[str],
     vocabulary: int,
     mode: Mode,
-    unit: Unit = "bits",
     unchanged: pd.DataFrame | None = None,
 ) -> tuple[list[dict[str, Any]], dict[str, str]]:
     """A dict for each token of `analysis.next_token.surprises`, and the legend.
@@ -185,12 +182,12 @@ def surprise_rows(
     `unchanged` is the same table of the model without edits: it becomes the chips' ghosts.
 
     `shown` are the tokens for the screen. The deepest colour is what a model that knows nothing, with
-    every token of the vocabulary equally likely, has for each token. The chips say it in this `unit`.
+    every token of the vocabulary equally likely, has for each token. The chips say it in nats.
     """
-    most = math.log2(vocabulary) if unit == "bits" else math.log(vocabulary)
+    most = uniform_loss(vocabulary)
     chips: list[dict[str, Any]] = []
     for (place, row), token in zip(table.iterrows(), shown, strict=True):
-        amount = float(row[unit])
+        amount = float(row["nats"])
         known = not math.isnan(amount)
         chips.append(
             {
@@ -199,17 +196,17 @@ def surprise_rows(
                 "rank": int(row["rank"]) if known else None,
                 "bits_text": fixed(amount, 1) if known else "–",
                 "color": surprise_color(amount, most, mode),
-                "sentence": surprise_sentence(row, unit) if known else FIRST,
+                "sentence": surprise_sentence(row) if known else FIRST,
             }
         )
         if unchanged is not None and known:
-            chips[-1] |= _ghost(unchanged.loc[place], most, mode, unit)
-            chips[-1]["sentence"] += f" Unchanged, it {surprise_sentence(unchanged.loc[place], unit)}"
+            chips[-1] |= _ghost(unchanged.loc[place], most, mode)
+            chips[-1]["sentence"] += f" Unchanged, it {surprise_sentence(unchanged.loc[place])}"
     legend = {
         "from": surprise_color(0, most, mode),
         "to": surprise_color(most, most, mode),
-        "low": f"0 {unit}: certain",
-        "high": f"{fixed(most, 1)} {unit} or more: a blind guess",
+        "low": "0 nats: certain",
+        "high": f"{fixed(most, 1)} nats or more: a blind guess",
         "rest": "Point at a token; a click shows what the model expected in its place.",
     }
     if unchanged is not None:
@@ -217,17 +214,17 @@ def surprise_rows(
     return chips, legend
 
 
-def _ghost(row: pd.Series, most: float, mode: Mode, unit: Unit) -> dict[str, Any]:
+def _ghost(row: pd.Series, most: float, mode: Mode) -> dict[str, Any]:
     """The part of a chip that is the unchanged model's."""
-    amount = float(row[unit])
+    amount = float(row["nats"])
     color = surprise_color(amount, most, mode)
     return {"ghost": {"bits": float(row["bits"]), "text": fixed(amount, 1), "color": color}}
 
 
-def surprise_sentence(row: pd.Series, unit: Unit = "bits") -> str:
-    """Return what stands after `·sat`: "came with 3.1 bits of surprise: the model gave it 0.117, rank 3." """
-    amount = fixed(row[unit], 1) if row[unit] >= 0.05 else fixed(row[unit], 3)
+def surprise_sentence(row: pd.Series) -> str:
+    """Return what stands after `·sat`: "came with 2.1 nats of surprise: the model gave it 0.117, rank 3." """
+    amount = fixed(row["nats"], 1) if row["nats"] >= 0.05 else fixed(row["nats"], 3)
     return (
-        f"came with {amount} {unit} of surprise: "
+        f"came with {amount} nats of surprise: "
         f"the model gave it {probability_text(row['probability'])}, rank {int(row['rank']):,}."
     )

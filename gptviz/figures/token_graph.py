@@ -55,29 +55,21 @@ class Edge:
     bow: float = 0.0
 
 
-@dataclass(frozen=True)
-class Line:
-    """An entry of the legend."""
-
-    name: str
-    color: str
-    solid: bool = True
-
-
 def token_graph(
     nodes: Sequence[Node],
     edges: Sequence[Edge],
     labels: Sequence[str],
     rows: Sequence[str],
     selected: int,
-    entries: Sequence[Line],
+    entries: Mapping[str, Drawn],
     mode: Mode,
     row_height: float = ROW,
 ) -> Figure:
     """Curve 0 are the edges' middles with customdata (value, share), curve 1 the nodes.
 
     `labels` names every position, `rows` every depth; the column of `selected` is bold, and a name that two
-    columns have stands with its position. The ends of every edge are among the nodes.
+    columns have stands with its position. The ends of every edge are among the nodes. `entries` are the
+    legend's: a name and its line.
     """
     colors = palette(mode)
     places, centres, width = _places(nodes)
@@ -104,7 +96,9 @@ def token_graph(
         "showlegend": bool(entries),
         "legend": legend(0),
     }  # fmt: skip
-    traces = [_middles(drawn, at), _nodes(nodes, at, mode), *(_entry(one) for one in entries)]
+    nowhere: list[Any] = [None]
+    keys = [stroke(nowhere, nowhere, drawn_as, name=name) for name, drawn_as in entries.items()]
+    traces = [_middles(drawn, at), _nodes(nodes, at, mode), *keys]
     return figure(traces, layout, mode, height=90 + row_height * len(depths) + 40, t=44)
 
 
@@ -171,11 +165,6 @@ def _nodes(nodes: Sequence[Node], at: Mapping[Key, tuple[float, float]], mode: M
     return dots(x, y, marker, mode="markers+text", showlegend=False, **words, **hovers)
 
 
-def _entry(said: Line) -> Drawn:
-    nowhere: list[Any] = [None]
-    return stroke(nowhere, nowhere, line(said.color, 4, "solid" if said.solid else "dot"), name=said.name)
-
-
 def _axis(end: float, margin: float = 0.7) -> Drawn:
     return BARE | {"range": [-margin, end + margin]}
 
@@ -213,7 +202,7 @@ def flow_graph(edges: pd.DataFrame, labels: Sequence[str], position: int, layers
         share = row.contribution
         drawn.append(Edge(source, target, share, share, color, _flow_says(row, labels), bow=bow))
     rows = ["tokens", *(row for b in range(layers) for row in ("attention", f"after block {b}"))]
-    legend = [Line(name, color) for name, color in ways.items()]
+    legend = {name: line(color, 4) for name, color in ways.items()}
     return token_graph(list(nodes.values()), drawn, labels, rows, position, legend, mode, row_height=30)
 
 
@@ -264,18 +253,20 @@ def paths_graph(
         nodes.setdefault(source.key, source)
         target = WORD if row.level == 0 else ("head", row.to_block, row.to_head, row.to_position)
         found.setdefault((source.key, target, row.by, row.exact), []).append(row.logits)
+    tints = {"word": colors.output, "V": colors.value, "Q": colors.query, "K": colors.key}
     scale = (edges["logits"].abs() / edges["share"]).max() if len(edges) else 1.0
     drawn = []
     for (source_key, target, by, exact), logits in found.items():
         value = sum(logits)
         bow = {"Q": -0.35, "K": 0.35}.get(by, 0.0)
         says = _path_says(nodes[source_key].says, nodes[target].says, by, exact, value)
-        color = _color(by, colors)
-        drawn.append(Edge(source_key, target, abs(value) / scale, value, color, says, solid=exact, bow=bow))
+        share = abs(value) / scale
+        drawn.append(Edge(source_key, target, share, value, tints[by], says, solid=exact, bow=bow))
     blocks = (row for b in range(n_layers) for row in (f"heads of {b}", f"feed-forward of {b}"))
     ways = [("word", "to the word"), ("V", "value"), ("Q", "query, first order"), ("K", "key, first order")]
     used = {by for _, _, by, _ in found}
-    legend = [Line(name, _color(by, colors), by in ("word", "V")) for by, name in ways if by in used]
+    dashes = {"Q": "dot", "K": "dot"}
+    legend = {name: line(tints[by], 4, dashes.get(by)) for by, name in ways if by in used}
     rows = ["tokens", *blocks, "the word"]
     return token_graph(list(nodes.values()), drawn, labels, rows, position, legend, mode)
 
@@ -299,7 +290,3 @@ def _path_says(source: str, target: str, by: str, exact: bool, value: float) -> 
         return f"{source} writes {significant(value)} logits<br>straight to the word"
     sure = "exact" if exact else "to first order"
     return f"{source} gives {significant(value)} logits<br>through {target}, {_READS[by]}; {sure}"
-
-
-def _color(by: str, colors: Palette) -> str:
-    return {"word": colors.output, "V": colors.value, "Q": colors.query, "K": colors.key}[by]

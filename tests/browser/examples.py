@@ -270,7 +270,8 @@ def surprise(on: On) -> None:
     """
     raws, bits = [b"The", b" cat", b" \xc3", b"\xa9", b" sat"], np.array([np.nan, 1.5, 3, 4.5, 6])
     table = pd.DataFrame({"bits": bits, "probability": 2**-bits, "rank": [0, 10, 100, 1000, 10_000]})
-    shown, unchanged = [show_token(raw) for raw in raws], table.assign(bits=bits / 3)
+    table, unchanged = (table.assign(bits=b, nats=b * np.log(2)) for b in (bits, bits / 3))
+    shown = [show_token(raw) for raw in raws]
     rows, legend = surprise_rows(table, shown, 8192, mode_shown(), unchanged=unchanged)
     surprise_chips(rows, 2, legend, on("position"), raws=raws)
 

@@ -89,6 +89,6 @@ def test_the_flow_is_drawn_as_it_is_found(trace, lm):
 def test_an_edge_goes_around_what_stands_between():
     nodes = [Node((i,), 0, i, "", "#000000", "here") for i in range(3)]
     edges = [Edge((0,), (2,), 1, 1, "#000000", ""), Edge((0,), (1,), 1, 1, "#000000", "")]
-    fig = spec(token_graph(nodes, edges, ["a"], ["r"] * 3, 0, [], "light"))
+    fig = spec(token_graph(nodes, edges, ["a"], ["r"] * 3, 0, {}, "light"))
     past, next_to = fig["data"][0]["x"]
     assert abs(past) > 0.3 and next_to == 0 and set(fig["data"][1]["x"]) == {0.0}

@@ -15,7 +15,7 @@ from gptviz.engine import beams, generate
 from gptviz.engine.beams import beam_search
 from gptviz.engine.sampling import Sampling
 from gptviz.figures.next_token import probability_text
-from gptviz.ui.pages.generate import written
+from gptviz.ui.pages.generate import saves, written
 from tests.pages.conftest import run_page
 from tests.pages.test_generate import INDUCTION, STORY, by_hand
 from tests.specs import charts, given, opened, paragraph, prose, put, table, words
@@ -105,6 +105,11 @@ def test_the_work_is_that_of_the_config_and_the_tokens_come_again(mini):
     assert "Every token came out the same again" in words(at)
     both = charts(at)[1]["data"]
     assert [len(one["y"]) for one in both] == [12, 12] and all(min(one["y"]) > 0 for one in both)
+
+
+def test_a_token_like_a_tag_stands_under_the_curve_as_it_is(monkeypatch):
+    monkeypatch.setattr(saves, "show_id", lambda *_: "<b>")
+    assert charts(asking("cache", written=2))[0]["layout"]["xaxis"]["ticktext"] == ["&lt;b&gt;"] * 2
 
 
 def test_without_a_cache_every_pass_reads_all(mini):

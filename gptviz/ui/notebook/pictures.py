@@ -29,7 +29,7 @@ from gptviz.engine.trace import Trace
 from gptviz.figures.bars import bars
 from gptviz.figures.candidates import candidate_rows, column_heads
 from gptviz.figures.curves import curves
-from gptviz.figures.head_grid import pool, thumbnails as small_heads, words_of
+from gptviz.figures.head_grid import moved_words, pool, thumbnails as small_heads, words_of
 from gptviz.figures.maps import Map, maps
 from gptviz.figures.marks import DIFFERENCE
 from gptviz.figures.next_token import back_to_back, probability_text
@@ -396,9 +396,7 @@ def _grid(s: Sheet, chosen: tuple[int, int]) -> None:
         if was is None:
             return said
         by = pattern_moved(was["attn", b][h], s.t["attn", b][h])
-        changed = any(edit.is_of_head(b, h) for edit in s.t.edits)
-        how = f"{' It is changed.' * changed} Its pattern moved by {significant(by, 2) if by else 0}."
-        return {**said, "says": said["says"] + how, "moved": by, "changed": changed}
+        return moved_words(said, by, any(edit.is_of_head(b, h) for edit in s.t.edits))
 
     picture, side = small_heads((pool(s.t["attn", b].numpy()) for b in blocks), s.mode)
     words = [[thumbnail(b, h) for h in range(s.t.config.n_heads)] for b in blocks]

@@ -1,6 +1,5 @@
 """The rows that go into block 0: token embedding + position embedding."""
 
-from html import escape
 from typing import cast
 
 import numpy as np
@@ -54,10 +53,9 @@ others = embeddings.same_token_elsewhere(tokens, at)
 # a change may give one of the two another row, or both positions the same
 if others and [np.array_equal(*part[[at, others[0]]]) for part in parts[:2]] == [True, False]:
     text += f"At position {others[0]} the same token has the same token row, and another position's row."
-prose(text, "token", "dimension", "embedding", "block")
-if rows.was is not None and not moved.any():
-    prose(sheet.why_same(scene, "the embeddings", [(site, None) for site in embeddings.SITES]))
-elif rows.was is not None:
+terms, sites = ("token", "dimension", "embedding", "block"), [(site, None) for site in embeddings.SITES]
+sheet.say(scene, text, *terms, about=rows, what="the embeddings", sites=sites)
+if rows.moved:
     which = ", ".join(name for name, one in zip(ROWS, moved, strict=True) if one.any())
     prose(
         f"**Another than in the unchanged model:** {which}, at {int(moved.any(axis=0).sum()):,} of "
@@ -175,7 +173,7 @@ with panel("Every token of the prompt", ":material/grid_on:", "emb_rows") as is_
         )
         lines = {name: lengths.map(lambda t, c=f"{name}_norm": t[c]) for name in ("token", "position", "sum")}  # type: ignore[misc]
         alt = "The length of each token's three rows"
-        axis = token_ticks([escape(one, quote=False) for one in scene.labels], 80) | {"showgrid": False}
+        axis = token_ticks(scene.labels, 80) | {"showgrid": False}
         sheet.curves(scene, "embedding_lengths", lines, scene.labels, "length", alt, at=at, axis=axis)
 
 with panel("Which positions are alike?", ":material/straighten:", "emb_positions") as is_open:

@@ -1,7 +1,6 @@
 """A block's feed-forward on the selected token: GELU with its 4D numbers, and the units one by one."""
 
 from collections.abc import Collection, Iterable, Sequence
-from html import escape
 
 import numpy as np
 import pandas as pd
@@ -202,7 +201,7 @@ with right:
         (f"block{block}", f"unit{unit}"),
         at=at,
         colors=[theme.positive if value > 0 else theme.quiet for value in activations.now],
-        axis=axis | token_ticks([escape(one, quote=False) for one in scene.labels]),
+        axis=axis | token_ticks(scene.labels),
     )
     if len(scene.tokens) > READABLE:  # a shorter text stands under the bars as it is
         best = np.argsort(-activations.now, kind="stable")[:PLACES].tolist()

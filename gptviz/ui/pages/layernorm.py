@@ -11,7 +11,7 @@ from gptviz.figures.maps import Map, Scale
 from gptviz.figures.norms import norm_histograms
 from gptviz.model import LayerNorm
 from gptviz.ui import sheet
-from gptviz.ui.sheet import DIFFERENCE, SHOWN, Param, if_there, page, why_same
+from gptviz.ui.sheet import DIFFERENCE, SHOWN, Param, if_there, page
 from gptviz.ui.words import as_code, prose
 
 SITES = ("resid_pre", "resid_mid", "resid_post")
@@ -79,9 +79,10 @@ with said:
     text += f"{runs[1]} after them."
     if quantity == "mean":
         text += f" Each norm subtracts the mean; what there is of one after it comes from {learned_by}."
-    prose(text, "mean", "residual stream")
+    sources = [norm.source for norm in norms.values()]
+    terms, what = ("mean", "residual stream"), "what the LayerNorms are given"
+    sheet.say(scene, text, *terms, about=before, what=what, sites=sources)
     if before.moved:
-        assert before.was is not None
         far = np.abs(Map("", before, "log" if quantity == "variance" else "signed").drawn(DIFFERENCE))
         row, column = divmod(int(far.argmax()), far.shape[1])
         first = names[int((far > 1e-5).any(axis=1).argmax())]
@@ -90,8 +91,6 @@ with said:
             f"**What was changed is seen from {first} on.** Farthest apart is "
             f"{as_code(scene.labels[column])} at {names[row]}: {there:3}."
         )
-    elif before.was is not None:
-        prose(why_same(scene, "what the LayerNorms are given", [norm.source for norm in norms.values()]))
 
 
 def pick(row: int, column: int) -> None:

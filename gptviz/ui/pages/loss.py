@@ -1,6 +1,5 @@
 """What this text costs the model: from logits to cross-entropy, position by position."""
 
-import html
 import math
 
 import numpy as np
@@ -62,7 +61,6 @@ def picture() -> None:
     text += f"{against} The last token, {Place(labels[last], last)}, has no target: what comes next is not "
     text += "in the text."
     sheet.say(scene, text, "perplexity", "token", about=nats, what="these losses", sites=[("final", None)])
-    shown = [html.escape(label, quote=False) for label in labels[1:]]
     axis = {"title": {"text": "the target: the token that came next"}, "showgrid": False}
     # a click selects the token after which its target came
     sheet.bars(
@@ -77,7 +75,7 @@ def picture() -> None:
         says=found.map(bar_says),
         colors=[surprise_color(float(cost), guess, scene.mode) for cost in nats.now],
         rests=[(guess, f"a uniform guess: {cost}"), (mean.now, f"the mean, the cross-entropy: {loss}")],
-        axis=axis | token_ticks(shown) | {"range": [-0.6, max(last, FEWEST) - 0.4]},
+        axis=axis | token_ticks(labels[1:]) | {"range": [-0.6, max(last, FEWEST) - 0.4]},
         height=330,
     )
     dearest = np.argsort(-nats.now, kind="stable")[:NAMED]
@@ -92,7 +90,7 @@ def picture() -> None:
         "or on a token of the text below.",
         "logit",
     )
-    chips, legend = surprise_rows(found.now, labels, vocabulary, scene.mode, "nats", found.was)
+    chips, legend = surprise_rows(found.now, labels, vocabulary, scene.mode, found.was)
     key = "loss_text"
     raws, saved = [token.raw for token in scene.tokens], scene.saved(key, "What each token cost, in nats")
     surprise_chips(chips, scene.position + 1, legend, scene.select, raws=raws, key=key, saved=saved)

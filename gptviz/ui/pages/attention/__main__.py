@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import replace
-from html import escape
 
 import numpy as np
 import pandas as pd
@@ -15,7 +14,7 @@ from gptviz.analysis.moved import pattern_moved
 from gptviz.analysis.reach import positions_of
 from gptviz.both import Both
 from gptviz.digits import fixed, percent, significant, term
-from gptviz.figures.head_grid import words_of
+from gptviz.figures.head_grid import moved_words, words_of
 from gptviz.figures.marks import CHANGED, DIFFERENCE, UNCHANGED, token_ticks, window
 from gptviz.figures.theme import palette
 from gptviz.model import MultiHeadAttention
@@ -152,9 +151,7 @@ def thumbnail(b: int, h: int) -> Thumbnail:
         found["label"] = "".join(f"{character}\u0336" for character in found["label"])
         found["says"] = f"{WITHDRAWN} {found['says']}"
     if scene.other is not None:
-        found |= (mark := heads.marks(scene.run)[b][h])
-        by = significant(mark["moved"], 2) if mark["moved"] else "0"
-        found["says"] += f"{' It is changed.' * mark['changed']} Its pattern moved by {by}."
+        found = moved_words(found, **heads.marks(scene.run)[b][h])
     return found
 
 
@@ -368,8 +365,7 @@ with worked_out:
     if now.weight is not None:
         keys = [f"{label} (position {i})" for i, label in enumerate(labels[: at + 1])]
         axis_of = {"showgrid": False, "range": [-0.5, max(len(keys), FEWEST) - 0.5]}
-        visible = [escape(label, quote=False) for label in labels[: at + 1]]
-        axis_of |= token_ticks(visible, TICKS, places=FEWEST)
+        axis_of |= token_ticks(labels[: at + 1], TICKS, places=FEWEST)
         softmax_by_step = (
             ("scaled", "scaled score", cells.map(lambda c: c.row.scaled)),
             ("exp", "e^(score − largest)", cells.map(lambda c: c.row.exp)),

@@ -1,7 +1,6 @@
 """Why the model says a token: its logit as the sum of what every part wrote, and who read what where."""
 
 from dataclasses import replace
-from html import escape
 from typing import Any
 
 import numpy as np
@@ -190,7 +189,7 @@ sheet.bars(
     "all heads together",
     f"What each token gave to {title} through all heads of block {block}",
     signed=True,
-    axis={"showgrid": False} | token_ticks([escape(label, quote=False) for label in labels[: at + 1]]),
+    axis={"showgrid": False} | token_ticks(labels[: at + 1]),
     height=230,
     which=(f"block{block}",),
 )
