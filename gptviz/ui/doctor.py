@@ -13,7 +13,7 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import torch
@@ -85,11 +85,8 @@ def measured() -> tuple[float, float]:
 def faults() -> Iterator[str]:
     """Return what is wrong with the settings and the machine, a sentence each."""
     yield from wrong()
-    for setting in (default_device, enabled):
-        try:
-            setting()
-        except ValueError as error:
-            yield f"{error}"
+    yield from _refused(default_device)
+    yield from _refused(enabled)
     guides = os.environ.get(GUIDES)
     if guides and not Path(guides).is_dir():
         yield f"{GUIDES} is {guides!r}, which is no folder"
@@ -103,18 +100,20 @@ def faults() -> Iterator[str]:
     if os.environ.get("GPTVIZ_DATABASE"):
         from gptviz.classroom.tables import open_database
 
-        try:
-            open_database()
-        except ValueError as error:
-            yield f"{error}"
-    if os.environ.get(RAY):
-        try:
-            reach(os.environ[RAY])
-        except ValueError as error:
-            yield f"{RAY}: {error}"
+        yield from _refused(open_database)
+    if address := os.environ.get(RAY):
+        yield from (f"{RAY}: {said}" for said in _refused(reach, address))
     if disk() < FREE:
         where = tempfile.gettempdir()
         yield f"{where} has {gigabytes(disk())} free; uploads and trainings want {gigabytes(FREE)}"
+
+
+def _refused(setting: Callable[..., object], *given: str) -> Iterator[str]:
+    """Return why a setting is refused by what it is for, if it is."""
+    try:
+        setting(*given)
+    except ValueError as error:
+        yield f"{error}"
 
 
 def doctor() -> tuple[list[str], list[str]]:

@@ -308,10 +308,9 @@ def numbers_of(
     there, None where all are.
     """
     stem, label = name.removesuffix(".csv"), f"In numbers: {what}" if what else "In numbers"
-    box = st.expander(label, icon=":material/table:", on_change="rerun", key=f"numbers_{stem}")
-    if not box.open:
-        return
-    with box:
+    with panel(label, ":material/table:", f"numbers_{stem}") as is_open:
+        if not is_open:
+            return
         found = table() if callable(table) else table
         frame = joined(found) if isinstance(found, Both) else found
         if caption:

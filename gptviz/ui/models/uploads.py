@@ -4,7 +4,7 @@ import shutil
 import time
 import uuid
 import weakref
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path, PurePosixPath, PureWindowsPath
@@ -88,18 +88,6 @@ class Uploads:
         self._check(files, list(names.values()), weights)
         number = uuid.uuid4().hex
         self.room.take(number, sum(file.size for file in files))
-        try:
-            folder = self._write(number, names)
-        except BaseException:
-            self.room.give(number)
-            raise
-        path = folder / weights[0] if len(files) == 1 else folder
-        label = self._label(label or Path(weights[0]).stem)
-        self._all[number] = Upload(number, label, path, folder, _size(folder), time.time())
-        return self._all[number]
-
-    def _write(self, number: str, names: Mapping[Sent, str]) -> Path:
-        """A folder with all of these files. Raises CheckpointError, and then there is none."""
         folder = None
         try:
             folder = self.room.root.path / number
@@ -109,13 +97,17 @@ class Uploads:
                 with (folder / name).open("wb") as copy:
                     shutil.copyfileobj(file, copy, 2**20)
         except BaseException as problem:
+            self.room.give(number)
             if folder is not None:
                 shutil.rmtree(folder, ignore_errors=True)
             if isinstance(problem, OSError):
                 why = f"your files could not be written to the server's disk: {problem.strerror}"
                 raise CheckpointError(f"{why}. Tell whoever runs it, or try again later") from None
             raise
-        return folder
+        path = folder / weights[0] if len(files) == 1 else folder
+        label = self._label(label or Path(weights[0]).stem)
+        self._all[number] = Upload(number, label, path, folder, _size(folder), time.time())
+        return self._all[number]
 
     def remove(self, number: str) -> None:
         """Remove one, if it is here."""

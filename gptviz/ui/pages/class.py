@@ -1,7 +1,5 @@
 """A class: join it by its code; or begin one, and see who is in it and what they have answered."""
 
-import csv
-import io
 import json
 from collections import Counter
 from contextlib import suppress
@@ -9,6 +7,7 @@ from datetime import UTC, datetime
 from html import escape
 from urllib.parse import urlsplit
 
+import pandas as pd
 import segno
 import streamlit as st
 from streamlit.net_util import get_internal_ip
@@ -84,17 +83,15 @@ def origin() -> str:
 
 def answers(votes: list[Vote], guide: Guide) -> str:
     """All answers as CSV. What was given is JSON: no spreadsheet takes a pupil's word for a formula."""
-    file = io.StringIO()
-    out = csv.writer(file)
     columns = "step heading pupil answer first_answer changes hints skipped time"
-    out.writerow(columns.split())
+    rows = []
     for vote in votes:
         when = datetime.fromtimestamp(vote.at, UTC).isoformat(timespec="seconds")
         given, first = (json.dumps(one, ensure_ascii=False) for one in (vote.given, vote.first))
         heading = guide.steps[vote.step].heading if vote.step < len(guide.steps) else ""
         place, skipped = (vote.step + 1, heading, vote.name), vote.given is None
-        out.writerow([*place, given, first, vote.changes, vote.hints, skipped, when])
-    return file.getvalue()
+        rows.append((*place, given, first, vote.changes, vote.hints, skipped, when))
+    return pd.DataFrame(rows, columns=columns.split()).to_csv(index=False, lineterminator="\r\n")
 
 
 def nobody() -> None:

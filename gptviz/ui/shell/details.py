@@ -56,10 +56,9 @@ def in_code(
     `run` comes by some of the sources: the shapes are taken down while it runs, when the expander is open.
     """
     label = f"In code: {what}" if what else "In code"
-    box = st.expander(label, icon=":material/code:", on_change="rerun", key=key)
-    if not box.open:
-        return
-    with box:
+    with panel(label, ":material/code:", key) as is_open:
+        if not is_open:
+            return
         recorded = record_shapes(sources, run) if run else {}
         for function in sources:
             where, lines = source(function)

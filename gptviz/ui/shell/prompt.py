@@ -74,7 +74,7 @@ def lost() -> str | None:
 
 def box() -> None:
     """The box with the prompt in it. Only what is run is read: half-typed text runs no model."""
-    prompt(state.TEXT.value, address.page(), address.is_history_navigation(), _run)
+    prompt(state.TEXT.value, address.page(), address.is_history_navigation(), state.TEXT.set)
 
 
 def special_switch() -> None:
@@ -115,10 +115,6 @@ def append(lm: LanguageModel, tokens: list[Token], token_id: int) -> str | None:
         return "This token is only part of a character, which a text cannot hold; nothing was appended."
     state.change(text=text, token=None, special=special)
     return None
-
-
-def _run(text: str) -> None:
-    state.change(text=text)
 
 
 EXAMPLES = {  # worth a look with the bundled model

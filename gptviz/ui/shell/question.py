@@ -5,6 +5,7 @@ What was answered is kept in the session, or for a pupil in the class.
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import streamlit as st
@@ -120,9 +121,7 @@ def _ballot(ask: Question, at: At, truth: Answer, run: Run, position: int) -> No
         st.markdown(":material/lock: The votes are locked.")
         return
 
-    def say(given: Any) -> None:
-        _say(at, given)
-
+    say = partial(_say, at)
     st.session_state.setdefault(HINTS, {})
     filled_in = _is_filled_in(ask, at)
     if ask.kind == "token":

@@ -10,7 +10,7 @@ from gptviz.figures.anatomy import block_map, enlargement, model_map, part_color
 from gptviz.figures.theme import palette
 from gptviz.model import FeedForward, GPTModel, LayerNorm, MultiHeadAttention, TransformerBlock
 from gptviz.ui import sheet
-from gptviz.ui.pages.anatomy.form import PARAMS, PRESETS, form, preset_name
+from gptviz.ui.pages.anatomy.form import PARAMS, PRESETS, form, parts_of, preset_name
 from gptviz.ui.shell.page import frame
 from gptviz.ui.tables import STYLE, Cell, Row, table
 from gptviz.ui.words import prose
@@ -102,7 +102,7 @@ def everything() -> None:
     st.subheader("Shares and memory", anchor=False)
     of_models = {name: tensors.part_table(own_config)}
     if compared:
-        of_models = {preset_name(config) or "this config": parts} | of_models
+        of_models = {preset_name(parts_of(config)) or "this config": parts} | of_models
     scene.chart(share_bars(of_models, scene.mode), key="anatomy_shares", alt="Each part's share of the model")
     rows = []
     for part, n in [*zip(parts["part"], parts["parameters"], strict=True), ("the whole model", count)]:

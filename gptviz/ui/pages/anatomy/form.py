@@ -59,9 +59,9 @@ def parts_of(config: GPTConfig) -> dict[str, Any]:
     return {name: getattr(config, name) for name in (*SIZES, *SWITCHES)}
 
 
-def preset_name(config: GPTConfig) -> str | None:
-    """Return what this config is called in the row of presets."""
-    return next((name for name, one in PRESETS.items() if parts_of(one) == parts_of(config)), None)
+def preset_name(values: dict[str, Any]) -> str | None:
+    """Return what the form's values are called in the row of presets."""
+    return next((name for name, config in PRESETS.items() if parts_of(config) == values), None)
 
 
 def write(values: dict[str, Any], base: GPTConfig) -> None:
@@ -122,7 +122,7 @@ def _draw(values: dict[str, Any], base: GPTConfig, model: str) -> None:
         if name is not None:  # a click on the chosen one takes the choice back: it stays
             write(parts_of(PRESETS[name]), base)
 
-    st.session_state[_PRESET] = next((n for n, c in PRESETS.items() if parts_of(c) == values), None)
+    st.session_state[_PRESET] = preset_name(values)
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="set_anatomy_presets"):
         st.markdown("**Change the config**", width="content")
         st.pills(
