@@ -123,13 +123,10 @@ def by_hand(x: Matrix, heads: Sequence[Sequence[Matrix]] = (), causal: bool = Fa
 class WorkedRow:
     """One query's way to its context vector. n keys that it can see; d numbers a key and a value.
 
-    `products` (T, d) = query * each key, whose sums are its `scores` (T,); `seen` says which keys the mask
-    leaves; `softmax` is that of the n scaled scores; `parts` (n, d) = weight * value, whose sum is `context`
-    (d,).
+    `scores` (T,) are its dot products with each key; `seen` says which keys the mask leaves; `softmax` is
+    that of the n scaled scores; `parts` (n, d) = weight * value, whose sum is `context` (d,).
     """
 
-    query: int
-    products: Tensor
     scores: Tensor
     scaled: Tensor
     seen: tuple[int, ...]
@@ -143,13 +140,12 @@ def worked_row(attention: Attention, query: int) -> WorkedRow:
     count = len(attention.scores)
     below("query", query, count)
     keys, values = attention.keys.double(), attention.values.double()
-    products = attention.queries[query].double() * keys  # (T, d)
-    scores = products.sum(dim=1)
+    scores = keys @ attention.queries[query].double()  # (T, d) x (d,) -> (T,)
     scaled = scores / attention.divisor
     seen = tuple(i for i in range(count) if attention.masked[query, i] > -torch.inf)
     softmax = softmax_row(scaled[list(seen)])
     parts = softmax.weights[:, None] * values[list(seen)]  # (n, d)
-    return WorkedRow(query, products, scores, scaled, seen, softmax, parts, parts.sum(dim=0))
+    return WorkedRow(scores, scaled, seen, softmax, parts, parts.sum(dim=0))
 
 
 def _attention(queries: Tensor, keys: Tensor, values: Tensor, divisor: float, causal: bool) -> Attention:

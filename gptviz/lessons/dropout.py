@@ -23,7 +23,6 @@ class Dropped:
     before: torch.Tensor
     mask: torch.Tensor
     after: torch.Tensor
-    p: float
 
     @property
     def gone(self) -> int:
@@ -45,7 +44,7 @@ def drop(weights: torch.Tensor, p: float, seed: int) -> Dropped:
     weights = weights.detach()
     draw = torch.Generator().manual_seed(seed)
     mask = torch.empty_like(weights).bernoulli_(1 - p, generator=draw)
-    return Dropped(weights, mask, weights * mask.div(1 - p), p)
+    return Dropped(weights, mask, weights * mask.div(1 - p))
 
 
 def dropped(of: str, p: float, seed: int) -> Dropped:

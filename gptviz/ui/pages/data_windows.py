@@ -19,7 +19,7 @@ from gptviz.tokenizer import get_encoding, show_token
 from gptviz.training.datasets import GPTDatasetV1
 from gptviz.ui import sheet
 from gptviz.ui.components.windows import draw_windows
-from gptviz.ui.sheet import Param, Scene, between, if_there, in_code, page, panel
+from gptviz.ui.sheet import Param, Scene, between, if_there, in_code, page, panel, side_by_side
 from gptviz.ui.tables import STYLE, Cell, Row, table
 from gptviz.ui.words import counted, prose
 
@@ -138,11 +138,11 @@ def slide() -> None:
     which = f"windows {members[0]} to {members[-1]}" if len(members) > 1 else f"window {members[0]}"
     dropped = f"The batch that is dropped: {which}, {len(members)} of {batch_size}"
     st.subheader(dropped if batch >= windows.n_batches else f"Batch {batch}: {which}", anchor=False)
-    for column, name, tensor in zip(st.columns(2), ("Input", "Target"), windows.batch(batch), strict=True):
-        with column:
-            st.markdown(f"**{name}**, {tensor.shape[0]} × {tensor.shape[1]}")
-            printed = str(tensor)
-            st.code(printed, language=None, height=330 if printed.count("\n") >= 12 else "content")
+    halves = zip(("Input", "Target"), windows.batch(batch), strict=True)
+    for name, tensor in side_by_side(halves, "small"):
+        st.markdown(f"**{name}**, {tensor.shape[0]} × {tensor.shape[1]}")
+        printed = str(tensor)
+        st.code(printed, language=None, height=330 if printed.count("\n") >= 12 else "content")
     if source == "book" and (length, batch_size, batch) == (4, 8, 0) and stride in (1, 4):
         st.caption("These are the numbers that the book prints for its text, token by token.")
     else:

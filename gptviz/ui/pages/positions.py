@@ -125,12 +125,11 @@ head_size = lesson.even_part(config.emb_dim // config.n_heads)
 speeds = lesson.frequencies(head_size).tolist()
 pairs = sorted({int(i) for i in np.linspace(0, len(speeds) - 1, min(DIALS, len(speeds)))})
 halves = [half for half in (pairs[: DIALS // 2], pairs[DIALS // 2 :]) if half]
-for i, (column, half) in enumerate(zip(st.columns(len(halves)), halves, strict=True)):
-    with column:  # two charts: side by side they would be too small on a phone
-        alt = f"RoPE: a query at position {at}, a key at {at - distance}; pairs "
-        alt += " and ".join(map(str, half))
-        fig = figures.dials({pair: speeds[pair] for pair in half}, at, at - distance, scene.mode)
-        scene.chart(fig, key=f"position_dials_{i}", alt=alt, which=(f"at{at}",))
+for i, half in sheet.side_by_side(enumerate(halves), "small"):  # one of all is too small on a phone
+    alt = f"RoPE: a query at position {at}, a key at {at - distance}; pairs "
+    alt += " and ".join(map(str, half))
+    fig = figures.dials({pair: speeds[pair] for pair in half}, at, at - distance, scene.mode)
+    scene.chart(fig, key=f"position_dials_{i}", alt=alt, which=(f"at{at}",))
 turned = lesson.rotations(count, head_size)
 prose(
     f"Query (blue) at position {at}, key (red) at {at - distance}. Move the slider: both turn, and the angle "
@@ -255,15 +254,13 @@ titles = (
     "As the model is" if scene.other is None else "With what is changed above",
     f"Its positions: {WHAT_IF[what].lower()}",
 )
-for column, name, title, one, weights in zip(
-    st.columns(2, gap="medium"), ("own", "changed"), titles, (scene, changed), patterns, strict=True
-):
-    with column:
-        st.markdown(f"**{title}**")
-        which = f"block{block}", f"head{head}"
-        saved = one.saved(f"positions_{name}", f"{title}: attention of block {block}, head {head}", *which)
-        panel, cells_of = attention_panel(title), {"weights": weights.numpy()}
-        matrix(f"positions_{name}", [panel], cells_of, scene.labels, position, None, scene.pick, saved=saved)
+passes = zip(("own", "changed"), titles, (scene, changed), patterns, strict=True)
+for name, title, one, weights in sheet.side_by_side(passes):
+    st.markdown(f"**{title}**")
+    which = f"block{block}", f"head{head}"
+    saved = one.saved(f"positions_{name}", f"{title}: attention of block {block}, head {head}", *which)
+    panel, cells_of = attention_panel(title), {"weights": weights.numpy()}
+    matrix(f"positions_{name}", [panel], cells_of, scene.labels, position, None, scene.pick, saved=saved)
 
 columns = {"as it is" if scene.other is None else "changed above": own, WHAT_IF[what].lower(): now}
 if scene.other is not None:

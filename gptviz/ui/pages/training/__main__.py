@@ -84,10 +84,7 @@ def do(number: str, what: str) -> None:
         remove_training(number)
         choice.look_at(None)
     elif training is not None:
-        try:
-            {"pause": training.pause, "stop": training.stop, "resume": training.resume}[what]()
-        except ValueError as error:
-            choice.say(str(error))
+        choice.attempt({"pause": training.pause, "stop": training.stop, "resume": training.resume}[what])
 
 
 # ---- its story ----

@@ -1,6 +1,8 @@
 """What is trained: the presets, and a form for everything; what is looked at stands in the address."""
 
-from typing import Any
+from collections.abc import Callable
+from functools import partial
+from typing import Any, TypeVar
 
 import streamlit as st
 
@@ -14,6 +16,8 @@ from gptviz.ui.shell.params import Param, between, if_there
 from gptviz.ui.training.mine import my_trainings, start_training
 from gptviz.ui.training.queue import Training
 from gptviz.ui.words import capital, counted, prose
+
+T = TypeVar("T")
 
 RUN: Param[str | None] = Param("training_run", str, None, if_there)
 BESIDE: Param[str | None] = Param("training_beside", str, None, if_there)
@@ -106,11 +110,10 @@ def start(configs: tuple[LiveConfig, ...], text: str | None = None) -> None:
     for config in configs:
         mine = [one for one in my_trainings() if one.config == config and one.run.origin is None]
         same = [one for one in mine if config.task != "own" and one.state in ALIVE]
-        try:
-            found.append(same[-1] if same else start_training(config, text))
-        except ValueError as error:
-            say(str(error))
+        training = same[-1] if same else attempt(partial(start_training, config, text))
+        if training is None:
             break
+        found.append(training)
     if found:
         st.session_state[NEW] = False  # so that what was started is in sight
         look_at(*(training.number for training in found[:2]))
@@ -121,6 +124,15 @@ def look_at(number: str | None, beside: str | None = None) -> None:
     RUN.set(number)
     BESIDE.set(beside)
     STEP.set(None)
+
+
+def attempt(act: Callable[[], T]) -> T | None:
+    """Return what this gives; None where it raises ValueError, whose sentence the next run says."""
+    try:
+        return act()
+    except ValueError as error:
+        say(str(error))
+        return None
 
 
 def say(sentence: str | None) -> None:

@@ -14,7 +14,7 @@ from gptviz.training.live.seen import Seen
 from gptviz.ui.buttons import button
 from gptviz.ui.components.heads import Thumbnail, head_grid
 from gptviz.ui.components.matrix import attention_panel, matrix
-from gptviz.ui.pages.training.choice import HEAD, PROBE, QUERY, look_at, say
+from gptviz.ui.pages.training.choice import HEAD, PROBE, QUERY, attempt, look_at, say
 from gptviz.ui.shell import state
 from gptviz.ui.shell.navigation import link
 from gptviz.ui.shell.placed import placed, touched
@@ -154,13 +154,9 @@ def fork(training: Training, seen: Seen, step: int) -> None:
 def fork_it(number: str, step: int, mute: Heads, steps: int) -> None:
     """Callback: a run of its own from this snapshot, beside the one that it comes from."""
     training = find_training(number)
-    if training is None:
-        return
-    try:
-        look_at(fork_training(training, step, mute, steps).number, number)
+    if training is not None and (forked := attempt(lambda: fork_training(training, step, mute, steps))):
+        look_at(forked.number, number)
         say(None)
-    except ValueError as error:
-        say(str(error))
 
 
 # ---- take it away ----
@@ -205,13 +201,7 @@ def _content(run: LiveRun, step: int, name: str) -> bytes:
 
 def _open(number: str, step: int, probe: int) -> None:
     training = find_training(number)
-    if training is None:
-        return
-    try:
-        name = st.session_state[_OPENED] = open_elsewhere(training, step)
-    except ValueError as error:
-        say(str(error))
-        return
-    text = training.run.task.probes[probe].text
-    state.choose_model(state.model().named(name))
-    state.change(text=text, token=None)
+    if training is not None and (name := attempt(lambda: open_elsewhere(training, step))):
+        st.session_state[_OPENED] = name
+        state.choose_model(state.model().named(name))
+        state.change(text=training.run.task.probes[probe].text, token=None)
