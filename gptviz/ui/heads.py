@@ -25,7 +25,7 @@ from gptviz.analysis.head_roles import HeadRole
 from gptviz.analysis.head_scores import HeadScores
 from gptviz.analysis.head_trial import TESTABLE, Claim, Trial, known_trials, trial
 from gptviz.analysis.moved import Rows, compared_rows, total_variation
-from gptviz.digits import fixed
+from gptviz.digits import weight
 from gptviz.engine.config import GPTConfig
 from gptviz.engine.reduction import Reduction
 from gptviz.engine.tokens import Token
@@ -153,7 +153,7 @@ def marks_say(run: Run) -> str:
     some = "" if rows == of else f", over {rows:,} of {of:,} rows"
     return (
         f"{hatched}Tinted: the pattern moved, the stronger the more{some}; block {block} head {head} the "
-        f"most, {fixed(most, 2)}."
+        f"most, {weight(most)}."
     )
 
 

@@ -105,6 +105,15 @@ def test_of_one_head_all_is_said_in_the_singular(run_page, monkeypatch):
         assert sentence in re.sub("<.*?>", "", prose(run_page(page, text=TEXT)))
 
 
+@pytest.mark.parametrize(("width", "pairs"), [(4, "1 pair"), (7, "3 pairs")])
+def test_of_few_dimensions_there_are_fewer_pairs_to_turn(run_page, monkeypatch, width, pairs):
+    use(random_lm(emb_dim=width, n_heads=1 + (width == 4)), pairs, monkeypatch)
+    at = run_page("positions", text=TEXT)
+    said = prose(at)
+    assert f"In {pairs} of a head" in said and f"over the head's {pairs}:" in said
+    assert ("it stays, too" in said) == ("Turned as in RoPE" in said) == (width == 4)
+
+
 def drawn_text(at):
     return at.session_state["text"]
 

@@ -1,6 +1,7 @@
 """The Compare page through AppTest: what it draws and says against the models' own passes."""
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -34,7 +35,7 @@ def test_before_and_after_a_change(run_page, mini):
     changed, own = mini.trace(DEFAULT_TEXT, edits=["z.4.3=zero"]), mini.trace(DEFAULT_TEXT)
     assert [round(side[0], 3) for side in bars(at)] == [0.183, 0.952]
     p, q = distribution(own), distribution(changed)
-    assert f"{(p * (p / q).log2()).sum():.2f} bits" in prose(at)
+    assert f"{(p * (p / q).log2()).sum():.3g} bits" in prose(at)
     grid = map_of(at, 1)
     assert np.abs(grid[:5]).max() < 1e-5 < 0.01 < grid[5].min()  # the next block is the first that sees it
     a, b = changed["attn", 5].double(), own["attn", 5].double()
@@ -105,6 +106,15 @@ def test_a_changed_model_is_nowhere_called_by_its_own_name_alone(run_page, mini)
     assert "mini (changed)" in str(charts(at)[0]["layout"]["annotations"])
     at = run_page("compare", vs="model")
     assert "(changed)" not in prose(at) and "**mini** expects" in prose(at)
+
+
+def test_a_small_change_is_not_told_as_none_and_its_tokens_as_elsewhere(run_page, mini):
+    edit = "resid_post.2@-1=+3*out912"
+    said = plain(run_page("compare", edits=edit))
+    p, q = (distribution(mini.trace(DEFAULT_TEXT, edits=edits)) for edits in ([], [edit]))
+    (bits,) = re.findall(r"is ([0-9.]+) bits", said)
+    assert 0 < float(bits) == pytest.approx((p * (p / q).log2()).sum().item(), rel=0.01)
+    assert mini.tokens([912])[0].text == " fell" and "the output row of “·fell”" in said
 
 
 def test_two_texts_that_a_changed_model_reads_say_so(run_page, mini):

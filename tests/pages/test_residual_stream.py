@@ -51,6 +51,12 @@ def test_a_stream_that_ends_as_zeros_has_no_angle_and_no_shares(run_page):
     assert "no part a share of it" in said and "is what a change put" not in said
 
 
+def test_where_nothing_is_written_no_write_is_called_the_largest(run_page):
+    for edits, largest in (("attn_out.*=zero", True), ("attn_out.*=zero,mlp_out.*=zero", False)):
+        said = prose(run_page("residual_stream", text="One two", edits=edits))
+        assert ("The largest, of size" in said) == largest == ("all of them are zeros" not in said)
+
+
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_what_a_small_change_put_into_the_stream_is_not_told_of_rounding(run_page, dtype):
     put, left = "a change put something else into the stream itself", f"rounding to {dtype} leaves"

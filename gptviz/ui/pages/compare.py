@@ -17,7 +17,7 @@ from gptviz.analysis.attention import weights
 from gptviz.analysis.compare import ROUNDING, side_by_side
 from gptviz.both import Both
 from gptviz.checkpoints.hub import HUB_MODELS
-from gptviz.digits import fixed, significant
+from gptviz.digits import significant
 from gptviz.figures.maps import Map, maps
 from gptviz.figures.marks import window
 from gptviz.figures.next_token import back_to_back, probability_text
@@ -143,7 +143,8 @@ def read(key: str, code: str, text: str, edits: Sequence[Edit]) -> Scene | None:
             edit.check(model.config, len(reading.ids))
             fit.append(edit.of(model.config))
         except ValueError as error:
-            st.warning(f"On the right “{escaped(says(edit))}” is left out: {escaped(str(error))}.")
+            said = escaped(says(edit, shown=partial(show_id, model)))
+            st.warning(f"On the right “{said}” is left out: {escaped(str(error))}.")
     tokens, run = tuple(model.tokens(reading.ids)), Run(key, tuple(reading.ids), tuple(fit))
     return replace(scene, key=key, plain_load=code, run=run, other=None, text=text, tokens=tokens)
 
@@ -179,7 +180,7 @@ at = pairs.pairs[chosen]
 left, right = replace(scene, position=at[0]), replace(right, position=at[1])
 sides = left, right
 right.get(keep_of(their_lm, None))  # here, so that one pass gives all that is compared
-made = [", ".join(map(says, side.run.edits)) for side in sides]
+made = [", ".join(says(edit, shown=partial(show_id, side.lm)) for edit in side.run.edits) for side in sides]
 also = [" (model changed)" * bool(edits) for edits in made]
 names = {
     MODEL: (f"{lm.name} (changed)" if made[0] else lm.name, their_lm.name),
@@ -239,7 +240,7 @@ if "kl_bits_left_right" in nexts:
     # from what holds: the left side, but beside a changed model the unchanged one, as in the strip
     back = kind == EDITS and not right.run.edits
     bits, ends = nexts[f"kl_bits_{'right_left' if back else 'left_right'}"][0], names[:: -1 if back else 1]
-    said += f" The KL divergence, KL({escaped(ends[0])} ‖ {escaped(ends[1])}), is {fixed(bits, 2)} bits."
+    said += f" The KL divergence, KL({escaped(ends[0])} ‖ {escaped(ends[1])}), is {significant(bits)} bits."
 else:
     said += " Their vocabularies are two, so there is no KL divergence between them."
 
@@ -289,9 +290,10 @@ if apart is not None:
     same, share = int((apart < ROUNDING).sum()), significant(float(apart.max()), 2)
     if same < apart.size:
         alike = int((apart > apart.max() - ROUNDING).sum())
-        how = f": {share} of {'its' if alike == 1 else 'their'} attention stands elsewhere"
+        whose = "its" if alike == 1 else "their"
+        how = f": {share} of {whose} attention stands elsewhere"
         if any(scaled(side.run, *most) for side in sides):
-            how = f", by {share}: a change scales its weights, and so this is what a row gained or lost"
+            how = f", by {share}: a change scales {whose} weights, and so this is what a row gained or lost"
         who = f"Head {most[1]} of block {most[0]} differs" if alike == 1 else f"{alike} heads differ"
         said += f" {who} most{how}."
     if same:

@@ -120,21 +120,22 @@ with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
     distance = at = DISTANCE.number(st.number_input, "Tokens apart", 0, count - 1, step=1, width=130)
     if distance < count - 1:
         at = AT.number(st.slider, "Position of the query", distance, count - 1, step=1)
-prose("**RoPE, as arrows.** In four pairs of a head's dimensions, the slowest on the right:")
 head_size = lesson.even_part(config.emb_dim // config.n_heads)
 speeds = lesson.frequencies(head_size).tolist()
 pairs = sorted({int(i) for i in np.linspace(0, len(speeds) - 1, min(DIALS, len(speeds)))})
+drawn = counted(len(pairs), "pair")
+prose(f"**RoPE, as arrows.** In {drawn} of a head's dimensions, the slowest on the right:")
 halves = [half for half in (pairs[: DIALS // 2], pairs[DIALS // 2 :]) if half]
 for i, half in sheet.side_by_side(enumerate(halves), "small"):  # one of all is too small on a phone
-    alt = f"RoPE: a query at position {at}, a key at {at - distance}; pairs "
-    alt += " and ".join(map(str, half))
+    alt = f"RoPE: a query at position {at}, a key at {at - distance}; "
+    alt += " and ".join(f"pair {pair}" for pair in half)
     fig = figures.dials({pair: speeds[pair] for pair in half}, at, at - distance, scene.mode)
     scene.chart(fig, key=f"position_dials_{i}", alt=alt, which=(f"at{at}",))
 turned = lesson.rotations(count, head_size)
 prose(
     f"Query (blue) at position {at}, key (red) at {at - distance}. Move the slider: both turn, and the angle "
     f"between them stays, **{distance}** times the pair's speed. The dot product of the two is the sum of "
-    f"the cosines of these angles over all {len(speeds)} pairs: "
+    f"the cosines of these angles over the head's {counted(len(speeds), 'pair')}: "
     f"**{fixed(float(turned[at] @ turned[at - distance]), 3)}**."
 )
 
@@ -146,16 +147,16 @@ known, plain = runs.runs(), scene.run.plain  # of the weights alone
 scores = known.derived(("pair_scores", pair), plain, lambda: pair_scores(runs.model(plain), *pair))
 by = known.derived(("compared", pair), plain, lambda: compared(runs.model(plain), scores))
 moves = dict(zip(by["scheme"], by["score changes"], strict=True))
-other_label, turns = scene.labels[before.position], ""
+other_label, turns = scene.labels[before.position], "Without positions it stays, and at every distance."
 if "RoPE" in moves:
     turns = f"Turned as in RoPE it stays, to {significant(moves['RoPE'], 2)}: a rotation keeps the distance "
-    turns += "and nothing else. "
+    turns += "and nothing else. Without positions it stays, too, but at every distance."
 prose(
     f"{label} looks at {as_code(other_label)}, {counted(distance, 'token')} before it, at every place of a "
     f"text: the score in head {first_head} of block 0, with this model's own weights. With its learned rows "
     f"the score changes by **{significant(moves['Learned'])}**; with sines instead, by "
     f"**{significant(moves['Sinusoidal'])}**, since query and key mix token and position. "
-    f"{turns}Without positions it stays, too, but at every distance."
+    f"{turns}"
     + " (Only the learned rows are what this model was trained with; the others show the scheme, not what a "
     "model would learn with it.)" * (not untrained),
     *("query", "key"),

@@ -44,12 +44,13 @@ with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
     menu(scene, *(Part("site", block, position=at, site=site) for site in offered), key="stream")
 with above:
     largest = int(writes.argmax())
+    biggest = f"The largest, of size {significant(float(writes[largest]))}, is from the "
+    biggest += f"{numbers.PARTS[largest % 2]} of block {largest // 2}."
     prose(
         f"{label} enters block 0 as a row of size {significant(float(sizes[0]))} and leaves the last block "
         f"with size **{significant(float(sizes[-1]))}**. On the way every block adds two rows to the "
-        f"residual stream: one of attention, one of the feed-forward. The largest, of size "
-        f"{significant(float(writes[largest]))}, is from the {numbers.PARTS[largest % 2]} of block "
-        f"{largest // 2}.",
+        "residual stream: one of attention, one of the feed-forward. "
+        f"{biggest if writes[largest] else 'Here all of them are zeros.'}",
         *("residual stream", "block", "attention", "feed-forward"),
     )
     if moved is not None:

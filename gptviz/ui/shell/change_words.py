@@ -65,7 +65,7 @@ def says(edit: Edit, labels: Sequence[str] = (), shown: Callable[[int], str] = "
 
 def _done(value: str, named: Named | None, shown: Callable[[int], str]) -> str:
     if named is not None and named.name == "x":
-        return f"times {named.factor:g}"
+        return f"times {named.factor:g}".replace("-", "−")
     if named is not None and named.terms:
         return " ".join(_added(term, shown) for term in named.terms)
     numbered = _NUMBERED.fullmatch(value)

@@ -45,8 +45,8 @@ def read(lm: LanguageModel, text: str, special: bool) -> PromptRead:
     count = f"{len(ids):,}" if len(text) <= READ_CHARACTERS else f"more than {len(ids):,}"
     return PromptRead(
         ids[:limit],
-        f"The prompt has {count} tokens; {lm.name} reads at most {limit}. "
-        f"Your text is kept, and what you see are its first {min(limit, len(ids))} tokens.",
+        f"The prompt has {count} tokens; {lm.name} reads at most {limit:,}. "
+        f"Your text is kept, and what you see are its first {min(limit, len(ids)):,} tokens.",
     )
 
 
@@ -105,7 +105,7 @@ def _has_special(lm: LanguageModel) -> bool:
 def append(lm: LanguageModel, tokens: list[Token], token_id: int) -> str | None:
     """Extend the prompt by a token and select the last one. A sentence if that cannot be done."""
     if len(tokens) >= lm.config.context_length:
-        return f"The prompt is full: {lm.name} reads at most {lm.config.context_length} tokens."
+        return f"The prompt is full: {lm.name} reads at most {lm.config.context_length:,} tokens."
     if not is_named(lm, token_id):
         return nameless(show_id(lm, token_id))
     ids = [*(token.id for token in tokens), token_id]

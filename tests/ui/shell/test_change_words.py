@@ -29,6 +29,7 @@ EDITS = {
     "attn.1.2=hide3": "“·par” (position 3) hidden from later ones in block 1 head 2",
     "attn.*=hide9": "position 9 hidden from later ones",
     "z.1.3=x0.5": "block 1 head 3 times 0.5",
+    "mlp_out.1=x-1": "block 1 feed-forward times −1",
     "resid_post.1@-1=+2*tok5-out9+0.5*mean5+17-ids7": "block 1 stream going out at “r” (position 4) plus 2 × "
     "the embedding of “token 5” minus the output row of “token 9” plus 0.5 × the mean of another text of 2 "
     "tokens minus that of another text of 1 token",

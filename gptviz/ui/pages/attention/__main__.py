@@ -111,7 +111,7 @@ def gives(key: int) -> str:
 
 
 with sentence:
-    said = [f"**Block {block}, the average of its {config.n_heads} heads.**"]
+    said = [f"**Block {block}, the average of its {counted(config.n_heads, 'head')}.**"]
     if not average:
         said = [f"**Block {block}, head {head}** {habit()}", WITHDRAWN * ((block, head) in withdrawn)]
     if hide:
@@ -250,8 +250,8 @@ with way:
     if average:
         without = ", rescaled without the first token" * hide
         st.markdown(
-            f"The picture above is the average of {config.n_heads} heads{without}. An average has no steps "
-            f"of its own: these are of head {head} alone."
+            f"The picture above is the average of {counted(config.n_heads, 'head')}{without}. An average has "
+            f"no steps of its own: these are of head {head} alone."
         )
     elif hide:
         st.markdown("These are the model's own numbers: nothing is hidden here, and nothing rescaled.")
