@@ -17,6 +17,7 @@ from gptviz.ui.shell.navigation import PAGES
 from tests.checkpoints import makers
 from tests.conftest import WITHOUT_TEXT, random_lm
 from tests.pages.conftest import open_all
+from tests.pages.test_snapshots import written
 from tests.specs import given, prose, table
 
 
@@ -112,6 +113,15 @@ def test_of_few_dimensions_there_are_fewer_pairs_to_turn(run_page, monkeypatch, 
     said = prose(at)
     assert f"In {pairs} of a head" in said and f"over the head's {pairs}:" in said
     assert ("it stays, too" in said) == ("Turned as in RoPE" in said) == (width == 4)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_of_one_of_anything_there_is_no_plural(run_page, monkeypatch, name):
+    use(random_lm(n_layers=1, n_heads=1), "one of each", monkeypatch)
+    at = open_all(run_page(name, text="a", base_steps=50, base_measure="off", ff_unit=3))
+    said = [at.sidebar.caption[0].value, *(line for line in written(at) if "(table)" not in line)]
+    plural = r"(?<![-.,\d])(?<!× )1 (tokens|heads|blocks|rows|windows|times|pairs|steps|positions)\b"
+    assert not [line for line in said if re.search(plural, line)]
 
 
 def drawn_text(at):

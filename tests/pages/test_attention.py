@@ -11,7 +11,7 @@ from gptviz.analysis.attention import cell
 from gptviz.digits import fixed, significant
 from gptviz.engine import sites
 from gptviz.ui import runs
-from tests.specs import charts, floats, given, opened, prose
+from tests.specs import charts, floats, given, opened, prose, put
 
 CHIPS, GRID, HEAD, STEPS, ARCS = "chips", "heads", "matrix_head", "matrix_steps", "arcs_head"
 TEXT = "The cat sat on the mat. The cat sat on the mat."
@@ -103,6 +103,7 @@ def test_average_and_hidden_first_token(run_page, trace) -> None:
     own, drawn = significant(mean[-1, key], 2), significant(rest[-1, key], 2)
     assert f"{drawn} to" in prose(at) and f"(the model: {own})" in prose(at)
     assert significant(mean[-1, 0], 4) in prose(at) and significant(rest[-1, key], 4) in prose(at)
+    assert "**in the picture**: the first token is hidden." in prose(put(at, key=0))
 
 
 def test_a_long_text_keeps_only_the_chosen_block_whole(run_page, trace, monkeypatch) -> None:

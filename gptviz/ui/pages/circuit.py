@@ -24,7 +24,7 @@ from gptviz.ui.shell import changes, state, target
 from gptviz.ui.shell.muted import GIVES
 from gptviz.ui.shell.params import Param, if_there, in_link
 from gptviz.ui.shell.slow import is_asked_for, is_wanted, read_sample, worked
-from gptviz.ui.words import as_code, prose
+from gptviz.ui.words import as_code, counted, prose
 
 T = TypeVar("T")
 
@@ -126,7 +126,7 @@ else:
 whole, value, empty = values
 enough, size = numbers.allowed(whole, empty), len(heads)
 off, kept = number(abs(whole - value)), abs(whole - value) <= enough
-counted, verdict = f"{size} head{'s' * (size != 1)}", "kept" if kept else "not kept"
+heads_in, verdict = counted(size, "head"), "kept" if kept else "not kept"
 is_model = size == of and forwards
 everybody = "all" if forwards else "the whole model"  # which has its feed-forwards, too
 if is_model:
@@ -165,7 +165,7 @@ with said:
         readable = re.fullmatch(r"-?[0-9]{1,6}(\.[0-9]{1,9})?(e-[0-9]{1,2})?", SCORE.value) is not None
         if readable and abs(float(SCORE.value) - value) <= max(AGREES * abs(value), OF_LOGITS):
             st.success(
-                f"The score in this link was worked out anew, and holds: {counted}, F is {shown}; the "
+                f"The score in this link was worked out anew, and holds: {heads_in}, F is {shown}; the "
                 f"prediction is {verdict}."
             )
         else:
@@ -212,7 +212,7 @@ with left:
     st.caption(text)
     columns = [f"head {h}" for h in range(shape[1])]
     fig = share_grid(cells.now, columns, None, "it brings", scene.mode, unchanged=cells.was, inside=heads)
-    alt = f"The circuit of {axis}: {size} of {of} heads"
+    alt = f"The circuit of {axis}: {size} of {counted(of, 'head')}"
     scene.chart(fig, key="circuit_sheet", alt=alt, on_cell=lambda *place: take({*heads} ^ {place}))
 
 # ---- F against the number of heads ----
@@ -285,7 +285,7 @@ if not is_model:
     button("Make this circuit the model, on every page", "circuit_everywhere", changes.add, *edits)
 text = f"the prediction is {verdict} (F is {off} off; {number(enough)} is allowed)."
 text += " Who needs fewer?" * (kept and enough > numbers.ROUNDING)
-st.markdown(f"**Circuit golf:** {counted}, and {text} The link holds the circuit and its F:")
+st.markdown(f"**Circuit golf:** {heads_in}, and {text} The link holds the circuit and its F:")
 link = {CIRCUIT.name: numbers.written(heads) or NOBODY, SCORE.name: f"{value:.4g}", SEARCH.name: None}
 query = urlencode(state.link() | in_link(PARAMS, link), safe="+")
 st.code(f"{(st.context.url or '').partition('?')[0]}?{query}", language=None, wrap_lines=True)

@@ -237,11 +237,12 @@ def rest() -> None:
             times = windows.times_target()
             st.markdown(
                 f"In one go through the text a token is a target {fixed(float(times[1:].mean()), 2)} times "
-                f"on average, at most {times.max()} times. The first never is: nothing stands before it."
+                f"on average, at most {counted(times.max(), 'time')}. "
+                "The first never is: nothing stands before it."
             )
-            says = [f"position {i}: a target of {n} windows" for i, n in enumerate(times)]
+            says = [f"position {i}: a target of {counted(n, 'window')}" for i, n in enumerate(times)]
             axis = {"title": {"text": "position in the text"}, "showgrid": False}
-            alt, unit = f"How often each of {len(ids)} tokens is a target", "times a target"
+            alt, unit = f"How often each of {counted(len(ids), 'token')} is a target", "times a target"
             key, hovers = "data_windows_times", Both(says)
             sheet.bars(scene, key, Both(times), says, unit, alt, says=hovers, axis=axis, height=190)
     caption = "A row per window: where it stands, whether it is dropped, the ids of its inputs and targets."

@@ -15,7 +15,7 @@ from gptviz.figures.marks import token_ticks, window
 from gptviz.figures.theme import palette
 from gptviz.ui import sheet
 from gptviz.ui.sheet import Param, if_there, page, panel, sideways
-from gptviz.ui.words import as_code, prose, show_id
+from gptviz.ui.words import as_code, counted, prose, show_id
 
 PARTS_OF_SUM = ("token embedding", "+ position embedding", "= what block 0 is given")
 MOST = 256  # tokens of the maps
@@ -163,7 +163,8 @@ with panel("Every token of the prompt", ":material/grid_on:", "emb_rows") as is_
             for i, name in enumerate(PARTS_OF_SUM if adds_up else ROWS)
         ]
         dimensions = [f"dimension {d}" for d in range(parts.shape[2])]
-        alt, cell = f"Token embedding, position embedding and sum of {len(tokens)} tokens", (None, at)
+        alt = f"Token embedding, position embedding and sum of {counted(len(tokens), 'token')}"
+        cell = None, at
         sheet.maps(scene, "embedding_rows", panels, dimensions, alt, cell, pick, joint=True, few=few)
         st.caption(
             f"A column is a token, a row a dimension. {scale.outside:,} of the {scale.count:,} values lie "

@@ -26,7 +26,7 @@ from gptviz.ui.sheet import Param, example_row, if_there, page
 from gptviz.ui.shell.change_menu import Part, menu
 from gptviz.ui.shell.state import BLOCK
 from gptviz.ui.tables import Cell, Row
-from gptviz.ui.words import Place, as_code, prose, show_id
+from gptviz.ui.words import Place, as_code, counted, prose, show_id
 
 UNIT: Param[int | None] = Param("ff_unit", int, None, if_there)
 SAMPLE = Param("ff_sample", bool, False)
@@ -186,8 +186,9 @@ with right:
     activations = sheet.of(scene, feed_forward.excites, block, unit)
     peak, is_flat = int(activations.now.argmax()), np.ptp(activations.now) == 0
     where = "the same at every token" if is_flat else f"largest at {Place(scene.labels[peak], peak)}"
-    text = f"In this text it {fires_at(put)} {int((activations.now > 0).sum()):,} of {len(scene.tokens):,} "
-    text += f"tokens. It is {where}: {significant(float(activations.now[peak]))}."
+    fires, of = int((activations.now > 0).sum()), counted(len(scene.tokens), "token")
+    text = f"In this text it {fires_at(put)} {fires:,} of {of}. "
+    text += f"It is {where}: {significant(float(activations.now[peak]))}."
     prose(text, "token")
     theme, axis = palette(scene.mode), {"showgrid": False, "range": [-0.6, len(scene.tokens) - 0.4]}
     sheet.bars(

@@ -20,7 +20,7 @@ from gptviz.ui.models.in_use import InUse, label_of
 from gptviz.ui.models.room import let_go, refused, still_here
 from gptviz.ui.models.uploads import ENDINGS, Upload
 from gptviz.ui.shell import state
-from gptviz.ui.words import duration, escaped
+from gptviz.ui.words import counted, duration, escaped
 
 MODEL, DTYPE, DEVICE = "prompt_model", "model_dtype", "model_device"
 HUB_ID, SERVER_PATH, FILES = "model_hub_id", "model_path", "model_files"
@@ -65,7 +65,8 @@ def facts(model: InUse) -> str:
     size = config.parameters * DTYPES[lm.dtype].itemsize
     return (
         (f"you see **{label_of(model.choice)}**:  \n" if model.trouble else "")
-        + f"{config.n_layers} blocks × {config.n_heads} heads, {config.emb_dim} wide  \n"
+        + f"{counted(config.n_layers, 'block')} × {counted(config.n_heads, 'head')}, "
+        f"{config.emb_dim} wide  \n"
         f"{config.parameters:,} parameters  \n{gigabytes(size)} in {lm.dtype}{rounded}"
         f"{'' if device == 'cpu' else f' on {device}'}  \n"
         f"context of {config.context_length:,} tokens" + (f"  \n{about}" if about else "")

@@ -331,7 +331,9 @@ with worked_out:
         )
         base, lost = float(own.now[at, key]), float(own.now[at, 0])
         drawn_as = [f"the average over the block's heads is {significant(base, 4)}"] if average else []
-        if hide and key > 0:
+        if hide and key == 0:
+            drawn_as = ["the first token is hidden"]
+        elif hide:
             without = "nothing is left"
             if lost < 1:
                 without = f"it is {significant(base, 4)} ÷ (1 − {significant(lost, 4)}) = "
