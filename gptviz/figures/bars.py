@@ -94,7 +94,7 @@ def bars(
         f"{y}axis": {"title": {"text": unit}}
         | (marks.SHARES if unit == "weight" or (lying and unit in ("probability", "share")) else {}),
         "shapes": [marks.across(level, marks.line(theme.quiet, 1.5, "dash")) for level, _ in rests],
-        "annotations": [marks.level_note(level, words, mode, "right") for level, words in rests if words],
+        "annotations": marks.level_notes(rests, [0, *now], mode, "right"),
         "bargap": 0.15,
     }
     if lying and text is not None and "range" not in layout["xaxis"]:

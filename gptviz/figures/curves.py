@@ -93,7 +93,7 @@ def curves(
         "shapes": shapes,
         "annotations": [
             *(notes if len(lines) > 1 and not many else []),
-            *(marks.level_note(level, words, mode, "left") for level, words in rests if words),
+            *marks.level_notes(rests, np.concatenate([line.now for line in lines.values()]), mode, "left"),
         ],
     }
     if many or changed:

@@ -123,11 +123,25 @@ def words(said: Mapping[str, str]) -> str:
     return "   ".join(f"<span style='color:{color}'>{name}</span>" for name, color in said.items())
 
 
-def level_note(y: float, words: str, mode: Mode, end: Literal["left", "right"]) -> Drawn:
-    """Words on a line across, at one end of the picture."""
+def level_notes(
+    rests: Sequence[tuple[float, str]], drawn: Iterable[float], mode: Mode, end: Literal["left", "right"]
+) -> list[Drawn]:
+    """Words on lines across, at one end of a picture of these numbers.
+
+    They stand on their line, but below it where another line with words runs close above.
+    """
     colors, x = palette(mode), 1 if end == "right" else 0
-    ground = {"xref": "paper", "bgcolor": colors.paper, "opacity": 0.9}
-    return note(safe(words), x, y, colors.quiet, 14, xanchor=end, yanchor="bottom", **ground)
+    ground = {"xref": "paper", "bgcolor": colors.paper, "opacity": 0.9, "xanchor": end}
+    named = [(y, words) for y, words in rests if words]
+    if not named:
+        return []
+    heights = [*drawn, *(y for y, _ in named)]
+    close = (np.nanmax(heights) - np.nanmin(heights)) / 10
+
+    def anchor(y: float) -> str:
+        return "top" if any(0 < other - y < close for other, _ in named) else "bottom"
+
+    return [note(safe(words), x, y, colors.quiet, 14, yanchor=anchor(y), **ground) for y, words in named]
 
 
 # ---- signed numbers as colour ----

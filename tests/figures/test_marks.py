@@ -131,6 +131,13 @@ def test_many_curves_are_told_apart_by_more_than_their_colour():
     assert "no. " in drawn[0].hovertext[0]
 
 
+def test_words_on_two_lines_that_run_close_stand_on_either_side():
+    values = Both(np.array([3.0, 12.0]))
+    for other, anchors in ((9.4, ("top", "bottom")), (8.4, ("bottom", "top")), (2.0, ("bottom", "bottom"))):
+        fig = bars(values, ["a", "b"], "light", "nats", rests=[(9.0, "guess"), (other, "mean")])
+        assert tuple(note.yanchor for note in fig.layout.annotations) == anchors
+
+
 @pytest.mark.parametrize("lying", [False, True])
 def test_bars_are_their_numbers_and_outlines_the_unchanged_ones(lying):
     values = Both(NOW[0], WAS[0])

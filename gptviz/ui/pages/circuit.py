@@ -244,10 +244,10 @@ with right:
         if found.kept:
             how = "Taken away one by one, as long as" if way == "remove" else "Added one by one, until"
             text = f"{how} F is at most {number(found.allowed)} off, below or above, while each other head "
-            text += f"gives {GIVES[others]}: **{len(found.heads)}** heads, {gap} off."
+            text += f"gives {GIVES[others]}: **{counted(len(found.heads), 'head')}**, {gap} off."
         else:
             text = f"The search ({CURVES[way]}; each other head gives {GIVES[others]}) met no circuit that "
-            text += f"keeps the prediction. With **{len(found.heads)}** heads it is closest: F is "
+            text += f"keeps the prediction. With **{counted(len(found.heads), 'head')}** it is closest: F is "
             text += f"{number(found.value)}, {gap} off, and {number(found.allowed)} is allowed."
         st.markdown(text)
     if not searches:
