@@ -134,7 +134,10 @@ def next_word(q: Asked) -> Answer:
         return replace(found, right=False, said=f"`{q.words[0]}`")
     facts = {"given_probability": percent(float(p[first]))}
     facts["given_rank"] = f"{int((p > p[first]).sum()) + 1:,}"
-    return replace(found, facts=found.facts | facts, right=first == best, said=q.called(first))
+    said = q.called(first)
+    if q.lm.decode([first]).strip().lower() not in map(str.lower, q.words):
+        said += f" of `{q.words[0]}`"
+    return replace(found, facts=found.facts | facts, right=first == best, said=said)
 
 
 @_key("number")
@@ -306,12 +309,12 @@ def written_or_read(q: Asked, tokens: int) -> Answer:
     """Ask whether a text that the model wrote gives it the same next tokens as when it
     is handed that text.
     """
-    wrote = list(q.lm.generate(q.read, tokens, 0.0))
+    *wrote, then = q.lm.generate(q.read, tokens + 1, 0.0)
     if len(q.read) + len(wrote) > q.lm.config.context_length:
         raise CannotAsk(f"this text leaves no room for {tokens} tokens more")
     new = [step.id for step in wrote]
-    fresh = q.lm.trace(q.read + new[:-1], keep=()).logits(-1)
-    largest = float((fresh - wrote[-1].logits).abs().max())
+    fresh = q.lm.trace(q.read + new, keep=()).logits(-1)
+    largest = float((fresh - then.logits).abs().max())
     return q.choice(_AGAIN, int(largest > CACHED), wrote=_quoted(q, new), difference=fixed(largest, 4))
 
 
@@ -441,10 +444,11 @@ def needed_most(q: Asked) -> Answer:
 
 
 def _patched(q: Asked, other: str, site: str) -> pd.DataFrame:
+    """What each patch brings back of the other text's answer, as on the page "Patching" at first."""
     if len(q.t) > 64:
         raise CannotAsk("this takes a text of 64 tokens at most")
     try:
-        return patching(q.lm.plain, q.ids, q.lm.encode(other), sites=site, position=q.position)
+        return patching(q.lm.plain, q.lm.encode(other), q.ids, sites=site, position=q.position)
     except ValueError as error:
         raise CannotAsk(f"the two texts cannot be patched: {error}") from error
 
@@ -459,7 +463,7 @@ def carries(q: Asked, other: str, block: int) -> Answer:
 
 @_key("head")
 def hands_over(q: Asked, other: str) -> Answer:
-    """The head whose output, taken from this text into the other's pass, brings back most of the answer."""
+    """The head whose output, put from the other text into this one's pass, brings back most of its answer."""
     back = _patched(q, other, "z").set_index(["block", "head"])["metric"]
     block, head = back.idxmax()
     return q.head([(int(block), int(head))], "back", lambda head: percent(float(back.get(head, 0.0))))

@@ -2,12 +2,13 @@
 
 from collections import Counter
 from itertools import pairwise
+from unittest.mock import patch
 
 import numpy as np
 import pytest
 import torch
 
-from gptviz import Edit, load
+from gptviz import Edit, LanguageModel, load
 from gptviz.analysis.head_roles import roles
 from gptviz.analysis.tokens import chapter
 from gptviz.digits import fixed, percent
@@ -105,6 +106,7 @@ def test_a_word_is_right_as_a_phone_or_the_screen_writes_it(mini, typed):
         assert found.right and not asked(mini, key, typed("barn"), *more)[0].right
     assert asked(mini, "next_word", "Mill")[0].facts["given_rank"] == "1"
     assert asked(mini, "next_word", "'s", text="It was the king")[0].said == "`'s`"
+    assert asked(mini, "next_word", "“umbrella”.")[0].said == "`·umbre` of `umbrella`"
     assert asked(mini, "token_count", 1_234_567.0)[0].said == "1234567"
 
 
@@ -230,11 +232,13 @@ def test_what_is_drawn(model):
 def test_nothing_is_kept_beside_the_text(model):
     found, _ = asked(model, "after_another", None, "A red barn.")
     assert found.truth == found.options[0] and float(found.facts["difference"]) < 1e-4
-    wrote, trace = asked(model, "written_or_read", None, 4)
+    with patch.object(LanguageModel, "trace", autospec=True, side_effect=LanguageModel.trace) as reading:
+        wrote, trace = asked(model, "written_or_read", None, 4)
     ids = [token.id for token in trace.tokens]
     for _ in range(4):
         ids.append(int(model.trace(ids).logits(-1).argmax()))
     assert wrote.truth == wrote.options[0]
+    assert reading.call_args.args[1] == ids  # all four, and the list is the fifth token's
     assert wrote.facts["wrote"] == f"“{model.decode(ids[-4:]).strip()}”".replace("\n", " ")
 
 
@@ -279,12 +283,12 @@ KING, HIS = (f"The king loved his daughter, but {one} did not love" for one in (
 
 
 def test_what_a_patch_brings_back(mini):
-    clean, corrupt = mini.trace(KING), mini.trace(HIS)
+    clean, corrupt = mini.trace(HIS), mini.trace(KING)  # as on the page: values of the other text
     pair = int(clean.logits(-1).argmax()), int(corrupt.logits(-1).argmax())
 
     def back(edit):
         ends = [float(one.logits(-1)[pair[0]] - one.logits(-1)[pair[1]]) for one in (clean, corrupt)]
-        logits = mini.trace(HIS, edits=[edit]).logits(-1)
+        logits = mini.trace(KING, edits=[edit]).logits(-1)
         return (float(logits[pair[0]] - logits[pair[1]]) - ends[1]) / (ends[0] - ends[1])
 
     for block, at in ((3, 7), (4, 10)):

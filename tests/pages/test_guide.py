@@ -94,13 +94,15 @@ STEPS = [(name, number) for name in files() for number in range(1, len(find(name
 
 @pytest.mark.parametrize(("name", "number"), STEPS)
 def test_every_step_that_ships_opens_and_shows_what_it_looks_at(name, number):
-    step = find(name).steps[number - 1]
-    at = run_page(step.page, {ANSWERS: {(name, number - 1): None}}, guide=name, step=number)  # skipped
+    steps, skipped = find(name).steps[:number], {ANSWERS: {(name, number - 1): None}}
+    step, texts = steps[-1], [value for one in steps for key, value in one.place if key == "text"]
+    at = run_page(step.page, skipped, guide=name, step=number, text=[DEFAULT_TEXT, *texts][-1])
     known = {param.name for param in at.session_state["gptviz_params"]}
     assert {said for said, _ in (*step.place, *step.until)} <= known
     assert not step.look or step.look.split(" > ")[0] in keys_in(at.main)
     told = prose(at)
     assert (step.ask is None) == ("This model: **" not in told)
+    assert step.ask is not None or step.text in told  # what is to be done is not done yet
     for sentence in re.split(r"(?<=[.!?:])\s", step.after if step.ask else ""):
         if "{given_" not in sentence:  # a sentence with a fact that the key does not have would be left out
             assert all(piece.strip() in told for piece in re.split(r"\{\w+\}", sentence)), sentence
