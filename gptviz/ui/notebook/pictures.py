@@ -191,7 +191,7 @@ def generate(s: Sheet, n: int = 20, **options: Any) -> None:
         says = f"{shown} had probability {probability_text(p)}"
         written.append({"shown": shown, "sentence": says, **numbers})
         found = candidates(step.logits, 10, sampling, [step.id])
-        rows, rest = candidate_rows(found, sampling, lambda i: show_id(s.lm, i))
+        rows, rest = candidate_rows(found, sampling, lambda i: show_id(s.lm, i), came=step.id)
         opened.append({"title": f"What {shown} was drawn from", "data": {"rows": rows, "rest": rest}})
     raws = [named_bytes(s.t.tokenizer, step.id) for step in both.now]
     writing(s.lm.decode(ids), written, 0, ignored, raws=raws, open_end=False)
@@ -464,6 +464,8 @@ def show(
     if whole:
         if name not in WHOLE:
             raise ValueError(f"there is no whole page {name!r} of a trace; there are {', '.join(WHOLE)}")
+        if args:
+            raise ValueError(f"{args[0]!r} has no name: of a whole page each choice has that of its address")
         return sheet.drawn(of_page, name, **options)
     try:
         inspect.signature(draw).bind(sheet, *args, **options)

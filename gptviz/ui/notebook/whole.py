@@ -9,6 +9,7 @@ import re
 import sys
 from collections.abc import Iterator
 from html import unescape
+from itertools import pairwise
 from typing import Any
 
 import torch
@@ -72,7 +73,9 @@ def of_page(s: Sheet, name: str, **choices: Any) -> None:
             sections.append([])
         _take(s, sections[-1], element)
     drawn = [section for section in sections if any("text" not in part for part in section)]
-    s.parts += [part for section in drawn or sections for part in section]
+    parts = [part for section in drawn or sections for part in section]
+    followed = pairwise((*parts, {"heading": True}))
+    s.parts += [one for one, other in followed if not (one.get("heading") and other.get("heading"))]
 
 
 def _leaves(block: Any) -> Iterator[Any]:
@@ -101,6 +104,12 @@ def _take(s: Sheet, section: list[dict[str, Any]], element: Any) -> None:
 
 def _plain(markdown: str) -> str:
     """Its words, without marks, and without what a click or a slider does in the app."""
+    markdown = re.sub(r"`([^`]*)`", _code, markdown)
     text = unescape(re.sub(r"<style.*?</style>|<[^>]+>", "", markdown, flags=re.DOTALL))
     text = re.sub(r"; a click[^.;]*|\s*(A click|Click|Move the slider)\b[^.]*\.", "", text)
     return re.sub(r"\\([^\w\s])|\*+|`|^#+ |:material/\w+:", r"\1", text).strip()
+
+
+def _code(found: re.Match[str]) -> str:
+    """A token, say; one like "," is quoted, as otherwise it would be the sentence's."""
+    return found[1] if re.search(r"\w", found[1]) else f"“{found[1]}”"

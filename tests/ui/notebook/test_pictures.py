@@ -126,6 +126,10 @@ def test_a_whole_page_has_its_pictures_in_order_with_words_and_tables_of_the_tra
     assert "A row is a norm, a column a token. No colour: what the change did not touch." in texts
     assert sum("html" in part for part in norms.parts) == 2
     assert (torch.get_num_threads(), sys.modules["__main__"]) == before
+    stops = lm.trace("The cat.").show("residual_stream")
+    assert any("the sizes of x and shortcut for “.”:" in part.get("text", "") for part in stops.parts)
+    heads = [part.get("heading", False) for part in t.show("generate", whole=True).parts]
+    assert not any(heads)  # no heading of what a click asks for stands alone
     with pytest.raises(ValueError, match="no whole page 'every_head' of a trace; there are overview"):
         t.show("every_head", whole=True)
 
@@ -153,6 +157,7 @@ def test_what_is_written_is_what_the_model_generates(lm):
     assert [one["probability"] for one in text["data"]["tokens"]] == [step.probability for step in steps]
     for at, step in enumerate(steps):
         rows = drawn["others"][str(at)]["data"]["rows"]
+        assert [row["id"] for row in rows if row["came"]] == [step.id]
         assert {row["id"]: row["probability"] for row in rows}[step.id] == pytest.approx(step.probability)
     changed = lm.trace(TEXT, edits=["mlp_out.5=zero"]).show("generate", 5, temperature=0)
     greedy = "".join(step.token for step in lm.generate(TEXT, 5, temperature=0))
@@ -177,6 +182,7 @@ def test_a_long_text_of_many_heads_says_that_a_file_has_one(lm, monkeypatch):
         (lambda t: t.show("attn", 9), "no block 9; they go from 0 to 5"),
         (lambda t: t.show("attn", 0, 8), "no head 8"),
         (lambda t: t.show("attn", position=99), "no position 99"),
+        (lambda t: t.show("attn", 3, 1, whole=True), "3 has no name: of a whole page each choice has"),
         (
             lambda t: t.show("layernorm", "block 9 · norm1"),
             "ln_norm=.* is no choice that there is on layernorm",
