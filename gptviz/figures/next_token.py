@@ -41,10 +41,8 @@ def loss_text(nats: float) -> tuple[str, str]:
 
 
 def surprise_color(bits: float, most: float, mode: Mode) -> str:
-    """Paper for what was certain, orange for `most` bits or more; flat grey for what nobody could expect."""
+    """Paper for what was certain, orange for `most` bits or more."""
     colors = palette(mode)
-    if math.isnan(bits):
-        return colors.masked
     _, orange = colors.signed[3]  # not the deepest one: the token's own letters must stay readable on it
     return mixed(colors.paper, orange, bits / most)
 
@@ -185,23 +183,23 @@ def surprise_rows(
     every token of the vocabulary equally likely, has for each token. The chips say it in nats.
     """
     most = uniform_loss(vocabulary)
+
+    def cost(row: pd.Series) -> dict[str, Any]:
+        nats = float(row["nats"])
+        return {"bits": float(row["bits"]), "text": fixed(nats, 1), "color": surprise_color(nats, most, mode)}
+
     chips: list[dict[str, Any]] = []
     for (place, row), token in zip(table.iterrows(), shown, strict=True):
-        amount = float(row["nats"])
-        known = not math.isnan(amount)
-        chips.append(
-            {
-                "token": token,
-                "bits": float(row["bits"]) if known else None,
-                "rank": int(row["rank"]) if known else None,
-                "bits_text": fixed(amount, 1) if known else "–",
-                "color": surprise_color(amount, most, mode),
-                "sentence": surprise_sentence(row) if known else FIRST,
-            }
-        )
-        if unchanged is not None and known:
-            chips[-1] |= _ghost(unchanged.loc[place], most, mode)
-            chips[-1]["sentence"] += f" Unchanged, it {surprise_sentence(unchanged.loc[place])}"
+        if math.isnan(row["nats"]):
+            nothing = {"bits": None, "text": "–", "color": palette(mode).masked}
+            chips.append({"token": token, "rank": None, "sentence": FIRST} | nothing)
+            continue
+        chip = cost(row) | {"token": token, "rank": int(row["rank"]), "sentence": surprise_sentence(row)}
+        if unchanged is not None:
+            was = unchanged.loc[place]
+            chip["ghost"] = cost(was)
+            chip["sentence"] += f" Unchanged, it {surprise_sentence(was)}"
+        chips.append(chip)
     legend = {
         "from": surprise_color(0, most, mode),
         "to": surprise_color(most, most, mode),
@@ -212,13 +210,6 @@ def surprise_rows(
     if unchanged is not None:
         legend["ghost"] = f"{marks.CHANGED} above, {marks.UNCHANGED} below"
     return chips, legend
-
-
-def _ghost(row: pd.Series, most: float, mode: Mode) -> dict[str, Any]:
-    """The part of a chip that is the unchanged model's."""
-    amount = float(row["nats"])
-    color = surprise_color(amount, most, mode)
-    return {"ghost": {"bits": float(row["bits"]), "text": fixed(amount, 1), "color": color}}
 
 
 def surprise_sentence(row: pd.Series) -> str:

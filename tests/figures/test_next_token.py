@@ -48,7 +48,6 @@ def test_colours_run_from_paper_to_orange():
     assert mixed("#000000", "#ff8000", 0.5) == "#804000"
     for mode in ("light", "dark"):
         assert surprise_color(0, 13, mode) == palette(mode).paper
-        assert surprise_color(math.nan, 13, mode) == palette(mode).masked
         assert surprise_color(13, 13, mode) == surprise_color(40, 13, mode) != palette(mode).paper
         half = mixed(palette(mode).paper, surprise_color(13, 13, mode), 0.5)
         assert surprise_color(6.5, 13, mode) == half
@@ -102,7 +101,7 @@ def test_sentences_numbers_and_colours():
     assert chips[3]["sentence"] == (
         "came with 13.8 nats of surprise: the model gave it 1.00 × 10⁻⁶, rank 4,321."
     )
-    assert [chip["bits_text"] for chip in chips] == ["–", "2.1", "0.0", "13.8"]
+    assert [chip["text"] for chip in chips] == ["–", "2.1", "0.0", "13.8"]
     assert (chips[0]["bits"], chips[0]["rank"], chips[0]["color"]) == (None, None, palette("light").masked)
     assert chips[3]["color"] == legend["to"] != legend["from"]
     assert legend["high"] == "9.0 nats or more: a blind guess"
@@ -115,7 +114,7 @@ def test_the_unchanged_surprise_is_the_ghost_of_a_chip():
     assert "ghost" not in chips[0] and "ghost" in legend
     for chip, was, bits in zip(chips[1:], plain[1:], TABLE["bits"][1:], strict=True):
         assert chip["bits"] == bits
-        assert chip["ghost"] == {"bits": was["bits"], "text": was["bits_text"], "color": was["color"]}
+        assert chip["ghost"] == {"bits": was["bits"], "text": was["text"], "color": was["color"]}
         assert chip["sentence"].endswith(f"Unchanged, it {was['sentence']}")
 
 

@@ -42,6 +42,11 @@ def test_what_is_drawn_is_knock_out_of_the_model_and_of_the_unchanged_one(run_pa
         assert said == pytest.approx(-plain["effect"][43], abs=6e-4) and abs(said) > 0.01
 
 
+def test_what_is_nearly_certain_is_not_written_as_certain(run_page):
+    at = run_page("knock_out", text=TEXT, edits="final=x50")
+    assert "0.99999994" in words(at) and "1.00000" not in words(at)
+
+
 def test_of_a_head_that_is_off_nothing_is_left_to_mute(run_page, mini):
     at = run_page("knock_out", text=TEXT, edits="z.4.3=zero", block=4, head=3, target=MILL)
     plain = knock_out(mini, TEXT, MILL)

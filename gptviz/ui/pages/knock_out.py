@@ -9,6 +9,7 @@ from gptviz.analysis.moved import ROUNDING
 from gptviz.analysis.shares import label_of
 from gptviz.both import Both
 from gptviz.digits import fixed, significant
+from gptviz.figures.next_token import probability_text
 from gptviz.model import TransformerBlock
 from gptviz.ui import many, sheet
 from gptviz.ui.buttons import button
@@ -79,14 +80,9 @@ is_head = table["kind"] == "head"
 strongest = next(row for row in order if is_head[row])
 
 
-def chance(p: float) -> str:
-    """A probability with three digits, and never 1 by rounding."""
-    return significant(p) if p < 0.9995 else fixed(p, 5)
-
-
 def number(logit: float, probability: float) -> str:
     """Return what is measured, of the two."""
-    return chance(probability) if measure == "probability" else fixed(logit, 2)
+    return probability_text(probability) if measure == "probability" else fixed(logit, 2)
 
 
 def without(row: int) -> Both[str]:
@@ -133,7 +129,7 @@ with right:
 
     def hovers(found: pd.DataFrame) -> list[str]:
         says, few = "without {}: probability {}, logit difference {}".format, found.iloc[rows]
-        written = few["probability"].map(chance), few["logit"].map(lambda logit: fixed(logit, 3))
+        written = few["probability"].map(probability_text), few["logit"].map(lambda logit: fixed(logit, 3))
         return list(map(says, [labels[row] for row in rows], *written))
 
     st.caption(f"The {len(rows)} largest, with the {MEASURES[measure]} that is left")
@@ -164,7 +160,8 @@ if scene.other is not None:  # here, so that the map stays in the first screen
 
 sheet.end_unless_near("opened")
 row, name = table.iloc[opened], labels[opened]
-chances = [own.map(lambda w: chance(w[1])), tables.map(lambda t: chance(t["probability"].iloc[opened]))]
+both = own.map(lambda w: w[1]), tables.map(lambda t: t["probability"].iloc[opened])
+chances = [p.map(probability_text) for p in both]
 if row["effect"] == 0 or still.iloc[opened]:
     same = "to the last digit" if row["effect"] == 0 else "but for rounding"
     st.markdown(

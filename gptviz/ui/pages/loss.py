@@ -10,7 +10,7 @@ import torch
 from gptviz.analysis import loss as lesson
 from gptviz.analysis.next_token import losses, surprises
 from gptviz.both import Both
-from gptviz.digits import fixed, significant, term
+from gptviz.digits import fixed, significant, term, weight as short
 from gptviz.engine.sampling import Sampling
 from gptviz.figures.marks import token_ticks
 from gptviz.figures.next_token import loss_text, probability_text, surprise_color, surprise_rows
@@ -34,11 +34,6 @@ nats = found.map(lambda one: one["nats"].to_numpy()[1:])  # (T - 1,): of the pos
 mean = nats.map(lambda one: float(one.mean()) if len(one) else math.nan)
 guess = lesson.uniform_loss(vocabulary)
 loss, perplexity = mean.map(lambda x: loss_text(x)[0]), mean.map(lambda x: loss_text(x)[1])
-
-
-def short(loss: float) -> str:
-    """A loss with two decimals, or the digits that mean something where it is small."""
-    return fixed(loss, 2) if loss >= 0.1 or loss == 0 else significant(loss, 2)
 
 
 def bar_says(one: pd.DataFrame) -> list[str]:

@@ -113,7 +113,7 @@ def frame(title: str, own: Iterable[Param] = (), prompted: bool = False) -> Fram
     if waits and not prompted:
         end_page()
     load = models.code_of(model)
-    return Frame(title=title, key=model.key, plain_load=load, mode=mode, params=own, waits=waits)
+    return Frame(key=model.key, plain_load=load, mode=mode, params=own, waits=waits)
 
 
 def _style(mode: Mode) -> None:

@@ -37,7 +37,6 @@ class Frame:
     """A page without a text: `key` names its model among all that are loaded, `plain_load` is the Python that
     gives the same; while a question `waits` for its answer, the page shows no picture."""
 
-    title: str
     key: str
     plain_load: str
     mode: Mode

@@ -8,7 +8,7 @@ function tell({ data, root }, position) {
 }
 
 function chip(view, position) {
-  const { data, send } = view, { token, bits, rank, bits_text: text, color, ghost } = data.chips[position];
+  const { data, send } = view, { token, bits, rank, text, color, ghost } = data.chips[position];
   const say = () => tell(view, position);
   return gv.h('button', {
     key: position, type: 'button', class: `chip ${position === data.expected ? 'expected' : ''}`, style: { '--chip': color },

@@ -56,7 +56,7 @@ here, table = runs.map(heads.measured), runs.map(heads.role_table)
 mine = here.map(lambda found: found.roles[block][head])
 labels = {} if general is None else {(r.block, r.head): r.role for r in general.table.itertuples()}
 usual = None if general is None else general.row(block, head)
-tried = trial.known(plain, labels)
+tried = heads.known_trials_of(plain, trial.claims(labels))  # nothing is worked out
 askable = HeadScores.of(scene.tokens).targets.rows
 hidden = [role for role in SHARES if not askable[role]]  # what this text cannot show
 

@@ -51,11 +51,6 @@ def claims(labels: Labels) -> list[Claim]:
     return [(*head, role) for head, role in labels.items() if role in TESTABLE]
 
 
-def known(run: Run, labels: Labels) -> dict[tuple[int, int], Trial]:
-    """The trials of these labels that were held, by block and head; nothing is worked out."""
-    return heads.known_trials_of(run, claims(labels))
-
-
 def draw(
     scene: Scene, block: int, head: int, labels: Labels, tried: Mapping[tuple[int, int], Trial]
 ) -> Trial | None:
