@@ -208,6 +208,9 @@ def test_arcs_beside_the_matrix_keep_what_is_pointed_at_and_clicked(open_page, t
     page.keyboard.press("Escape")
     page.mouse.move(0, 0)
     assert arcs.get_attribute("data-held") == "0" and arcs.get_attribute("data-focus") == ""
+    with page.expect_download() as saved:
+        arcs.get_by_test_id("save-svg").click()
+    assert "Point at a token" not in saved.value.path().read_text("utf-8")  # nobody can, in a file
     page.locator(by("arc-head", head=3)).dblclick()
     settled(page)
     assert "head=3" in page.url and arcs.get_attribute("data-heads") == "3"

@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 LONGEST = 90  # characters of a line; a prompt may be thousands
+TITLE = 140  # of the first, which says what is drawn
 
 
 @dataclass(frozen=True)
@@ -22,7 +23,8 @@ class Saved:
 
     def data(self) -> dict[str, Any]:
         """As the browser gets it: {"stem": str, "title": str, "lines": [str, ...]}."""
-        return asdict(self) | {"title": shortened(self.title), "lines": [shortened(x) for x in self.lines]}
+        lines = [shortened(line) for line in self.lines]
+        return asdict(self) | {"title": shortened(self.title, TITLE), "lines": lines}
 
 
 def stem(*parts: object) -> str:

@@ -31,5 +31,10 @@ def test_a_long_line_keeps_both_its_ends(length):
     assert line[:20] == text[:20] and line[-20:] == text[-20:]
 
 
+def test_a_title_is_whole_where_it_names_a_logit_and_what_it_is_compared_with():
+    title = "What each token gave to the logit of ·mill minus the mean of all through all heads of block 5"
+    assert Saved("gptviz-x", title).data()["title"] == title
+
+
 def test_a_text_of_many_lines_becomes_one():
     assert shortened("one\n two\t three ") == "one two three"

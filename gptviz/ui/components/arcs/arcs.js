@@ -203,7 +203,7 @@ export default gv.component((view) => {
     gv.h('div', { class: 'two' }, column('left', 'query'), gv.h('div', { class: 'between' }, gv.h('canvas', null)), column('right', 'key'))),
   gv.h('div', { class: 'foot' },
     gv.reserving([[data.words.rest], longest], gv.h('p', { class: 'says', 'aria-live': 'polite', data: { testid: `arcs-says-${data.name}` } }, gv.prose(said))),
-    gv.saveButtons(() => pictureOf(view), { ...data.saved, lines: [...data.saved.lines, said.join('')] })));
+    gv.saveButtons(() => pictureOf(view), { ...data.saved, lines: [...data.saved.lines, ...focus.size ? [said.join('')] : []] })));
 }, (view) => {
   const { root, state, data } = view, frame = root.querySelector('.frame');
   const shown = JSON.stringify([data.query, state.text]);

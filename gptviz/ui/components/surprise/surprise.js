@@ -4,7 +4,9 @@ const said = ({ token, sentence }) => ['', token, ` ${sentence}`];
 
 function tell({ data, root }, position) {
   const chip = data.chips[position];
-  gv.render(root.querySelector('.sentence'), gv.prose(chip ? said(chip) : [data.legend.rest]));
+  const sentence = root.querySelector('.sentence');
+  sentence.toggleAttribute('data-unsaved', !chip);  // what a pointer may do is nothing for a file
+  gv.render(sentence, gv.prose(chip ? said(chip) : [data.legend.rest]));
 }
 
 function chip(view, position) {
