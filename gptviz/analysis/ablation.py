@@ -35,8 +35,6 @@ from gptviz.tokenizer.one import Against, OneToken, both_ids, one_token
 MEASURED = ("logit", "probability", "effect", "lost")
 BASELINES = ("zero", "mean", "sample")
 
-# numbers of the widest layer that a batch may have: 64 MB of them, and about as much around it
-BATCH_NUMBERS = 2**24
 HEAD_ROWS = 64  # of which the output head makes logits at once
 
 Target = OneToken | tuple[OneToken, Against]
@@ -145,9 +143,8 @@ def batches(lm: LanguageModel, trace: Trace, at: int, baseline: str) -> Iterator
     """Yield what the output head gets with each part muted, (B, D): as many of a block as fit a batch."""
     trace.of(lm.model)
     stop = len(trace) if lm.edits else at + 1  # an edit may look at the whole text
-    size = max(1, BATCH_NUMBERS // (4 * lm.config.emb_dim * stop))
     for b in range(lm.config.n_layers):
         edits = [part.edit(baseline) for part in parts_of(lm) if part.block == b]
         if baseline == "mean":  # over all of the text, whatever is looked at
             edits = [replace(edit, value=trace[edit.site, b].mean(dim=-2, keepdim=True)) for edit in edits]
-        yield from variants(lm, trace["resid_pre", b][:stop], b, edits, size, at)
+        yield from variants(lm, trace["resid_pre", b][:stop], b, [[edit] for edit in edits], at)

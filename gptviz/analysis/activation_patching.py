@@ -39,7 +39,7 @@ from torch import Tensor
 
 from gptviz.analysis import against
 from gptviz.analysis.alignment import missing
-from gptviz.analysis.patches import HEAD_SITES, POSITION_SITES, SITES, batches, needed, one_by_one, patches_of
+from gptviz.analysis.patches import HEAD_SITES, POSITION_SITES, SITES, batches, one_by_one, patches_of
 from gptviz.analysis.prompts import Texts, averaged, is_many, of_one_text, over
 from gptviz.engine.given import Text, ids_of
 from gptviz.engine.index import index_of, listed, one_of
@@ -188,7 +188,8 @@ def of_pair(
     at = _position(lm, texts[0], texts[1], position)
     if not lm.edits:  # an edit may look at the whole text
         texts = [ids[: at + 1] for ids in texts]
-    traces = [lm.trace(ids, keep=needed(sites) + list(sites) * estimate) for ids in texts]
+    keep = ["resid_pre", "final", "q", "k", "v", *(site for site in sites if site != "attn" or estimate)]
+    traces = [lm.trace(ids, keep=keep) for ids in texts]
     ends = ends_of(lm, traces[0].logits(at), traces[1].logits(at), target)
     if not ends.is_scale:
         raise ValueError(

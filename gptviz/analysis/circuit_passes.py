@@ -1,7 +1,8 @@
 """The passes behind a circuit: a text read by a model of which only some heads speak, many choices at once.
 
 Whoever does not speak gives its mean (or zero): the same numbers as `lm.trace(text, edits=edits_of(...))`.
-Choices that part ways in one block share all before it, and go through the rest as one batch.
+Choices that part ways in one block share all before it, and go through the rest as one batch
+(`gptviz.engine.variants`).
 
 Shapes: B choices of one batch, T tokens, L blocks, H heads, D emb_dim, V vocabulary.
 """
@@ -12,14 +13,14 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from gptviz.analysis.ablation import BATCH_NUMBERS, Target, check
+from gptviz.analysis.ablation import Target, check
 from gptviz.analysis.against import difference
 from gptviz.engine.edits import Edit
-from gptviz.engine.forward import Hook, hidden_from, logits_of
+from gptviz.engine.forward import logits_of
 from gptviz.engine.given import Text
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.progress import Progress, unheard
-from gptviz.engine.sample_means import sample_means
+from gptviz.engine.variants import variants
 
 Head = tuple[int, int]  # (block, head)
 Heads = Collection[Head]
@@ -65,14 +66,11 @@ class Passes:
         self.lm, self.baseline, self.feed_forwards = lm, baseline, feed_forwards
         self.target, self._is_pair = check(lm, target, baseline), isinstance(target, tuple)
         trace = lm.trace(text, keep=["resid_pre"])
-        self.ids = [token.id for token in trace.tokens]
         self.at = trace.place_of(position)
+        ids = [token.id for token in trace.tokens]
         # a mean over the text, and an edit, may look at what stands after the position
-        stop = len(trace) if baseline == "mean" or lm.edits else self.at + 1
-        self._into = [  # what comes into each block when everybody speaks, (1, T, D)
-            trace["resid_pre", b][None, :stop].to(lm.model.out_head.weight) for b in range(lm.config.n_layers)
-        ]
-        self._instead = sample_means(lm) if baseline == "sample" else None
+        self.ids = ids if baseline == "mean" or lm.edits else ids[: self.at + 1]
+        self._into = trace["resid_pre"][:, : len(self.ids)]  # (L, T, D): into each block if everybody speaks
         self.whole = float(self._measure(trace.logits(self.at)[None])[0])
 
     def of(self, circuits: Sequence[Heads], progress: Progress = unheard) -> Values:
@@ -97,58 +95,21 @@ class Passes:
                 yield here[done : done + len(found)], found
                 done += len(found)
 
-    def _streams(self, circuit: Heads) -> list[torch.Tensor]:
-        """Return what comes into each block when only these heads speak, (1, T, D) each."""
+    def _streams(self, circuit: Heads) -> torch.Tensor:
+        """Return what comes into each block when only these heads speak, (L, T, D)."""
         if self.feed_forwards and len(circuit) == len(all_heads(self.lm)):
             return self._into
-        found: list[torch.Tensor] = []
-        hooks = [Hook(f"trf_blocks.{b}", "input", found.append) for b in range(self.lm.config.n_layers)]
-        self._final([circuit], 0, self._into[0], hooks)
-        return found
+        return self.lm.trace(self.ids, keep=["resid_pre"], edits=self._edits(circuit))["resid_pre"]
+
+    def _edits(self, circuit: Heads) -> list[Edit]:
+        return edits_of(self.lm, circuit, self.baseline, self.feed_forwards)
 
     def _batches(self, circuits: Sequence[Heads], block: int, stream: torch.Tensor) -> Iterator[Values]:
-        size = max(1, BATCH_NUMBERS // (4 * stream[0].numel()))
-        for i in range(0, len(circuits), size):
-            final = self._final(circuits[i : i + size], block, stream)
-            yield self._measure(logits_of(self.lm.model, final))  # (B, D) -> (B, V)
+        for finals in variants(self.lm, stream, block, list(map(self._edits, circuits)), self.at):
+            yield self._measure(logits_of(self.lm.model, finals))  # (B, D) -> (B, V)
 
     def _measure(self, logits: torch.Tensor) -> Values:
         """(B, V) -> (B,)"""
         if self._is_pair:
             return difference(logits, *self.target).numpy()
         return logits.double().softmax(dim=-1)[:, self.target[0]].numpy()
-
-    def _final(
-        self, circuits: Sequence[Heads], block: int, stream: torch.Tensor, looking: Sequence[Hook] = ()
-    ) -> torch.Tensor:
-        """(B, D): what the output head is given at the position."""
-        hooks = [*self.lm.hooks(stream.shape[1], entered=block), *looking]
-        for b in range(block, self.lm.config.n_layers):
-            hooks += self._hooks(b, circuits)
-        final = hidden_from(self.lm.model, block, stream, hooks, self.at)
-        return final.expand(len(circuits), -1)  # one row where no choice changes anything
-
-    def _hooks(self, block: int, circuits: Sequence[Heads]) -> list[Hook]:
-        n_heads, path = self.lm.config.n_heads, f"trf_blocks.{block}"
-        kept = torch.tensor([[(block, h) in c for h in range(n_heads)] for c in circuits])  # (B, H)
-
-        def heads(z: torch.Tensor) -> torch.Tensor:
-            z = z.unflatten(-1, (n_heads, -1))  # (1 or B, T, D) -> (.., T, H, d)
-            speaks = kept[:, None, :, None].to(z.device)
-            made = torch.where(speaks, z, self._null(("z", block), z))
-            return made.flatten(-2)  # (B, T, H, d) -> (B, T, D)
-
-        def whole(output: torch.Tensor) -> torch.Tensor:
-            return self._null(("mlp_out", block), output).expand_as(output).clone()
-
-        hooks = [] if bool(kept.all()) else [Hook(f"{path}.att.out_proj", "input", heads)]
-        return hooks if self.feed_forwards else [*hooks, Hook(f"{path}.ff", "output", whole)]
-
-    def _null(self, key: tuple[str, int], value: torch.Tensor) -> torch.Tensor:
-        """Return what somebody gives who does not speak, for (B, T, ...)."""
-        if self.baseline == "mean":
-            return value.mean(dim=1, keepdim=True)
-        if self._instead is None:
-            return torch.zeros_like(value)
-        mean = self._instead[key].to(value)  # (H, 1, d) or (1, D)
-        return mean.transpose(0, -2) if mean.dim() == 3 else mean  # (1, H, d) or (1, D): of any token

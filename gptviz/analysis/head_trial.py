@@ -42,7 +42,6 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 
 from gptviz import disk_cache
-from gptviz.analysis.ablation import BATCH_NUMBERS
 from gptviz.analysis.head_formulas import ON_REPEATS, SHARES, role_keys
 from gptviz.analysis.head_general import General, general, kept_under
 from gptviz.analysis.head_scores import is_mark
@@ -127,11 +126,7 @@ class Trial:
 
     def others(self, baseline: str) -> pd.DataFrame:
         """The rows of the other heads by a baseline."""
-        return self._others.get(baseline, self.table[:0])
-
-    @cached_property
-    def _others(self) -> dict[str, pd.DataFrame]:
-        return dict(iter(self.table[~self.table["on_trial"]].groupby("change")))
+        return self.table[~self.table["on_trial"] & (self.table["change"] == baseline)]
 
 
 def trial(
@@ -222,12 +217,12 @@ def passages_of(lm: LanguageModel) -> Pairs:
     pieces = [
         [tuple(ids[i * n : (i + 1) * n]) for i in range(each) if len(ids) >= (i + 1) * n] for ids in books
     ]
-    found = []
-    for number, of_book in enumerate(pieces):
-        other = pieces[(number + 1) % len(pieces)]
-        both = zip(of_book, other, strict=False)
-        found += [((*piece, *piece), (*before, *piece)) for piece, before in both]
-    found = [pair for pair in found if max(pair[1]) < lm.config.vocab_size]
+    found = [
+        ((*piece, *piece), (*before, *piece))
+        for of_book, of_next in zip(pieces, [*pieces[1:], pieces[0]], strict=True)
+        for piece, before in zip(of_book, of_next, strict=False)
+        if max(*before, *piece) < lm.config.vocab_size
+    ]
     if len(found) < 2:
         raise ValueError(f"{lm.name} lacks the characters of the sample: its heads cannot be put to the test")
     return found[:PASSAGES]
@@ -313,10 +308,9 @@ def _batches(
     yield _measured(lm, ids, trace["final"][None])
     looks = (_looks(lm, trace, block, head, keys) for keys in _looking(lm, ids, label))
     edits = [*off, *(Edit("z", block, z, [head]) for z in looks)]
-    stream = trace["resid_pre", block]  # (T, D)
     weights = 12 * (lm.config.n_layers - block) * lm.config.emb_dim**2
-    size = max(1, min(WORK // (weights * len(ids)), BATCH_NUMBERS // (4 * stream.numel())))
-    for finals in variants(lm, stream, block, edits, size):
+    most = WORK // (weights * len(ids))
+    for finals in variants(lm, trace["resid_pre", block], block, [[edit] for edit in edits], most=most):
         yield _measured(lm, ids, finals)
 
 

@@ -189,6 +189,9 @@ class Before:
     keys: Sequence[Tensor]
     values: Sequence[Tensor]
 
+    def __len__(self) -> int:
+        return self.keys[0].shape[1]
+
     def append(self, block: int, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
         """Behind them those of new tokens, of each text of the batch: as `Past.append`, and keeps nothing."""
 

@@ -5,8 +5,9 @@ import pytest
 import torch
 
 from gptviz import Edit
-from gptviz.analysis import ablation, knock_out
+from gptviz.analysis import knock_out
 from gptviz.analysis.ablation import parts_of
+from gptviz.engine import variants
 from gptviz.ui.shell.state import DEFAULT_TEXT
 from tests.analysis.written_out import IDS, Told, without
 from tests.conftest import KINDS_OF_MODELS, above, random_lm
@@ -35,7 +36,7 @@ def test_a_batch_is_one_edit_after_the_other(changes, baseline, monkeypatch):
     lm = random_lm(6, **changes)
     kinds = [*["head"] * lm.config.n_heads, "attention", "feed-forward"] * lm.config.n_layers
     for target, position, size in ((7, -1, 99), ((8000, "mean"), 2, 1), ((8000, 12), 3, 2), ((12, 7), 0, 99)):
-        monkeypatch.setattr(ablation, "BATCH_NUMBERS", size * 4 * 32 * len(IDS))
+        monkeypatch.setattr(variants, "BATCH_NUMBERS", size * 4 * 32 * len(IDS))
         table = knock_out(lm, IDS, target, baseline, position, told := Told())
         assert told.came_to(len(kinds))
         token, against = target if isinstance(target, tuple) else (target, None)

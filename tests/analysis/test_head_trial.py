@@ -12,6 +12,7 @@ from gptviz import Edit, disk_cache
 from gptviz.analysis import head_trial
 from gptviz.analysis.head_general import General, known_general
 from gptviz.analysis.head_trial import others, passages_of, trial
+from gptviz.engine import variants
 from gptviz.loading import load
 from tests.analysis.written_out import Stopped, Told
 from tests.conftest import random_lm
@@ -107,7 +108,7 @@ def nearby(text, head, everywhere=False):
 )
 def test_every_number_of_a_trial_by_whole_passes(lm, standing, monkeypatch):
     """Passes that begin at the block, in batches of two, against whole ones with `lm.trace`'s edits."""
-    monkeypatch.setattr(head_trial, "BATCH_NUMBERS", 2 * 4 * lm.config.emb_dim * 64)
+    monkeypatch.setattr(variants, "BATCH_NUMBERS", 2 * 4 * lm.config.emb_dim * 64)
     lm = lm.edited(*standing)
     found = trial(lm, 1, 2, "nearby", disk=False, known=named(lm))
     pairs = passages_of(lm)

@@ -236,13 +236,14 @@ def test_muted_heads_are_those_of_transformers_hooks(value):
 
 
 def test_a_batch_of_variants_is_a_pass_of_each(lm):
-    texts = ["resid_post.1@3=+2*tok5-out9", "z.1.0+2=x-0.5", "z.1=x1", "mlp_out.1=sample"]
+    texts = [["resid_post.1@3=+2*tok5-out9"], ["z.1.0+2=x-0.5", "mlp_out.1=sample"], ["z.1=x1"], []]
+    choices = [list(map(Edit.parse, some)) for some in texts]
     changed = lm.edited("resid_pre.1@2=zero", "z.1.3=zero")  # before the block's own, and in it
     stream = changed.trace(IDS, keep=["resid_pre"])["resid_pre", 1]
-    for size in (2, len(texts)):
-        finals = torch.cat(list(variants(changed, stream, 1, list(map(Edit.parse, texts)), size)))
-        for text, final in zip(texts, finals, strict=True):
-            assert torch.allclose(final, changed.trace(IDS, edits=[text])["final"], atol=1e-4), text
+    for most in (1, 2, len(texts)):
+        finals = torch.cat(list(variants(changed, stream, 1, choices, most=most)))
+        for some, final in zip(texts, finals, strict=True):
+            assert torch.allclose(final, changed.trace(IDS, edits=some)["final"], atol=1e-4), some
 
 
 @pytest.mark.parametrize(("ids", "dtype"), [(IDS, "bfloat16"), (list(range(3, 203)), "float32")])
