@@ -2,6 +2,7 @@
 cut it.
 """
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
@@ -63,12 +64,8 @@ def side_by_side(one: Sequence[int], other: Sequence[int]) -> list[tuple[int | N
     if len(one) > len(other):
         return [(b, a) for a, b in side_by_side(other, one)]
     gaps = {lacking.position for lacking in missing(one, other)}
-    columns: list[tuple[int | None, int | None]] = []
-    here = 0
-    for there in range(len(other)):
-        columns.append((None if there in gaps else here, there))
-        here += there not in gaps
-    return columns
+    own = iter(range(len(one)))  # its positions, one after the other
+    return [(None if there in gaps else next(own), there) for there in range(len(other))]
 
 
 # ---- one text, two tokenizers ----
@@ -104,7 +101,5 @@ def differences(before: Sequence[bytes], after: Sequence[bytes]) -> list[Differe
 def same_place(before: Sequence[bytes], after: Sequence[bytes], position: int) -> int:
     """The token of `after` that holds the last byte of `before`'s token at `position`; else its last one."""
     last_byte = sum(map(len, before[: position + 1])) - 1
-    for index, end in enumerate(accumulate(map(len, after))):
-        if last_byte < end:
-            return index
-    return len(after) - 1
+    ends = [*accumulate(map(len, after))]
+    return min(bisect_right(ends, last_byte), len(after) - 1)

@@ -146,10 +146,9 @@ def tensor_table(config: GPTConfig) -> pd.DataFrame:
 
 def part_table(config: GPTConfig) -> pd.DataFrame:
     """Return a row per part, in the order of PARTS, all blocks together: parameters, share, bytes."""
-    counts = dict.fromkeys(PARTS, 0)
-    for tensor in anatomy(config).tensors:
-        counts[tensor.part] += tensor.parameters
-    table = pd.DataFrame({"part": list(counts), "parameters": list(counts.values())})
+    rows = [(tensor.part, tensor.parameters) for tensor in anatomy(config).tensors]
+    tensors = pd.DataFrame(rows, columns=["part", "parameters"])
+    table = tensors.groupby("part").sum().reindex(PARTS).reset_index()
     _add_share_and_bytes(table)
     return table
 

@@ -9,6 +9,7 @@ Wang et al., Interpretability in the Wild, 2022, ask the same of tokens as block
 Shapes in comments: V vocabulary, D emb_dim, d = D / H of one head.
 """
 
+import math
 from collections.abc import Iterator
 
 import pandas as pd
@@ -60,16 +61,11 @@ def copying_scores(lm: LanguageModel, progress: Progress = unheard) -> pd.DataFr
     `progress(done, of)` is called between short passes, without a lock: what it raises stops the work.
     """
     steps = -(-lm.config.vocab_size // ROWS) + len(lm.model.trf_blocks) * (1 + lm.config.n_heads)
-    rows: list[tuple[int, int, float, float]] = []
-    shares: list[float] = []
+    rows: list[tuple[int, int, float, float, float]] = []
     for done, found in enumerate(_steps(lm), 1):
-        if isinstance(found, float):
-            shares.append(found)
-        else:
-            rows += found
+        rows += found
         progress(done, steps)
-    table = pd.DataFrame(rows, columns=["block", "head", "ov_copying", "qk_matching"])
-    return table.assign(copies_top5=shares)
+    return pd.DataFrame(rows, columns=["block", "head", "ov_copying", "qk_matching", "copies_top5"])
 
 
 def sampled(lm: LanguageModel) -> list[int]:
@@ -86,8 +82,8 @@ def ordinary_tokens(lm: LanguageModel) -> int:
     return max(1, lm.config.vocab_size - len(lm.tokenizer.special_tokens_set))
 
 
-def _steps(lm: LanguageModel) -> Iterator[list[tuple[int, int, float, float]] | float]:
-    """All the work in short pieces, without a lock in between: rows of scores, or a head's share."""
+def _steps(lm: LanguageModel) -> Iterator[list[tuple[int, int, float, float, float]]]:
+    """All the work in short pieces, without a lock in between: a head's row, or nothing yet."""
     model = lm.model
     embedding, unembedding = model.tok_emb.weight.detach(), model.out_head.weight.detach()
     tied = embedding.data_ptr() == unembedding.data_ptr()
@@ -112,20 +108,20 @@ def _steps(lm: LanguageModel) -> Iterator[list[tuple[int, int, float, float]] | 
         stream = model.trf_blocks[0](alone)[:, 0]  # (n, D)
     for b, block in enumerate(model.trf_blocks):
         with forward.alone():
-            rows = _eigenvalues(lm, block, like, out)
-        yield [(b, h, *row) for h, row in enumerate(rows)]
+            circuits = _eigenvalues(lm, block, like, out)
+        yield []
         d = lm.config.head_dim
-        for h in range(lm.config.n_heads):
+        for h, scores in enumerate(circuits):
             own = slice(h * d, (h + 1) * d)
             if lm.edits:
-                yield float("nan")
+                yield [(b, h, *scores, math.nan)]
                 continue
             with forward.running(model):
                 value = block.att.W_value(block.norm1(stream))[:, own]  # (n, d)
                 written = model.final_norm(value @ block.att.out_proj.weight[:, own].T)  # (n, D)
                 logits = kernels.linear(written, model.out_head.weight)  # (n, V)
                 above = (logits > logits.gather(1, ids[:, None])).sum(dim=1)
-            yield float((above < TOP).float().mean())
+            yield [(b, h, *scores, float((above < TOP).float().mean()))]
 
 
 def _eigenvalues(

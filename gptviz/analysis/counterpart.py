@@ -61,8 +61,7 @@ def counterpart(
     before = trace.logits(at)  # (V,)
     first = int(before.argmax())
     for places in (range(max(0, at - MOST), at), [at]):
-        changed = _changed(lm, trace["final"], ids, places, special_tokens)
-        texts = {place: text for place, text in zip(places, changed, strict=True) if text is not None}
+        texts = dict(_changed(lm, trace["final"], ids, places, special_tokens))
         logits = _logits(lm, trace, texts, at)  # (n, V)
         now = logits.argmax(dim=-1)  # (n,)
         moved = before[first] - before[now] - logits[:, first] + logits.take_along_dim(now[:, None], 1)[:, 0]
@@ -76,24 +75,20 @@ def counterpart(
 
 def _changed(
     lm: LanguageModel, final: torch.Tensor, ids: list[int], places: Sequence[int], special: bool
-) -> Iterator[list[int] | None]:
-    """Yield for each place the ids with another token there; None where no text can hold one."""
+) -> Iterator[tuple[int, list[int]]]:
+    """Yield places, and the ids with another token there; but those where no text can hold one."""
     head = lm.model.out_head.weight.detach()
     scores = kernels.linear(final[[max(0, place - 1) for place in places]].to(head), head)  # (P, V)
     for place, row in zip(places, scores, strict=True):
         if not place:
             table = lm.model.tok_emb.weight.detach()  # (V, D)
             row = kernels.linear(table[ids[0]], table) / table.norm(dim=-1)  # (V,): the order of the cosines
-        yield next(
-            (
-                changed
-                for token in row.float().topk(min(INSTEAD, len(row))).indices.tolist()
-                if token != ids[place] and has_token(lm.tokenizer, token)
-                for changed in ([*ids[:place], token, *ids[place + 1 :]],)
-                if lm.encode(lm.decode(changed), special_tokens=special) == changed
-            ),
-            None,
-        )
+        for token in row.float().topk(min(INSTEAD, len(row))).indices.tolist():
+            changed = [*ids[:place], token, *ids[place + 1 :]]
+            is_other = token != ids[place] and has_token(lm.tokenizer, token)
+            if is_other and lm.encode(lm.decode(changed), special_tokens=special) == changed:
+                yield place, changed
+                break
 
 
 def _logits(lm: LanguageModel, own: Trace, texts: dict[int, list[int]], at: int) -> torch.Tensor:

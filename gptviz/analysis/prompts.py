@@ -97,18 +97,16 @@ def over(
     targets, found = target if isinstance(target, list) else [target] * len(texts), []
     if len(targets) != len(texts):
         raise ValueError(f"{len(texts)} texts and {len(targets)} targets: give a target for each, or one")
+
+    def told(number: int, done: int, of: int) -> None:
+        progress(number * of + done, len(texts) * of)
+
     for number, (text, aim) in enumerate(zip(texts, targets, strict=True)):
         try:
-            told = partial(_part_of, progress, number, len(texts))
-            found.append(function(lm, text, aim, progress=told, **options))
+            found.append(function(lm, text, aim, progress=partial(told, number), **options))
         except ValueError as error:
             raise ValueError(f"text {number}: {error}") from None
     return found
-
-
-def _part_of(progress: Progress, number: int, count: int, done: int, of: int) -> None:
-    """Tell the progress of one of so many pieces of work as that of all of them."""
-    progress(number * of + done, count * of)
 
 
 def averaged(tables: Sequence[pd.DataFrame], columns: Sequence[str]) -> pd.DataFrame:

@@ -67,34 +67,19 @@ def word_reading(
     return Reading(trace.config.n_layers, here, read.direction.float(), here * read.constant)
 
 
-@dataclass(frozen=True)
-class HeadReading:
-    """What one head at one position writes into a reading: `total`; key j gives weights[j] * values[j].
-
-    weights (n,), attention; values (n,): what the reading makes of each key's value.
-    """
-
-    weights: torch.Tensor
-    values: torch.Tensor
-
-    @property
-    def total(self) -> torch.Tensor:
-        return self.weights @ self.values
-
-    @property
-    def slope(self) -> torch.Tensor:
-        """(n,): by how much `total` grows with each scaled score, d total / d score = w (value - total)."""
-        return self.weights * (self.values - self.total)
-
-
 @of_model
-def head_reading(
+def head_slope(
     trace: Trace, model: GPTModel, reading: Reading, block: int, head: int, position: int
-) -> HeadReading:
-    """One head's part of a reading, at one of its positions, split by the keys that it attends to."""
-    taken = _taken(model, reading, block, head)  # (d,)
+) -> torch.Tensor:
+    """By how much what one head at one position writes into a reading grows with each scaled score, (n,).
+
+    It writes total = sum of w * value: w (n,), its attention, and value (n,), what the reading makes of each
+    key's value. So d total / d score = w (value - total).
+    """
     v = trace["v", block][head, : position + 1]  # (n, d)
-    return HeadReading(weights(trace, block, head, position), reading.factors[position] * (v @ taken))
+    values = reading.factors[position] * (v @ _taken(model, reading, block, head))  # (n,)
+    given = weights(trace, block, head, position)
+    return given * (values - given @ values)
 
 
 @of_model
@@ -111,7 +96,7 @@ def read_by(
         taken = _taken(model, reading, block, head)  # (d,)
         given = reading.factors[position] * weights(trace, block, head, position)  # (n,)
         return _behind(trace, model, block, "W_value", head, taken, given)
-    slope = head_reading(trace, model, reading, block, head, position).slope
+    slope = head_slope(trace, model, reading, block, head, position)
     keys, query = trace["k", block][head, : position + 1], trace["q", block][head, position]  # (n, d), (d,)
     slope = slope / len(query) ** 0.5
     if by == "K":

@@ -11,7 +11,7 @@ from hypothesis import given, settings, strategies as st
 from gptviz import Edit
 from gptviz.analysis import attribution, source_tokens
 from gptviz.analysis.paths import EARLIER, EDGES, HEADS, SITES, paths
-from gptviz.analysis.readings import WAYS, head_reading, parts, read_by, word_reading
+from gptviz.analysis.readings import WAYS, head_slope, parts, read_by, word_reading
 from tests.analysis.written_out import IDS, SHAPES, frozen
 from tests.conftest import TEXTS, above, models, random_lm
 
@@ -110,7 +110,7 @@ def test_query_key_and_value_are_the_gradients_of_the_head_with_the_norm_frozen(
                 wanted = (leaf.grad * wrote(trace, model, part_of)[: position + 1]).sum(dim=-1)
                 near(found[i], wanted, found.abs().sum())
         near(read["V"][1].sum(), part, 1.0)
-        scores = head_reading(trace, model, word, block, head, position).slope
+        scores = head_slope(trace, model, word, block, head, position)
         q, k = trace["q", block][head, position], trace["k", block][head, : position + 1]
         wanted = (scores * (k @ q) / math.sqrt(len(q))).sum()
         for by in "QK":  # the score is a product of the two: both ways give the same number in sum
