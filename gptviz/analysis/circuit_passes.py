@@ -20,6 +20,7 @@ from gptviz.engine.forward import logits_of
 from gptviz.engine.given import Text
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.progress import Progress, unheard
+from gptviz.engine.reader import ready
 from gptviz.engine.variants import variants
 
 Head = tuple[int, int]  # (block, head)
@@ -65,6 +66,7 @@ class Passes:
     ):
         self.lm, self.baseline, self.feed_forwards = lm, baseline, feed_forwards
         self.target, self._is_pair = check(lm, target, baseline), isinstance(target, tuple)
+        self._ready: dict[Edit, Edit] = {}  # with the numbers that it puts in: most choices share most edits
         trace = lm.trace(text, keep=["resid_pre"])
         self.at = trace.place_of(position)
         ids = [token.id for token in trace.tokens]
@@ -102,7 +104,10 @@ class Passes:
         return self.lm.trace(self.ids, keep=["resid_pre"], edits=self._edits(circuit))["resid_pre"]
 
     def _edits(self, circuit: Heads) -> list[Edit]:
-        return edits_of(self.lm, circuit, self.baseline, self.feed_forwards)
+        edits = edits_of(self.lm, circuit, self.baseline, self.feed_forwards)
+        new = [edit for edit in edits if edit not in self._ready]
+        self._ready |= zip(new, ready(self.lm, new), strict=True)
+        return [self._ready[edit] for edit in edits]
 
     def _batches(self, circuits: Sequence[Heads], block: int, stream: torch.Tensor) -> Iterator[Values]:
         for finals in variants(self.lm, stream, block, list(map(self._edits, circuits)), self.at):

@@ -197,7 +197,7 @@ class Edit:
     @property
     def known(self) -> int | None:
         """Return for how many tokens of a text the value has numbers; None where for any number of them."""
-        if isinstance(self.value, Source | torch.Tensor):
+        if isinstance(self.value, torch.Tensor | Source):
             return edit_values.known(self.value, SITES[self.site].form == "weights")
         if isinstance(self.value, tuple):
             ends = [edit_values.known(part.numbers) for part in self.value]
@@ -296,7 +296,7 @@ class Edit:
         weights = SITES[self.site].form == "weights"
         if self.named is not None:
             return edit_values.made(self.named, value, weights)
-        if isinstance(self.value, Source | torch.Tensor):
+        if isinstance(self.value, torch.Tensor | Source):
             new = edit_values.given(self.value, value, self.key, first, weights)
             return new if isinstance(self.value, Source) else edit_values.sound(new, self.site, weights)
         if isinstance(self.value, tuple):
