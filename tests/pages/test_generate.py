@@ -51,6 +51,8 @@ def test_it_writes_what_generate_writes(run_page, mini, query):
     last, shown = expected[-1], given(at, "draws")
     assert [row["id"] for row in shown["rows"][:10]] == last.candidates(10)["id"].tolist()
     assert (shown["point"] or {"at": None})["at"] == last.point
+    had = " ".join(mini.decode(ids_of(at)[:-1]).split())
+    assert shown["saved"]["title"].endswith(f"{had[-40:]}” was written")
     mark = next(row for row in shown["rows"] if row["drawn"])
     assert mark["id"] == last.id and mark["start"] <= (last.point or 0) < mark["stop"]
     log_p = sum(math.log(step.model_probability) for step in expected)

@@ -80,6 +80,8 @@ def stage() -> None:  # it may outlive the visit: it holds the scene, and looks 
         writer.buttons(written, playing)
     with bar:
         which = f"seed{sampling.seed}", f"step{written.chosen}"
+        title, had = "How a token is drawn", text_of(scene.lm, written.new[: written.chosen])
+        title += f", after “{had}” was written" * bool(had)
         draws(
             drawn.rows,
             drawn.segments,
@@ -88,7 +90,7 @@ def stage() -> None:  # it may outlive the visit: it holds the scene, and looks 
             rest=drawn.rest,
             can_branch=written.chosen < LONGEST,
             compared=(UNCHANGED, CHANGED) if scene.other else None,
-            saved=scene.saved("generate", "How a token is drawn", *which),
+            saved=scene.saved("generate", title, *which),
         )
         if writer.said:
             st.warning(writer.said)
