@@ -36,6 +36,8 @@ def test_the_bars_of_a_weight_say_their_head_and_key_and_a_page_without_a_text_i
     assert all(file["stem"].endswith("-block2-head3-key1-token4") for file in bars)
     files = saved(run_page("anatomy"))  # a page without a text
     assert files and all(file["title"] and "mini" in " ".join(file["lines"]) for file in files)
+    others = saved(run_page("baselines")) + saved(run_page("attention_by_hand"), "gptviz.worksheet")
+    assert len(others) > 3 and not any(file["lines"] for file in others)  # of no model that is chosen
 
 
 def test_the_picture_of_a_changed_model_says_so(run_page):

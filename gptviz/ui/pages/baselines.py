@@ -34,7 +34,7 @@ SHOWN = 30  # characters in the picture
 SAMPLE = 240  # characters that each writes
 MEASURED_EVERY = 50  # steps of the MLP
 
-scene = frame("Baselines", (STEP, CONTEXT, STEPS, MEASURE))
+scene = frame("Baselines", (STEP, CONTEXT, STEPS, MEASURE), of_model=False)
 text, name = chapter(), as_code(scene.lm.name)
 
 

@@ -79,10 +79,11 @@ def page(title: str, keep: Keep | Needs = (), params: Iterable[Param] = (), stri
 # ---- the first step: title, navigation, model ----
 
 
-def frame(title: str, own: Iterable[Param] = (), prompted: bool = False) -> Frame:
+def frame(title: str, own: Iterable[Param] = (), prompted: bool = False, of_model: bool = True) -> Frame:
     """Title, navigation, the model and its notices. `own` are the page's params: they follow the address.
 
-    `prompted` says that `read` follows: it may change what the address says, and writes it.
+    `prompted` says that `read` follows: it may change what the address says, and writes it. `of_model`, that
+    the page's pictures are of the model that is chosen.
     """
     st.set_page_config(
         page_title=f"{title} · gptviz", page_icon=str(ICON), layout="wide", initial_sidebar_state=236
@@ -113,7 +114,7 @@ def frame(title: str, own: Iterable[Param] = (), prompted: bool = False) -> Fram
     if waits and not prompted:
         end_page()
     load = models.code_of(model)
-    return Frame(key=model.key, plain_load=load, mode=mode, params=own, waits=waits)
+    return Frame(model.key, load, mode, own, waits, of_model)
 
 
 def _style(mode: Mode) -> None:

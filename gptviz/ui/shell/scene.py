@@ -35,13 +35,14 @@ ABOVE = "16rem"  # of the screen, for what stands above a picture that is fitted
 @dataclass(frozen=True)
 class Frame:
     """A page without a text: `key` names its model among all that are loaded, `plain_load` is the Python that
-    gives the same; while a question `waits` for its answer, the page shows no picture."""
+    gives the same, and pictures `of_model` say it; while a question `waits` for its answer, there is none."""
 
     key: str
     plain_load: str
     mode: Mode
     params: tuple[Param, ...]
     waits: bool
+    of_model: bool
 
     @property
     def lm(self) -> LanguageModel:
@@ -57,7 +58,7 @@ class Frame:
         """Return what a picture's file is called and says;
         `which` tells it from its like ("block5", "head0").
         """
-        return Saved(stem(*name.split("_"), *which), title, (f"Model: {self.lm.name}",))
+        return Saved(stem(*name.split("_"), *which), title, (f"Model: {self.lm.name}",) * self.of_model)
 
     def chart(
         self,

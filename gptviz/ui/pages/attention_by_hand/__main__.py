@@ -208,7 +208,7 @@ def worked_out(start: Given, found: Attention, query: int) -> str:
 # ---- the page ----
 
 
-made = frame("Attention by hand", PARAMS)
+made = frame("Attention by hand", PARAMS, of_model=False)
 way = WAY.choose("Attention", WAYS)  # outside of the fragment: each way is a page of its own
 
 

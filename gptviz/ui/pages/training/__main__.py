@@ -26,7 +26,7 @@ from gptviz.ui.words import prose
 EVERY_SECONDS = 1.5  # between two looks at a run that trains
 SLIDER, NEWEST = "training_slider", "newest"
 
-scene = frame("Train one now", choice.PARAMS)
+scene = frame("Train one now", choice.PARAMS, of_model=False)
 
 
 def name_of(training: Training) -> str:
