@@ -94,10 +94,11 @@ def vocabulary_curve(
     layout = ({} if unchanged is None else marks.GHOSTED) | {
         "shapes": shapes,
         "annotations": notes,
-        "xaxis": log | {"title": {"text": "rank"}, "range": [-0.08, math.log10(size * 1.2)]},
+        "xaxis": log
+        | {"title": {"text": "rank"}, "range": [-0.08, math.log10(size * 1.2)], "exponentformat": "none"},
         "yaxis": log
         | {"title": {"text": "probability"}, "range": [math.log10(lowest) - 0.3, 0.2]}
-        | {"dtick": 2, "exponentformat": "power", "tickfont": {"size": LABEL / 1.25}},  # Plotly enlarges it
+        | {"dtick": 2, "tickfont": {"size": LABEL / 1.25}},  # Plotly enlarges it
     }
     return figure(lines, layout, mode, height=300)
 

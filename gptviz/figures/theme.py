@@ -180,7 +180,8 @@ def _axis(mode: Mode) -> dict[str, Any]:
     """
     grid = PALETTES[mode].grid
     look = {"automargin": True, "zeroline": False, "gridcolor": grid, "linecolor": grid, "showline": False}
-    return look | {"ticks": "", "fixedrange": True, "title": {"font": {"size": LABEL}}}
+    small = {"exponentformat": "power"}  # 2×10⁻⁵, where Plotly would write 20μ
+    return look | small | {"ticks": "", "fixedrange": True, "title": {"font": {"size": LABEL}}}
 
 
 # Plotly's names of what a browser's typed arrays can hold

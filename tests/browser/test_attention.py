@@ -44,6 +44,12 @@ def point_at(page: Any, query: int, key: int) -> tuple[float, float]:
     return x, y
 
 
+def test_the_axis_of_the_shortest_tokens_has_room_for_its_name(open_page) -> None:
+    matrix = open_page("attention", text="a b c").locator(by("matrix-head"))
+    name, whole = matrix.locator(".axis.row").bounding_box(), matrix.bounding_box()
+    assert name["x"] >= whole["x"]
+
+
 def test_from_a_thumbnail_to_a_cell_and_its_numbers(open_page, trace) -> None:
     page = open_page("attention", text=TEXT)
     press(page.locator(by("head-1-2")))

@@ -125,6 +125,7 @@ def test_many_curves_are_told_apart_by_more_than_their_colour():
     assert [trace.name for trace in drawn] == [f"&lt;{i}&gt;" for i in range(6)]
     assert len({trace.line.dash for trace in drawn}) == len({trace.marker.symbol for trace in drawn}) == 6
     assert drawn[0].line.color == PALETTES["light"].accent and fig.layout.yaxis.type == "log"
+    assert fig.layout.yaxis.exponentformat == "power"  # 2×10⁻⁵, not 20μ
     ghosts = [trace for trace in fig.data if trace.name == "unchanged"]
     assert [np.array_equal(g.y, WAS[:, 0] + i) for i, g in enumerate(ghosts)] == [True] * 6
     assert sum(trace.showlegend is not False for trace in fig.data) == 7 and not fig.layout.annotations

@@ -49,6 +49,8 @@ def test_a_character_in_pieces_is_this_prompts_own(run_page):
     *pieces, whole = table(at, "pieces of a character")
     assert whole[2] == "東" and {row[2] for row in pieces} == {"\ufffd"}
     assert [row[0] for row in pieces] == [str(id) for id in encode(MINI, "東")]
+    turning = prose(run_page("tokens", text="a\u202eb"))  # a line round, if it stood there itself
+    assert "`\\u202e` is 3 bytes" in turning and "\u202e" not in turning
     example = run_page("tokens", text="The sun rises")
     assert table(example, "pieces of a character")[-1][2] == "你"
 

@@ -156,7 +156,8 @@ with byte:
     else:
         whose = "In your prompt, " if of_prompt else "Your prompt has none that comes apart; as an example, "
         said = "Tokens are made of bytes, and a character is one to four of them. "
-        said += f"{whose}{as_code(spread.character)} is {len(spread.character.encode())} bytes in UTF-8 and "
+        raw = spread.character.encode()
+        said += f"{whose}{as_code(show_token(raw))} is {len(raw)} bytes in UTF-8 and "
         said += f"{len(spread.ids)} tokens. One of them alone is no character: decoded, it prints as "
         said += f"`\\ufffd`, �; this app shows its bytes, {as_code(show_token(spread.raws[0]))}."
         st.markdown(said)

@@ -8,6 +8,7 @@ const LARGEST_CELL = 64;
 const ABOVE = 360;               // pixels that a page with one line of tokens has above a matrix, and a line below
 const PRESENTED = 300;           // the same on a projector, where the prompt is folded; at 16 px a rem
 const MAP = 104;                 // the corner that the map stands in
+const NAMED = 56;                // pixels beside the rows for "query ↓", where tokens are shorter
 
 const px = (number) => `${number}px`;
 const bold = ({ data, state }) => (data.small ? 13 : 16) * state.unit;
@@ -27,7 +28,7 @@ function layout({ data, state }, panel, room) {
   const high = Math.max(320, innerHeight - (unit > 1 ? PRESENTED * unit : ABOVE));   // a low screen gets a smaller matrix
   const most = Math.min(unit > 1 ? high : Math.min(data.largest, high), LARGEST_CELL * unit * data.tokens.length);
   const right = tokens ? longest * Math.cos(ANGLE) : 4;
-  let [left, top] = [longest, tokens ? longest * Math.sin(ANGLE) + 6 : 22 * unit];
+  let [left, top] = [data.small ? longest : Math.max(longest, NAMED * unit), tokens ? longest * Math.sin(ANGLE) + 6 : 22 * unit];
   const cell = Math.min(most, room - left - right) / data.tokens.length, crowded = cell < READABLE * unit;
   // in a narrow place where the whole is seen anyway, the map would take a third of it
   const mapped = crowded && !data.small && (cell < TINY * unit || room >= 4 * MAP * unit);

@@ -272,7 +272,8 @@ def curves(key: str, name: str, values: Both[np.ndarray], **more: Any) -> None:
 chances = trails.map(lambda f: f.probabilities)
 most = max(1.08 * max(float(p.max()) for p in chances.all), 1e-6)
 curves("lens_lines", "probability", chances, up={"range": [0, most]}, written=probability_text, height=290)
-downwards = {"type": "log", "range": [math.log10(vocabulary * 1.3), -0.12], "dtick": 1}  # rank 1 on top
+on_top = [math.log10(vocabulary * 1.3), -0.12]  # rank 1
+downwards = {"type": "log", "range": on_top, "dtick": 1, "exponentformat": "none"}
 curves("lens_ranks", "rank", trails.map(lambda f: f.ranks), up=downwards, written="{:,}".format, height=270)
 found, text = trails.now, ""
 loser = int((found.probabilities.max(axis=0) - found.probabilities[-1]).argmax())
