@@ -122,7 +122,7 @@ def test_a_repository_is_downloaded_when_somebody_asks_and_asked_again_where_tha
         at.run()
         refused = "answered HTTP 503 for someone/tiny; try again later. What you see is mini." in said(at)
         assert refused == (status == 503)
-    assert "1 blocks × 3 heads, 12 wide" in at.sidebar.caption[0].value and not at.error
+    assert "1 block × 3 heads, 12 wide" in at.sidebar.caption[0].value and not at.error
     assert "not on this machine" not in said(at)
 
 
@@ -173,7 +173,7 @@ def test_the_books_file_is_asked_for_its_heads(run_page, tmp_path, paths):
     assert heads.value is None and button(at, "Load").disabled  # a guess would be taken for knowledge
     heads.select(3).run()
     button(at, "Load").click().run()
-    assert "1 blocks × 3 heads, 12 wide" in at.sidebar.caption[0].value
+    assert "1 block × 3 heads, 12 wide" in at.sidebar.caption[0].value
     assert at.query_params["n_heads"] == "3" and prompt_of(at) == TEXT
     assert "model.pth', n_heads=3)" in python_of(at)
 
@@ -183,7 +183,7 @@ def test_a_file_without_tokenizer_is_asked_for_it(run_page, tmp_path, paths):
     assert "brings no tokenizer" in said(at)
     at.selectbox(key="model_tokenizer").select("mini")
     button(at, "Load").click().run()
-    assert "8,192" not in said(at) and "1 blocks × 3 heads" in at.sidebar.caption[0].value
+    assert "8,192" not in said(at) and "1 block × 3 heads" in at.sidebar.caption[0].value
 
 
 def test_a_damaged_file_is_named_and_the_model_in_use_stays(run_page, tmp_path, paths):

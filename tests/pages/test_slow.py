@@ -3,7 +3,7 @@
 import pytest
 
 from gptviz.ui.shell import slow
-from gptviz.work import Line
+from gptviz.work import Line, Work
 from tests.specs import charts, keys
 
 TEXT = "The cat sat on the mat. The dog sat on the one"
@@ -51,12 +51,14 @@ def test_heads_of_a_long_text_are_compared_when_somebody_asks(run_page):
 
 def test_a_work_that_a_busy_server_gave_up_is_begun_again(run_page, monkeypatch):
     monkeypatch.undo()  # it is done unasked
-    given_up, look = [], Line.look
+    given_up, look = [], Work.look
 
-    def too_late(line, work, who, seconds):
-        look(line, work, who, seconds if given_up else 0.0)
+    def too_late(work, who, seconds):
+        look(work, who, seconds)
+        if not given_up:
+            work.stop()
         given_up.append(work)
 
-    monkeypatch.setattr(Line, "look", too_late)
+    monkeypatch.setattr(Work, "look", too_late)
     at = run_page("knock_out", text=TEXT + " three")
     assert given_up[0].state == "done" and len(charts(at)) == 2

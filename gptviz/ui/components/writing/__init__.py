@@ -23,6 +23,7 @@ def writing(
     delay: int | None = None,
     on_turn: On | None = None,
     address: Mapping[str, str] | None = None,
+    key: str = "writing",
 ) -> None:
     """Draw the text `before` and the tokens; `on_step(step)` runs before the rerun that a click causes.
 
@@ -35,4 +36,4 @@ def writing(
     data |= {"open": open_end, "delay": delay, "address": address}
     step = among(range(len(tokens) + open_end)), on_step
     turn = among(() if delay is None else (chosen,)), on_turn
-    _component("writing", data, {"step": step, "turn": turn})
+    _component(key, data, {"step": step, "turn": turn})
