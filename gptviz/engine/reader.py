@@ -128,11 +128,8 @@ class Reader(Loaded):
         Raises ValueError, as `trace` does for any of them.
         """
         texts = listed("texts", texts, "give a list of texts, or trace a single one")
-        if (
-            (at_a_time := whole("at_a_time", at_a_time, 1)) == 1
-            or self.edits
-            or not options.keys() <= {"at_once", "special_tokens"}
-        ):
+        at_a_time = whole("at_a_time", at_a_time, 1)
+        if at_a_time == 1 or self.edits or not options.keys() <= {"at_once", "special_tokens"}:
             return [self.trace(text, **options) for text in texts]
         ids = [self._ids(text, options.get("special_tokens", False)) for text in texts]
         parts = (ids[start : start + at_a_time] for start in range(0, len(ids), at_a_time))
