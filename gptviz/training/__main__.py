@@ -4,19 +4,34 @@ import argparse
 import json
 import os
 import sys
-from dataclasses import fields
+import time
+from dataclasses import fields, replace
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gptviz.disk_cache import SHIPPED
 from gptviz.engine.config import GPTConfig
 from gptviz.leash import end_with_the_server
-from gptviz.training.corpus import HELD_OUT, TOKENIZER_FILE, encoded_corpus, read_books, split_books
-from gptviz.training.datasets import Batches, GPTDatasetV1
+from gptviz.training.corpus import (
+    HELD_OUT,
+    TOKENIZER_FILE,
+    WORLD_PART,
+    encoded_corpus,
+    read_books,
+    read_world,
+    split_books,
+    world_sample,
+    write_world,
+)
+from gptviz.training.datasets import Batches, GPTDatasetV1, MixedBatches
 from gptviz.training.live.config import LIMITS, SWITCHES, TASKS, LiveConfig
 from gptviz.training.live.run import PLAN, LiveRun, begin, fork
 from gptviz.training.live.work import train
 from gptviz.training.recipe import Recipe
+
+if TYPE_CHECKING:
+    from gptviz.training.loop import TrainingRun
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -32,7 +47,18 @@ def parser() -> argparse.ArgumentParser:
     _add_corpus(tokenizer)
     tokenizer.add_argument("--vocab-size", type=int, default=8192, help="entries, <|endoftext|> included")
     tokenizer.add_argument("--out", type=Path, required=True, help=f"folder for {TOKENIZER_FILE}")
+    tokenizer.add_argument(
+        "--world-characters", type=int, default=0, help="of the small world, learnt from beside the books"
+    )
     tokenizer.set_defaults(run=run_tokenizer)
+
+    world = commands.add_parser("world", help="write passages of the small world for `model`")
+    world.add_argument("--tokenizer", type=Path, required=True, help=f"folder with {TOKENIZER_FILE}")
+    world.add_argument("--work", type=Path, required=True, help="the run's folder")
+    world.add_argument("--parts", type=int, default=100, help=f"of {WORLD_PART:,} passages each")
+    world.add_argument("--seed", type=int, default=1)
+    world.add_argument("--processes", type=int, default=os.cpu_count() or 1)
+    world.set_defaults(run=run_world)
 
     model = commands.add_parser("model", help="train a GPTModel, or resume the run in --work")
     _add_corpus(model)
@@ -64,6 +90,12 @@ def parser() -> argparse.ArgumentParser:
     heads.add_argument("--model", type=Path, required=True, help="the exported folder; heads.json goes there")
     heads.set_defaults(run=run_heads)
 
+    examine = commands.add_parser("examine", help="ask a model what it should know, in wordings it never saw")
+    examine.add_argument("--model", type=Path, required=True, help="the exported folder")
+    examine.add_argument("--exam", type=Path, required=True, help="folder of prompts.tsv and names.tsv")
+    examine.add_argument("--wrong", action="store_true", help="print every prompt that was answered wrongly")
+    examine.set_defaults(run=run_examine)
+
     _add_live(commands)
     return top
 
@@ -79,11 +111,22 @@ def _add_training(model: argparse.ArgumentParser) -> None:
     model.add_argument("--work", type=Path, required=True, help="for checkpoints and the encoded corpus")
     model.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
     model.add_argument("--compile", action="store_true", help="torch.compile the step, which makes it faster")
+    model.add_argument(
+        "--minutes", type=float, help="take as many --steps as fit into these, by the speed of the first ones"
+    )
+    model.add_argument(
+        "--begin-with",
+        type=Path,
+        metavar="FOLDER",
+        help="go on from these exported weights, with new optimizers",
+    )
     model.add_argument("--stop-at", type=int, help="stop (and save) at this step; resume later")
     model.add_argument("--validate-every", type=int, default=250, metavar="STEPS", help="and save")
     for name, default in (("emb-dim", 256), ("n-heads", 8), ("n-layers", 6), ("context-length", 256)):
         model.add_argument(f"--{name}", type=int, default=default)
     for option in fields(Recipe):
+        if option.name == "begun_with":  # the file says it: --begin-with
+            continue
         model.add_argument(_flag(option.name), type=type(option.default), default=option.default)
 
 
@@ -92,12 +135,19 @@ def run_tokenizer(args: argparse.Namespace) -> None:
 
     training, _ = split_books(read_books(args.text, args.table), args.held_out)
     args.out.mkdir(parents=True, exist_ok=True)
-    ranks = train_ranks((book.text for book in training), args.vocab_size)
+    books = (book.text for book in training)
+    ranks = train_ranks(chain(books, world_sample(args.world_characters)), args.vocab_size)
     save_ranks(ranks, args.out / TOKENIZER_FILE)
     print(f"{len(ranks)} ranks and <|endoftext|> in {args.out / TOKENIZER_FILE}")
 
 
+def run_world(args: argparse.Namespace) -> None:
+    passages, tokens = write_world(args.tokenizer, args.work, args.parts, args.seed, args.processes)
+    print(f"{passages:,} passages, {tokens:,} tokens in {args.work}")
+
+
 def run_model(args: argparse.Namespace) -> None:
+    from gptviz.training.export import full_weights, sha256_of
     from gptviz.training.loop import TrainingRun
 
     training_ids, held_out_ids, vocab_size = encoded_corpus(
@@ -105,15 +155,47 @@ def run_model(args: argparse.Namespace) -> None:
     )
     sizes = (args.context_length, args.emb_dim, args.n_heads, args.n_layers)
     config = GPTConfig(vocab_size, *sizes, tie_embeddings=True)
-    recipe = Recipe(**{option.name: getattr(args, option.name) for option in fields(Recipe)})
-    run = TrainingRun.start(config, recipe, args.work, args.device)
+    choices = {
+        option.name: getattr(args, option.name) for option in fields(Recipe) if hasattr(args, option.name)
+    }
+    weights = None
+    if args.begin_with is not None:
+        weights = full_weights(args.begin_with, config)
+        choices["begun_with"] = sha256_of(args.begin_with)
+    recipe = Recipe(**choices)
+    run = TrainingRun.start(config, recipe, args.work, args.device, weights=weights)
     windows = GPTDatasetV1(training_ids, config.context_length, recipe.stride)
-    batches = Batches(windows, recipe.batch_size, recipe.seed, recipe.repeat_share, recipe.shuffle_share)
+    of_books, of_world = recipe.window_counts()
+    books = Batches(windows, of_books, recipe.seed, recipe.repeat_share, recipe.shuffle_share)
+    parts = [books]
+    if of_world:
+        passages = read_world(args.work, config.context_length)
+        world = Batches(passages, of_world, recipe.seed, repeat_share=0.0, noise=recipe.world_noise)
+        parts.append(world)
+    batches = MixedBatches(parts)
     validation = GPTDatasetV1(held_out_ids, config.context_length, config.context_length)
+    if args.minutes is not None and run.step == 0:
+        fit_steps(run, batches, validation, args.compile, args.minutes)
     run.train(
         batches, validation, compiled=args.compile, validate_every=args.validate_every, stop_at=args.stop_at
     )
     print(json.dumps(run.curve[-1]))
+
+
+def fit_steps(
+    run: "TrainingRun", batches: MixedBatches, validation: GPTDatasetV1, compiled: bool, minutes: float
+) -> None:
+    """Give the run as many steps as fit into the minutes, by the speed of its steps 20 to 60.
+
+    The learning rate still rises in these, so nothing is lost by not knowing yet where it will fall.
+    """
+    for stop_at in (20, 60):  # the first ones compile
+        began = time.monotonic()
+        run.train(batches, validation, compiled=compiled, validate_every=10**9, stop_at=stop_at)
+    per_step = (time.monotonic() - began) / 40
+    steps = run.step + int(minutes * 60 / per_step)
+    run.recipe = replace(run.recipe, steps=steps)
+    print(f"{per_step * 1000:.1f} ms a step: {steps:,} steps in {minutes} minutes", flush=True)
 
 
 def run_export(args: argparse.Namespace) -> None:
@@ -153,6 +235,20 @@ def run_heads(args: argparse.Namespace) -> None:
     )
     out.write_text(f"{{\n{lines}\n}}\n", encoding="utf-8")
     print(f"{out}: {out.stat().st_size:,} bytes")
+
+
+def run_examine(args: argparse.Namespace) -> None:
+    from gptviz.loading import load
+    from gptviz.training.examine import by_kind, examine, names_right, read_names, read_prompts
+
+    lm = load(args.model)
+    results = examine(lm, read_prompts(args.exam / "prompts.tsv"))
+    print(by_kind(results).to_string(index=False, formatters={"share": "{:.0%}".format}))
+    share = names_right(lm, read_names(args.exam / "names.tsv"))
+    print(f"the right one of two names has the higher logit in {share:.0%} of the sentences")
+    if args.wrong:
+        for row in results[~results["correct"]].itertuples():
+            print(f"{row.kind}: {row.prompt} [{row.said.strip()}] right: {row.right}")
 
 
 # ---- live: a run to watch, to fork and to go back in. The page's worker is this ----

@@ -68,6 +68,7 @@ def write_card(folder: Path, work: Path, evaluation: dict[str, Any], machine: st
         machine=f" on {machine}" if machine else "",
         hidden={"muon": "Muon", "adamw": "AdamW"}[recipe["hidden_optimizer"]],
         commands=_commands(saved),
+        world=_world(recipe),
         sparkline=sparkline(point["validation"] for point in curve),
         curve=_curve_table(curve),
     )
@@ -142,17 +143,44 @@ def _asked(heads: list[dict[str, Any]], copying: list[dict[str, Any]]) -> str:
     return table(["asked of this model", "wanted", "measured"], rows)
 
 
+def _world(recipe: dict[str, Any]) -> str:
+    """What is said of the small world, and of the weights that the run went on from."""
+    sentences = []
+    if recipe.get("world_share"):
+        share = recipe["world_share"]
+        sentences.append(
+            f"{share:.0%} of the windows are passages of a small world that was written for gptviz: facts, "
+            "names, numbers, questions and stories in plain English, from tables and wordings by a seeded "
+            "generator (`gptviz/training/world`)."
+        )
+    if recipe.get("world_noise"):
+        noise = recipe["world_noise"]
+        sentences.append(f"In half of these, up to {noise:.0%} of the inputs are another token of the batch.")
+    if recipe.get("begun_with"):
+        sentences.append(f"The run went on from weights with the SHA-256 `{recipe['begun_with'][:16]}…`.")
+    return "\n" + " ".join(sentences) + "\n" if sentences else ""
+
+
 def _commands(saved: dict[str, Any]) -> str:
     """The commands that make the model again, with the options that are not the defaults."""
     recipe, config = saved["recipe"], saved["config"]
     defaults = {option.name: option.default for option in fields(Recipe)}
     options = {name: config[name] for name in ("emb_dim", "n_heads", "n_layers", "context_length")}
-    options |= {name: value for name, value in recipe.items() if name == "steps" or value != defaults[name]}
+    for name, value in recipe.items():
+        if name == "begun_with":
+            continue
+        if name == "steps" or value != defaults[name]:
+            options[name] = value
     flags = " ".join(f"--{name.replace('_', '-')} {value}" for name, value in options.items())
+    if recipe.get("begun_with"):
+        flags += " --begin-with BEFORE"
     command, corpus = "python -m gptviz.training", "--text books.txt.gz --table books.tsv"
+    world = ""
+    if recipe.get("world_share"):
+        world = f"{command} world --tokenizer tokenizer --work work\n"
     return f"""\
 {command} tokenizer {corpus} --vocab-size {config["vocab_size"]} --out tokenizer
-{command} model {corpus} --tokenizer tokenizer --work work --compile \\
+{world}{command} model {corpus} --tokenizer tokenizer --work work --compile \\
     {flags}
 {command} export --work work --out gptviz/assets/mini
 {command} evaluate --model gptviz/assets/mini {corpus} --json evaluation.json

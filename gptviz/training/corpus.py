@@ -3,19 +3,25 @@
 import csv
 import gzip
 import json
+import os
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from itertools import islice, repeat
 from pathlib import Path
 
 import numpy as np
 import tiktoken
 
 from gptviz.tokenizer import END_OF_TEXT, encoding_from_ranks
-from gptviz.training.datasets import Ids
+from gptviz.training.datasets import Ids, PassageWindows
+from gptviz.training.world import passages
 
 SEPARATOR = f"\n{END_OF_TEXT}\n"
 TOKENIZER_FILE = "tokenizer.tiktoken"
+WORLD_FILE = "world.npz"
+WORLD_PART = 20_000  # passages that one process makes at a time
 
 # Never trained on, by the tokenizer either: five authors, whole books, from 1818 to 1911.
 # "The Wind in the Willows" is its author's only book in the corpus.
@@ -71,7 +77,9 @@ def encode_books(encoding: tiktoken.Encoding, books: Iterable[Book]) -> Ids:
     """One row of ids, each book followed by the separator token; 16 bits an id where they are enough."""
     kind = np.uint16 if encoding.n_vocab <= 2**16 else np.uint32
     end = encoding.encode_single_token(END_OF_TEXT)
-    parts = [np.array([*encoding.encode_ordinary(book.text), end], dtype=kind) for book in books]
+    texts = [book.text for book in books]
+    encoded = encoding.encode_ordinary_batch(texts, num_threads=os.cpu_count() or 1)
+    parts = [np.array([*ids, end], dtype=kind) for ids in encoded]
     return np.concatenate(parts) if parts else np.zeros(0, dtype=kind)
 
 
@@ -99,3 +107,53 @@ def encoded_corpus(
         raise ValueError(f"{work} holds a corpus with other held-out books; give another --work folder")
     training, held_out_ids = (np.load(path, mmap_mode="r") for path in cached)
     return training, held_out_ids, encoding.n_vocab
+
+
+# ---- the small world: the second kind of training text ----
+
+
+def write_world(tokenizer: Path, work: Path, parts: int, seed: int, processes: int) -> tuple[int, int]:
+    """Write `parts` times 20,000 passages as ids into `work`; how many passages these are, and tokens.
+
+    Each part has a seed of its own, so that the text is the same whatever the number of processes.
+    """
+    work.mkdir(parents=True, exist_ok=True)
+    seeds = range(seed * 1_000_000, seed * 1_000_000 + parts)
+    if processes == 1:
+        encoded = [_world_part(tokenizer, part) for part in seeds]
+    else:
+        with ProcessPoolExecutor(processes) as pool:
+            encoded = list(pool.map(_world_part, repeat(tokenizer), seeds))
+    lengths = np.concatenate([part_lengths for _, part_lengths in encoded])
+    ids = np.concatenate([part_ids for part_ids, _ in encoded])
+    starts = np.concatenate([[0], np.cumsum(lengths)[:-1]])
+    np.savez(work / WORLD_FILE, ids=ids, starts=starts)
+    return len(lengths), len(ids)
+
+
+def read_world(work: Path, max_length: int) -> PassageWindows:
+    """The passages that `write_world` left in `work`. Raises FileNotFoundError where there are none."""
+    path = work / WORLD_FILE
+    if not path.exists():
+        raise FileNotFoundError(f"no {path}: run `python -m gptviz.training world --work {work} ...`")
+    with np.load(path) as saved:
+        return PassageWindows(saved["ids"], saved["starts"], max_length)
+
+
+def world_sample(characters: int, seed: int = 0) -> Iterator[str]:
+    """Passages of the small world, until they have so many characters."""
+    endless = passages(seed)
+    count = 0
+    while count < characters:
+        passage = next(endless)
+        yield passage
+        count += len(passage)
+
+
+def _world_part(tokenizer: Path, seed: int) -> tuple[Ids, np.ndarray]:
+    """(ids of 20,000 passages, each followed by the separator token; the number of ids of each)."""
+    encoding = encoding_from_ranks(tokenizer / TOKENIZER_FILE)
+    end = encoding.encode_single_token(END_OF_TEXT)
+    encoded = [[*encoding.encode_ordinary(text), end] for text in islice(passages(seed), WORLD_PART)]
+    lengths = np.array([len(ids) for ids in encoded])
+    return np.concatenate([np.array(ids, dtype=np.uint16) for ids in encoded]), lengths

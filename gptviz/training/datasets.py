@@ -1,6 +1,9 @@
 """Sliding windows over token ids, as in the book, and the batches that training draws from them."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -39,6 +42,36 @@ class GPTDatasetV1(Dataset):
         return torch.from_numpy(self.token_ids[start : start + self.max_length + 1].astype(np.int64))
 
 
+class Windows(Protocol):
+    """Windows of one length, by their numbers."""
+
+    def __len__(self) -> int: ...
+
+    def window(self, index: int) -> Tensor:
+        """(max_length + 1,): the input and, one to the right, its targets."""
+        ...
+
+
+@dataclass(frozen=True)
+class PassageWindows:
+    """Windows that begin where a passage begins: window i holds passage i and what fits of the next ones.
+
+    A reader's prompt begins at position 0 with nothing before it; so do these.
+    """
+
+    token_ids: Ids  # every passage followed by <|endoftext|>
+    starts: np.ndarray  # where each passage begins
+    max_length: int
+
+    def __len__(self) -> int:
+        return int(np.searchsorted(self.starts, len(self.token_ids) - self.max_length))
+
+    def window(self, index: int) -> Tensor:
+        """(max_length + 1,): the input and, one to the right, its targets."""
+        start = self.starts[index]
+        return torch.from_numpy(self.token_ids[start : start + self.max_length + 1].astype(np.int64))
+
+
 @dataclass(frozen=True)
 class Batches:
     """Batch number n is a pure function of (seed, n): a resumed run sees what an unbroken one sees.
@@ -47,13 +80,17 @@ class Batches:
     no batch. About `repeat_share` of the
     windows are replaced by a passage of theirs that is followed by itself; in `shuffle_share` of
     those the passage's tokens are in random order, so that nothing but copying can predict them.
+
+    `noise` is for text of few wordings: who cannot be sure of each word before learns what matters, and not
+    the wording by heart. The targets stay as they are.
     """
 
-    dataset: GPTDatasetV1
+    dataset: Windows
     batch_size: int
     seed: int
     repeat_share: float = 0.1
     shuffle_share: float = 0.25
+    noise: float = 0.0  # in half of the windows, up to this share of the inputs is another token of the batch
 
     def __post_init__(self) -> None:
         if len(self.dataset) < self.batch_size:
@@ -63,13 +100,23 @@ class Batches:
         """Inputs and targets of one step, (batch_size, max_length) each."""
         rng = np.random.default_rng((self.seed, step))
         windows = torch.stack([self._vary(self.dataset.window(i), rng) for i in self._indices(step)])
-        return windows[:, :-1], windows[:, 1:]
+        inputs = windows[:, :-1]
+        if self.noise:
+            inputs = self._disturb(inputs, rng)
+        return inputs, windows[:, 1:]
+
+    def _disturb(self, inputs: Tensor, rng: np.random.Generator) -> Tensor:
+        """The inputs with some tokens taken from elsewhere in the batch. (b, T) -> (b, T)."""
+        shares = rng.uniform(0, self.noise, size=(len(inputs), 1))  # one for each window
+        shares[rng.random(len(inputs)) < 0.5] = 0.0
+        replaced = torch.from_numpy(rng.random(inputs.shape) < shares)
+        others = inputs.flatten()[torch.from_numpy(rng.permutation(inputs.numel()))].view_as(inputs)
+        return torch.where(replaced, others, inputs)
 
     def _indices(self, step: int) -> list[int]:
         steps_per_epoch = len(self.dataset) // self.batch_size
         epoch, within = divmod(step, steps_per_epoch)
-        # drawn again for each batch rather than kept: a millisecond, and no state
-        order = np.random.default_rng((self.seed, epoch, 1)).permutation(len(self.dataset))
+        order = _epoch_order(len(self.dataset), self.seed, epoch)
         return order[within * self.batch_size : (within + 1) * self.batch_size].tolist()
 
     def _vary(self, window: Tensor, rng: np.random.Generator) -> Tensor:
@@ -79,6 +126,26 @@ class Batches:
         longest = len(window) // 2
         length = int(rng.integers(min(SHORTEST_PASSAGE, longest), longest + 1))
         return repeat_passage(window, length, rng if shuffled else None)
+
+
+# an epoch's order is asked for by each of its batches, and to draw it takes a while where there are millions
+@lru_cache(maxsize=4)
+def _epoch_order(windows: int, seed: int, epoch: int) -> np.ndarray:
+    return np.random.default_rng((seed, epoch, 1)).permutation(windows)
+
+
+@dataclass(frozen=True)
+class MixedBatches:
+    """Each batch holds a batch of every part: so many windows of books, so many of another text."""
+
+    parts: Sequence[Batches]
+
+    def __getitem__(self, step: int) -> tuple[Tensor, Tensor]:
+        """Inputs and targets of one step, (the parts' batch sizes together, max_length) each."""
+        drawn = [part[step] for part in self.parts]
+        inputs = torch.cat([one for one, _ in drawn])
+        targets = torch.cat([one for _, one in drawn])
+        return inputs, targets
 
 
 def repeat_passage(window: Tensor, length: int, shuffle: np.random.Generator | None = None) -> Tensor:

@@ -5,7 +5,6 @@ tokens that are followed by themselves: nothing but looking back can predict the
 In-context Learning and Induction Heads, 2022).
 """
 
-import hashlib
 import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -30,7 +29,7 @@ from gptviz.tokenizer import END_OF_TEXT
 from gptviz.training.baselines import fit_bigram
 from gptviz.training.corpus import HELD_OUT, Book, encode_books, read_books, split_books
 from gptviz.training.datasets import Ids
-from gptviz.training.export import WEIGHTS
+from gptviz.training.export import WEIGHTS, sha256_of
 
 PREDICTORS = ("model", "model_sliding", "bigram", "unigram")
 PERIODS = (50, 100)
@@ -89,7 +88,7 @@ def weights_of(folder: Path) -> dict[str, str]:
     path = folder / WEIGHTS
     with safe_open(path, framework="pt") as file:
         metadata = file.metadata() or {}
-    return metadata | {"sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
+    return metadata | {"sha256": sha256_of(folder)}
 
 
 # ---- loss on books that were never trained on ----

@@ -3,13 +3,14 @@
 Beside it ships what was measured of the model's heads: see `gptviz.disk_cache.SHIPPED`.
 """
 
+import hashlib
 import json
 import shutil
 from pathlib import Path
 from typing import Any, cast
 
 import torch
-from safetensors.torch import save
+from safetensors.torch import load_file, save
 
 from gptviz.analysis import head_general, head_trial
 from gptviz.engine.config import GPTConfig
@@ -80,6 +81,19 @@ def half_weights(state: dict[str, torch.Tensor], config: GPTConfig) -> dict[str,
         names = ", ".join(overflown)
         raise ValueError(f"float16 reaches 65504; these weights do not fit or are not numbers: {names}")
     return half
+
+
+def full_weights(folder: Path, config: GPTConfig) -> dict[str, torch.Tensor]:
+    """The state dict in float32 of what `export` wrote, for a run that goes on from it."""
+    state = {name: tensor.float() for name, tensor in load_file(folder / WEIGHTS).items()}
+    if config.tie_embeddings:
+        state[TIED] = state["tok_emb.weight"]
+    return state
+
+
+def sha256_of(folder: Path) -> str:
+    """The SHA-256 of the folder's weights, by which a card knows them again."""
+    return hashlib.sha256((folder / WEIGHTS).read_bytes()).hexdigest()
 
 
 # ---- what was measured of its heads ----

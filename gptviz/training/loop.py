@@ -3,6 +3,7 @@
 import json
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -82,6 +83,9 @@ class TrainingRun:
     curve: list[dict[str, float]] = field(default_factory=list)
     recent: list[float] = field(default_factory=list)
     held: Masks = field(default_factory=dict)
+    compiled_loss: LossFunction | None = (
+        None  # compiling takes a minute on a GPU: once a run, and not once a call of `train`
+    )
 
     @classmethod
     def start(
@@ -92,6 +96,7 @@ class TrainingRun:
         device: str = "cpu",
         make: Callable[[GPTConfig], GPTModel] = GPTModel,
         held: Masks | None = None,
+        weights: dict[str, torch.Tensor] | None = None,
     ) -> "TrainingRun":
         """A new run, or the one whose checkpoint lies in `folder`, from the step where it was saved.
 
@@ -103,6 +108,8 @@ class TrainingRun:
             model = make(config)
         if recipe.init == "gpt2":
             init_weights(model, config.n_layers, recipe.seed)
+        if weights is not None:
+            model.load_state_dict(weights)
         model.to(device)
         run = cls(model, config, recipe, torch.device(device), folder, make_optimizers(model, recipe))
         if run.checkpoint.exists():
@@ -169,17 +176,28 @@ class TrainingRun:
                 f"the held-out books have {len(validation.token_ids)} tokens; "
                 f"validation needs at least {validation.max_length + 1}"
             )
-        loss_function = make_loss(self.model, self.device, compiled, self.recipe.precision)
+        plain_loss = make_loss(self.model, self.device, False, self.recipe.precision)
+        loss_function = plain_loss
+        if compiled:
+            if self.compiled_loss is None:
+                self.compiled_loss = make_loss(self.model, self.device, True, self.recipe.precision)
+            loss_function = self.compiled_loss
         last = min(self.recipe.steps, stop_at if stop_at is not None else self.recipe.steps)
-        with tqdm(total=self.recipe.steps, initial=self.step, unit="step", disable=not progress) as bar:
+        bar = tqdm(total=self.recipe.steps, initial=self.step, unit="step", disable=not progress)
+        # the next batch is cut while this one is computed: on a GPU it would wait for it
+        with bar, ThreadPoolExecutor(1) as ahead:
+            upcoming = ahead.submit(batches.__getitem__, self.step)
             while self.step < last:
                 began, before = time.monotonic(), self.seconds
-                self.recent.append(self._one_step(loss_function, batches))
+                inputs, targets = upcoming.result()
+                upcoming = ahead.submit(batches.__getitem__, self.step + 1)
+                self.recent.append(self._one_step(loss_function, inputs, targets))
                 self.step += 1
                 self.seconds = before + time.monotonic() - began
                 bar.update()
                 if self.step % validate_every == 0 or self.step == last:
-                    self._note(validation, loss_function, validation_batches)
+                    # not compiled: another mode of the model would be compiled anew for a few batches
+                    self._note(validation, plain_loss, validation_batches)
                     bar.set_postfix(train=self.curve[-1]["train"], validation=self.curve[-1]["validation"])
                     self.save()
                     self.seconds = before + time.monotonic() - began
@@ -192,14 +210,13 @@ class TrainingRun:
             for name, mask in self.held.items():
                 parameters[name].mul_(mask)
 
-    def _one_step(self, loss_function: LossFunction, batches: Steps) -> float:
+    def _one_step(self, loss_function: LossFunction, inputs: torch.Tensor, targets: torch.Tensor) -> float:
         self.model.train()
         factor = self.recipe.lr_factor(self.step)
         for optimizer in self.optimizers:
             for group in optimizer.param_groups:
                 group["lr"] = group["peak_lr"] * factor
-        inputs, targets = (ids.to(self.device) for ids in batches[self.step])
-        loss = loss_function(inputs, targets)
+        loss = loss_function(inputs.to(self.device), targets.to(self.device))
         loss.backward()
         for name, parameter in self.model.named_parameters():
             if name in self.held and parameter.grad is not None:  # what is held has no say in the clipping

@@ -28,16 +28,28 @@ class Recipe:
     repeat_share: float = 0.1
     shuffle_share: float = 0.25
     beta2: float = 0.95  # AdamW's memory of the gradients' squares
+    world_share: float = 0.0  # of the windows, those of the small world; the others are of the books
+    world_noise: float = 0.0  # see Batches.noise; in the windows of the small world
     precision: str = "bfloat16"  # of the forward pass; "float32" is the faster one for a tiny model
     # the first weights: GPT-2's, or "book": those of torch.manual_seed(seed); GPTModel(config)
     init: str = "gpt2"
+    begun_with: str = ""  # SHA-256 of the exported weights that the run goes on from, where it does
 
     def __post_init__(self) -> None:
         one_of("hidden_optimizer", self.hidden_optimizer, ("muon", "adamw"))
         one_of("precision", self.precision, ("bfloat16", "float32"))
         one_of("init", self.init, ("gpt2", "book"))
+        if not 0 <= self.world_share < 1:
+            raise ValueError(
+                f"world_share is {self.world_share}; it is a share of the windows, 0 or more and below 1"
+            )
         if self.steps < 1 or not 0 <= self.decay_share <= 1:
             raise ValueError(f"steps is {self.steps} (1 or more), decay_share {self.decay_share} (0 to 1)")
+
+    def window_counts(self) -> tuple[int, int]:
+        """How many windows of a batch are of the books, and how many of the small world."""
+        of_world = round(self.batch_size * self.world_share)
+        return self.batch_size - of_world, of_world
 
     def lr_factor(self, step: int) -> float:
         """Return what the learning rates are multiplied by at a step, counted from 0."""

@@ -1,5 +1,6 @@
 """The command line, end to end on a tiny corpus: tokenizer, model, export, evaluate, card."""
 
+import hashlib
 import json
 import math
 import re
@@ -12,6 +13,7 @@ from gptviz.training.__main__ import main, parser
 from gptviz.training.card import write_card
 from gptviz.training.corpus import split_books
 from gptviz.training.evaluate import together
+from gptviz.training.export import read_checkpoint
 from tests.training.conftest import HELD_OUT
 
 SIZES = ["--emb-dim", "32", "--n-heads", "2", "--n-layers", "2", "--context-length", "256"]
@@ -118,3 +120,34 @@ def test_a_quick_look_says_so(corpus, made, capsys):
     assert json.loads(shown)["held_out"] == held_out and "Once upon a time" in shown
     main(card_command(made, "quick.json"))
     assert "only the first 40 tokens of each book" in (made / "MODEL_CARD.md").read_text(encoding="utf-8")
+
+
+def test_a_run_on_books_and_the_small_world_goes_on_from_other_weights(
+    corpus, made, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.setattr("gptviz.training.corpus.WORLD_PART", 300)
+    places = ["--tokenizer", str(made / "tokenizer"), "--work", str(tmp_path / "work")]
+    model = ["model", *corpus.options(), *places, *SIZES, *CHOICES]
+    with pytest.raises(FileNotFoundError, match=r"run `python -m gptviz.training world --work"):
+        main([*model, "--world-share", "0.5", "--steps", "2"])
+
+    main(["world", *places, "--parts", "2", "--processes", "1"])
+    assert "600 passages" in capsys.readouterr().out
+    mixed = ["--world-share", "0.5", "--world-noise", "0.2", "--begin-with", str(made / "tiny")]
+    main([*model, *mixed, "--minutes", "0.01"])
+    assert "steps in 0.01 minutes" in capsys.readouterr().out
+
+    saved = read_checkpoint(tmp_path / "work")
+    sha256 = hashlib.sha256((made / "tiny" / "model.safetensors").read_bytes()).hexdigest()
+    assert saved["recipe"]["begun_with"] == sha256
+    assert saved["step"] == saved["recipe"]["steps"] >= 60
+    # it begins where the other run ended, and not at a guess
+    assert saved["curve"][0]["train"] < math.log(350) - 1
+    main(["export", "--work", str(tmp_path / "work"), "--out", str(tmp_path / "tiny")])
+    evaluation = tmp_path / "evaluation.json"
+    main(["evaluate", *corpus.options(), "--model", str(tmp_path / "tiny"), "--json", str(evaluation)])
+    card = write_card(tmp_path / "tiny", tmp_path / "work", json.loads(evaluation.read_text()))
+    for said in ("50% of the windows are passages of a small world", "up to 20% of the inputs", sha256[:16]):
+        assert said in card
+    assert "python -m gptviz.training world --tokenizer tokenizer --work work" in card
+    assert "--world-share 0.5 --world-noise 0.2 --begin-with BEFORE" in card

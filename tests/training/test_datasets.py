@@ -5,7 +5,7 @@ import pytest
 import torch
 from hypothesis import given, strategies as st
 
-from gptviz.training.datasets import Batches, GPTDatasetV1, repeat_passage
+from gptviz.training.datasets import Batches, GPTDatasetV1, MixedBatches, PassageWindows, repeat_passage
 
 
 def batches(n_windows=23, batch_size=4, seed=1, **shares):
@@ -61,3 +61,35 @@ def test_a_repeated_passage(size, length, shuffle):
 def test_fewer_windows_than_a_batch_are_refused():
     with pytest.raises(ValueError, match="3 windows are fewer than one batch of 4"):
         batches(n_windows=3)
+
+
+def test_passages_begin_at_the_beginning_of_a_window():
+    ids = np.arange(100, dtype=np.uint16)
+    starts = np.array([0, 7, 30, 60, 89, 95])
+    passages = PassageWindows(ids, starts, 10)
+    assert len(passages) == 5  # the last one leaves no ten tokens and a target
+    for index in range(len(passages)):
+        window = passages.window(index)
+        assert window.tolist() == list(range(starts[index], starts[index] + 11))
+
+
+def test_a_mixed_batch_holds_a_batch_of_each():
+    one, other = batches(seed=1), batches(n_windows=50, batch_size=2, seed=2)
+    mixed = MixedBatches([one, other])
+    inputs, targets = mixed[3]
+    assert torch.equal(inputs, torch.cat([one[3][0], other[3][0]]))
+    assert torch.equal(targets, torch.cat([one[3][1], other[3][1]]))
+
+
+def test_noise_disturbs_the_inputs_of_half_of_the_windows_and_no_target():
+    ids = np.arange(41 * 200 + 1, dtype=np.uint16)  # no token twice: what is not in its place was put there
+    plain = Batches(GPTDatasetV1(ids, 40, 41), 50, seed=3, repeat_share=0.0)
+    noisy = Batches(GPTDatasetV1(ids, 40, 41), 50, seed=3, repeat_share=0.0, noise=0.2)
+    changed = []
+    for step in range(4):
+        assert torch.equal(noisy[step][1], plain[step][1])
+        differing = noisy[step][0] != plain[step][0]
+        changed.extend(differing.float().mean(dim=1).tolist())
+        assert torch.isin(noisy[step][0], plain[step][0]).all()  # from the same batch
+    assert 60 < sum(share == 0 for share in changed) < 140  # half of 200, and those that had luck
+    assert 0.05 < np.mean([share for share in changed if share]) < 0.15 and max(changed) < 0.45
