@@ -4,6 +4,7 @@ Pebble's pool, because it alone ends a task that runs without touching the other
 concurrent.futures lose the whole pool with one process), and says when a process died.
 """
 
+import errno
 import multiprocessing
 import os
 import threading
@@ -49,8 +50,14 @@ class Files(ABC):
         with self._saving:
             if model not in self._files:
                 file = self._folder() / f"{uuid.uuid4().hex}.pt"
-                with forward.alone():  # no pass has its hooks and kernels on it meanwhile
-                    torch.save(LanguageModel(lm.model, lm.tokenizer, lm.config, lm.name), file)
+                try:
+                    with forward.alone():  # no pass has its hooks and kernels on it meanwhile
+                        torch.save(LanguageModel(lm.model, lm.tokenizer, lm.config, lm.name), file)
+                except (OSError, RuntimeError) as problem:  # torch's own error, where a disk is full
+                    file.unlink(missing_ok=True)
+                    raise OSError(
+                        errno.ENOSPC, "the model's file cannot be written: is the disk full?"
+                    ) from problem
                 self._files[model] = file
             return self._files[model]
 

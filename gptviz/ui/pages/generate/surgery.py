@@ -15,7 +15,7 @@ from gptviz.ui import sheet
 from gptviz.ui.components.chips import chips
 from gptviz.ui.pages.generate.looked import attention
 from gptviz.ui.pages.generate.written import Written, as_text
-from gptviz.ui.sheet import Param, Scene, if_there, worked
+from gptviz.ui.sheet import Param, Scene, if_there, several
 from gptviz.ui.shell.target import top
 from gptviz.ui.words import Place, as_code, prose, show_id
 
@@ -37,10 +37,12 @@ def draw(scene: Scene, written: Written) -> None:
         return
     received = attention(run).mean(axis=(0, 1))  # (T,): of the last token's, over all heads
     operation = choose(scene, run, received)
+    says = "{} of {} operations".format
+    asked = Both(run, run.plain if run.edits else None).map(
+        lambda one: several(one, surgery, [(one.ids, operation)], says)
+    )
     try:
-        found = Both(run, run.plain if run.edits else None).map(
-            lambda one: worked(one, surgery, one.ids, operation, says="{} of {} operations".format)
-        )
+        found = asked.map(lambda works: works[0].value)
     except ValueError as error:
         st.info(f"This cannot be done with this change: {error}.")
         return
