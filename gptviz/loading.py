@@ -53,8 +53,8 @@ class Plan:
 
     @property
     def nbytes(self) -> int:
-        """Return what the model takes in memory: its weights, and one causal mask for all blocks."""
-        return self.config.parameters * self.dtype.itemsize + self.config.context_length**2
+        """The bytes of the model's weights. Nothing else of it is kept: a mask is made for each text."""
+        return self.config.parameters * self.dtype.itemsize
 
     def load(self) -> LanguageModel:
         """Read the weights. To be called once. Raises CheckpointError."""
@@ -219,7 +219,4 @@ def _untrained(config: GPTConfig, trains: bool, dtype: torch.dtype) -> GPTModel:
         model = GPTModel(config)
     if trains:
         init_weights(model, config.n_layers, SEED)
-    model = model.eval().to(dtype)
-    for block in model.trf_blocks:  # the same in each
-        block.att.mask = model.trf_blocks[0].att.mask
-    return model
+    return model.eval().to(dtype)

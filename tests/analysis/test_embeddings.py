@@ -55,6 +55,11 @@ def test_similarity_of_positions_is_the_cosine_of_every_pair():
     expected = torch.cosine_similarity(matrix[:, None], matrix[None], dim=-1)
     assert np.allclose(similarity, expected, atol=1e-6)
     assert similarity[4, 4] == 0 and similarity[0, 0] == pytest.approx(1)
+    assert np.allclose(embeddings.position_similarity(matrix, [7, 4]), similarity[[7, 4]], atol=1e-6)
+    for apart in range(9):
+        wanted = np.diagonal(similarity, apart).mean()
+        assert embeddings.similarity_apart(matrix, apart) == pytest.approx(wanted, abs=1e-6)
+    assert [*embeddings.spread(9, most=4)] == [0, 3, 6] and len(embeddings.spread(9)) == 9
 
 
 finite = st.floats(-100, 100, width=32)

@@ -179,10 +179,12 @@ with panel("Every token of the prompt", ":material/grid_on:", "emb_rows") as is_
 
 with panel("Which positions are alike?", ":material/straighten:", "emb_positions") as is_open:
     if is_open:
-        similarity = embeddings.position_similarity(lm.model.pos_emb.weight)  # (C, C)
-        square, places = embeddings.thin(similarity)
-        count = len(similarity)
-        beside, apart = (embeddings.similarity_apart(similarity, d) for d in (min(1, count - 1), count // 2))
+        table = lm.model.pos_emb.weight  # (C, D)
+        count = len(table)
+        places = embeddings.spread(count)
+        square = embeddings.position_similarity(table, places)[:, places]  # (n, n)
+        own = embeddings.position_similarity(table, [at])[0]  # (C,)
+        beside, apart = (embeddings.similarity_apart(table, d) for d in (min(1, count - 1), count // 2))
         st.markdown(
             f"`pos_emb` has a learned row for each of the {count:,} positions; this prompt uses the first "
             f"{len(tokens):,} (shaded). Neighbours have a cosine of {fixed(beside, 2)} on average, what "
@@ -194,12 +196,13 @@ with panel("Which positions are alike?", ":material/straighten:", "emb_positions
         left, right = st.columns(2)
         with left:
             alt = "The cosine of every learned position with every other"
-            scene.chart(similarity_matrix(square, places, at, scene.mode), key="embedding_positions", alt=alt)
+            fig = similarity_matrix(square, list(places), at, scene.mode)
+            scene.chart(fig, key="embedding_positions", alt=alt)
         with right:
             sheet.curves(
                 scene,
                 "embedding_position",
-                {"cosine": Both(similarity[at])},
+                {"cosine": Both(own)},
                 [f"position {at} and position {i}" for i in range(count)],
                 f"cosine with position {at}",
                 f"The cosine of position {at} with every other position",

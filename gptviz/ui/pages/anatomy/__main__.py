@@ -32,7 +32,7 @@ def everything() -> None:
     config = form(own_config, name)
     shown, own, parts = tensors.anatomy(config), tensors.anatomy(own_config), tensors.part_table(config)
     count, share = shown.parameters, dict(zip(parts["part"], parts["share"], strict=True))
-    width, blocks, length = config.emb_dim, config.n_layers, config.context_length
+    width, blocks = config.emb_dim, config.n_layers
 
     # ---- the whole model ----
 
@@ -113,10 +113,9 @@ def everything() -> None:
         rows.append(Row([label, *numbers], "line" if part in share else "total"))
     heads = ["", "#parameters", "#share", *(f"#{dtype}" for dtype in tensors.BYTES)]
     st.html(table("anatomy-parts", heads, rows, "gv-sum"))
-    mask = gigabytes(blocks * length**2) + ("" if blocks == 1 else f" in all {blocks} blocks")
     prose(
-        "These are the weights alone. To run the model takes activations, which grow with the text, and a "
-        f"causal mask of {length:,} × {length:,} truth values a block ({mask}); it is not learned and so no "
+        "These are the weights alone. To run the model takes activations, which grow with the text. The "
+        "causal mask is a truth value per pair of the text's tokens: made for the text, not learned, and no "
         "parameter. Training with AdamW takes three times the weights more: the gradients, an average of "
         "them and one of their squares. This page allocated nothing: on torch's meta device tensors have "
         "shapes and no numbers.",
