@@ -155,9 +155,10 @@ def _path_of(name: str, report: Report | None) -> Path:
     )
 
 
-def hub_folder(name: str, report: Report | None = None) -> Path:
-    """The cache folder of a model that `is_hub_name`; downloaded if it is not there."""
-    return on_disk(name) or download(HUB_MODELS[name].repositories[0] if name in HUB_MODELS else name, report)
+def hub_folder(name: str, report: Report | None = None, most_bytes: int | None = None) -> Path:
+    """The cache folder of a model that `is_hub_name`; downloaded if it is not there, see `download`."""
+    repository = HUB_MODELS[name].repositories[0] if name in HUB_MODELS else name
+    return on_disk(name) or download(repository, report, most_bytes)
 
 
 def tokenizer_for(checkpoint: Checkpoint, name: str, tokenizer: Tokenizer | Vocabulary = None) -> Encoding:
