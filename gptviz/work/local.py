@@ -14,6 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,7 @@ from gptviz.work.task import Running, Task
 # busy machine leaves them.
 SPIN = "1000"
 LONGEST_REST = 1.0  # seconds
+LONGEST_FOLDER = 80  # characters of a folder for sockets: a socket's whole path may have 107
 FORKS = "forkserver" in multiprocessing.get_all_start_methods()  # everywhere but on Windows
 
 
@@ -88,6 +90,7 @@ class Processes(Files):
     def __init__(self, slots: int, folder: Callable[[], Path]):
         super().__init__(folder)
         self.slots = slots
+        _sockets_in(folder)
         os.environ.setdefault("GOMP_SPINCOUNT", SPIN)  # of the processes; here it was read long ago
         context = multiprocessing.get_context("forkserver")
         context.set_forkserver_preload([inside.__name__])
@@ -126,6 +129,17 @@ class Processes(Files):
             self._closed = True
         self._pool.stop()
         self._pool.join()
+
+
+def _sockets_in(folder: Callable[[], Path]) -> None:
+    """Have multiprocessing put its sockets here, in a folder that the next server removes.
+
+    By itself it makes a folder pymp-* of its own, which nobody removes after a kill.
+    """
+    with suppress(OSError):  # a full disk: then it makes its own, or says so when it begins
+        made = f"{folder()}"
+        if len(made) < LONGEST_FOLDER:
+            multiprocessing.current_process()._config["tempdir"] = made  # type: ignore[attr-defined]
 
 
 def _end(pool: ProcessPool, given: "list[Future[Any]]") -> None:

@@ -4,6 +4,7 @@
 one watches: measures, snapshots, wishes.
 """
 
+import errno
 import math
 import tempfile
 import time
@@ -42,10 +43,18 @@ def train(
         with threads(worker.live.config.threads):
             worker.work()
     except Exception as error:
-        broke = "" if isinstance(error, ValueError) else f"The training broke off: {type(error).__name__} "
-        worker.say("failed", f"{broke}{error}")
+        worker.say("failed", _why(error))
         raise
     return worker.live
+
+
+def _why(error: Exception) -> str:
+    """Why a training ended, as a sentence."""
+    if isinstance(error, ValueError):
+        return f"{error}"
+    if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+        return "The training broke off, since the disk is full. What was saved before is kept: make room."
+    return f"The training broke off: {type(error).__name__} {error}"
 
 
 def train_one(changes: dict[str, Any] | None = None, text: str | None = None) -> np.ndarray:
