@@ -14,6 +14,7 @@ from streamlit.net_util import get_internal_ip
 
 from gptviz.classroom import LOBBY, Member, Room, Vote, written_code
 from gptviz.guides import Guide, GuideError, files, find, read
+from gptviz.ui.models.browsers import browser
 from gptviz.ui.models.choice import UPLOAD
 from gptviz.ui.models.room import still_here
 from gptviz.ui.shell import classroom, guide as guide_bar, state
@@ -29,9 +30,8 @@ ALL, OF_GUIDE = "All pages", "Only the guide's pages"
 
 def join() -> None:
     """Callback: this browser is a pupil."""
-    source = st.context.ip_address or "here"
-    code = str(st.session_state["class_code"])
-    if found := classroom.attempt(lambda: classroom.classes().join(code, source)):
+    address, code = st.context.ip_address, str(st.session_state["class_code"])
+    if found := classroom.attempt(lambda: classroom.classes().join(code, address, browser())):
         classroom.become(found)
 
 
@@ -54,8 +54,16 @@ def begin() -> None:
         return
     model = in_link(state.MODEL)
     pages = sorted({step.page for step in guide.steps}) if st.session_state["class_pages"] == OF_GUIDE else []
-    if found := classroom.attempt(lambda: classroom.classes().begin(text, model, pages)):
+    address = st.context.ip_address
+    if found := classroom.attempt(lambda: classroom.classes().begin(text, model, pages, browser(), address)):
         classroom.become(found)
+
+
+def remove() -> None:
+    """Callback: the teacher takes a pupil out of the class."""
+    name = st.session_state["class_removed"]
+    if name is not None:
+        classroom.attempt(lambda: classroom.classes().remove(classroom.secret(), name))
 
 
 def leave(member: Member) -> None:
@@ -158,6 +166,13 @@ def teacher(member: Member) -> None:
         if own.open:  # only then is it on the page at all
             own.markdown("It steers the class. Keep it to yourself.")
             own.code(f"{origin()}/class#teach={classroom.secret()}")
+        out = st.popover("Take a pupil out", key="class_out", on_change="rerun")
+        if out.open:
+            with out:
+                names = classroom.attempt(lambda: classroom.classes().names(room)) or []
+                st.selectbox("Pupil", names, index=None, placeholder="choose a name", key="class_removed")
+                st.markdown("All answers of this pupil are deleted.")
+                st.button("Take out of the class", type="primary", key="class_remove", on_click=remove)
         with st.popover("End the class", key="class_end"):
             st.markdown("All answers are deleted, for everybody.")
             st.button("End it now", type="primary", key="class_end_now", on_click=leave, args=(member,))
@@ -195,5 +210,7 @@ if member is None:
     nobody()
 elif member.teaches:
     teacher(member)
+    classroom.ways_back()
 else:
     pupil(member)
+    classroom.ways_back()
