@@ -120,7 +120,7 @@ def _is_watched(dropout: nn.Module) -> bool:
     )
 
 
-def is_causal(att: nn.Module) -> bool:
+def is_causal(att: Any) -> bool:
     """Whether a model's attention has the book's own mask, and nobody's other one in its place."""
     return type(att).mask is MultiHeadAttention.mask and "mask" not in att.__dict__
 
