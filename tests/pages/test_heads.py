@@ -14,11 +14,13 @@ from gptviz.analysis.head_trial import Trial
 from gptviz.digits import percent
 from gptviz.ui import heads, works
 from gptviz.ui.shell.state import DEFAULT_TEXT
+from gptviz.work import Line
 from tests.pages.conftest import not_started
 from tests.pages.test_saved_charts import saved
 from tests.specs import charts, given, keys, opened, prose, table
 
 TEXT = "The cat sat on the mat. The cat sat on the"
+START = Line.start
 
 
 def points(figure):
@@ -136,6 +138,15 @@ def test_all_labels_can_be_put_on_trial(run_page, known, monkeypatch):
     at.button(key="heads_try_all").click().run()
     labels = known[known["role"] != "mixed"][["block", "head", "role"]]
     assert set(labels.itertuples(index=False, name=None)) <= set(asked)
+
+
+def test_labels_that_cannot_be_tried_say_why(run_page, known, monkeypatch):
+    monkeypatch.setattr(Line, "start", START)
+    works.line().most_waiting = 0
+    at = run_page("heads", text=TEXT, block=0, head=3)
+    at.button(key="heads_try_all").click().run()
+    (said,) = [warning.value for warning in at.warning if "Not every label" in warning.value]
+    assert "0 works of this server's visitors wait already" in said and keys(at, "heads_try_all")
 
 
 RISES = ("repeated_rise", "unrepeated_rise", "extra", "rise")

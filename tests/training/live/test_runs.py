@@ -1,5 +1,6 @@
 """Runs that are watched: the same twice, paused, forked, thinned, with parts off, and as files."""
 
+import errno
 import json
 
 import numpy as np
@@ -8,7 +9,7 @@ import torch
 
 import gptviz
 from gptviz.analysis.head_formulas import induction_score, previous_token_score
-from gptviz.training.live import LiveRun, begin, fork, model_files, train
+from gptviz.training.live import LiveRun, begin, fork, model_files, train, work
 from gptviz.training.live.tasks import VALIDATION_BATCHES
 from gptviz.training.loop import validation_windows
 from tests.training.live.conftest import tiny
@@ -189,3 +190,16 @@ def test_a_text_of_ones_own_stays_as_it_was_typed(tmp_path):
     assert set(run.measures[-1].sample) <= set(text)
     forked = train(fork(run, 0, tmp_path / "forked").folder)
     assert points(forked).equals(points(run))
+
+
+def test_a_training_on_a_full_disk_says_so(tmp_path, monkeypatch):
+    run = begin(tmp_path / "full", tiny(steps=4, every=1))
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(work, "snapshot", full)
+    with pytest.raises(OSError, match="No space"):
+        train(run.folder)
+    assert run.status.state == "failed" and "the disk is full" in run.status.said
+    assert "OSError" not in run.status.said
