@@ -262,6 +262,14 @@ def test_on_a_phone_neither_the_box_nor_the_tokens_are_cut(opened):
     assert page.get_by_test_id("chip").count() == len(gptviz.load("mini").encode(DEFAULT_TEXT))
 
 
+def test_on_paper_it_has_no_buttons(opened):
+    page = opened("#page=attention")
+    page.emulate_media(media="print")
+    for action in ("nav a", ".act", ".save", ".run"):
+        assert page.locator(action).count() and not page.locator(action).filter(visible=True).count(), action
+    assert page.get_by_test_id("chip").first.is_visible()
+
+
 def test_the_tour_travels_in_it(opened, lm):
     """It asks before it shows, says what this model says, and what it has not."""
     page = opened("")
