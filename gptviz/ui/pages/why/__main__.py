@@ -163,10 +163,10 @@ if np.isfinite(given).all() and given.any():
 elif not heads.changed_in(scene.run, block, head):
     text += " It took nothing from any token."
 else:
-    left = "replaces the head's output by what no token gave"
+    done = "replaces the head's output by what no token gave"
     if np.isfinite(given).all():
-        left = "leaves the head nothing to write"
-    text += f" In this changed pass a change {left}."
+        done = "leaves the head nothing to write"
+    text += f" In this changed pass a change {done}."
 prose(text)
 sheet.maps(
     scene,
