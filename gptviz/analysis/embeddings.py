@@ -60,7 +60,7 @@ def lengths_table(lm: LanguageModel, t: Trace) -> pd.DataFrame:
     """
     parts = embedding_rows(lm, t).astype(np.float64)
     norms = np.linalg.norm(parts, axis=-1)  # (3, T)
-    table = pd.DataFrame([(token.position, token.text) for token in t.tokens], columns=["position", "token"])
+    table = pd.DataFrame([(token.position, token.shown) for token in t.tokens], columns=["position", "token"])
     lengths = {f"{part}_norm": norms[i] for i, part in enumerate(PARTS)}
     return table.assign(**lengths, cosine=cosine(parts[0], parts[1]))
 

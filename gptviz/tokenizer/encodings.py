@@ -211,6 +211,15 @@ def typed_specials(encoding: tiktoken.Encoding) -> set[str]:
     return {name for name, id in encoding._special_tokens.items() if name != nameless(id)}
 
 
+def token_text(raw: bytes) -> str:
+    r"""A token's bytes as text; those that are not whole UTF-8 characters are `\x` and two digits each.
+
+    >>> token_text(" cat".encode()), token_text("你".encode()[:2])
+    (' cat', '\\xe4\\xbd')
+    """
+    return raw.decode("utf-8", "backslashreplace")
+
+
 @lru_cache(maxsize=2**16)
 def show_token(raw: bytes) -> str:
     r"""A token as the screen shows it: nothing invisible, and never `\ufffd` for a broken character.
@@ -222,7 +231,7 @@ def show_token(raw: bytes) -> str:
     >>> show_token(" cat".encode()), show_token("你".encode()[:2]), show_token(b"\x00")
     ('·cat', '\\xe4\\xbd', '\\x00')
     """
-    text = raw.decode("utf-8", "backslashreplace")
+    text = token_text(raw)
     marks = next((i for i, c in enumerate(text) if unicodedata.category(c) not in ("Mn", "Me")), len(text))
     return "".join(_escaped(c) for c in text[:marks]) + "".join(_show_character(c) for c in text[marks:])
 

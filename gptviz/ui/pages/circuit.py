@@ -290,11 +290,11 @@ link = {CIRCUIT.name: numbers.written(heads) or NOBODY, SCORE.name: f"{value:.4g
 query = urlencode(state.link() | in_link(PARAMS, link), safe="+")
 st.code(f"{(st.context.url or '').partition('?')[0]}?{query}", language=None, wrap_lines=True)
 prose(
-    "**What to look for.** A head that is in and pale can go. One that is out and has a colour would change "
-    "F: orange raises it, blue lowers it. Heads work together: one that copies is worth nothing without the "
-    "one that finds what to copy, so heads that are *added* one by one may seem to bring nothing for long. "
-    "And heads stand in for one another: of two that do the same, either can go. So neither way need find "
-    "the fewest.",
+    "**What to look for.** A head that is in and has hardly any colour can go. One that is out and has a "
+    "colour would change F: orange raises it, blue lowers it. Heads work together: one that copies is worth "
+    "nothing without the one that finds what to copy, so heads that are *added* one by one may seem to bring "
+    "nothing for long. And heads stand in for one another: of two that do the same, either can go. So "
+    "neither way need find the fewest.",
     "head",
 )
 st.caption(

@@ -391,8 +391,8 @@ if one_shape:
         "before_block": np.repeat(np.arange(len(depths)), len(pairs)),
         "left_position": pairs.left * len(depths),
         "right_position": pairs.right * len(depths),
-        "left_token": [scene.tokens[i].text for i in pairs.left] * len(depths),
-        "right_token": [right.tokens[i].text for i in pairs.right] * len(depths),
+        "left_token": [scene.labels[i] for i in pairs.left] * len(depths),
+        "right_token": [right.labels[i] for i in pairs.right] * len(depths),
         "one_minus_cosine": distances.ravel(),
     }
     sheet.numbers_of("compare-streams", pd.DataFrame(by_depth), what="the streams")

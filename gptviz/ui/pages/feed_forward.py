@@ -265,7 +265,6 @@ prose(
 alt = f"{len(found.given)} numbers of {scene.label} become {count} units of block {block}, and back"
 scene.chart(expansion(strips.now, unit, scene.mode, old), key="expansion", alt=alt, which=(f"block{block}",))
 bias = lm.config.linear_bias
-biased = "with the bias's " * bias
 prose(
     f"All units' activations times their columns{', and the bias,' * bias} add up to what the feed-forward "
     f"writes: the largest difference of any number is {significant(found.difference, 2)}; "
@@ -276,12 +275,19 @@ prose(
 # ---- details ----
 
 ids = feed_forward.unit_table(found)["unit"]
+caption = "A row per unit, the one that writes most first: its number before and after GELU, whether it "
+caption += "fires, the size of its column and of what it writes, and its share of what the feed-forward "
+caption += "writes, measured along that."
+if found.is_replaced:
+    caption += " A change replaces what the feed-forward writes: the shares need not add up to 1."
+elif found.adds_up and bias:
+    caption += " With the bias's the shares add up to 1."
+elif found.adds_up:
+    caption += " The shares add up to 1."
 sheet.numbers_of(
     f"feed-forward-block{block}",
     lambda: both.map(lambda u: feed_forward.unit_table(u).set_index("unit").loc[ids].reset_index()),
-    "A row per unit, the one that writes most first: its number before and after GELU, whether it fires, the "
-    "size of its column and of what it writes, and its share of what the feed-forward writes, measured along "
-    f"that; {biased}the shares add up to 1.",
+    caption,
     what=f"the units of block {block} at {label}",
 )
 sheet.code_of(scene, [FeedForward.forward, GELU.forward, GELU.formula], feed_forward.units, block, at)

@@ -233,11 +233,10 @@ sheet.numbers_of(
     what=f"the way of {label}",
     missing="–",
 )
-texts = [token.text for token in scene.tokens]
 
 
 def every_token() -> Both[pd.DataFrame]:
-    return with_moved(streams.map(lambda s: numbers.all_tokens_table(s, texts)), slice(None))
+    return with_moved(streams.map(lambda s: numbers.all_tokens_table(s, scene.labels)), slice(None))
 
 
 caption = "A row per write and token: the numbers of the two maps."

@@ -217,7 +217,7 @@ def _turn_to(number: int) -> None:
 # ---- the bar ----
 
 
-def draw(page: str, lm: LanguageModel, key: str) -> bool:
+def draw(page: str, lm: LanguageModel, key: str, about_text: bool) -> bool:
     """Draw the bar; whether a question waits, so that the page must not show its picture yet."""
     if classroom.watch():
         return True
@@ -241,7 +241,7 @@ def draw(page: str, lm: LanguageModel, key: str) -> bool:
         if standing is None or step.ask is None:
             st.markdown(step.after if step.until and _is_done(step) else step.text)
         else:
-            waits = question.ask(step.ask, step, at, standing, lm, key)
+            waits = question.ask(step.ask, step, at, standing, lm, key, about_text)
         if number and number + 1 == len(guide.steps) and at[0] not in (None, classroom.GUIDE):
             st.caption(question.counted(at[0], guide.steps))
     if step.look and not waits:

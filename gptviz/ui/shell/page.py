@@ -110,7 +110,7 @@ def frame(title: str, own: Iterable[Param] = (), prompted: bool = False, of_mode
         prompt_box.special_switch()
     notice(model)
     with bar:
-        waits = guide.draw(name, model.lm, model.key)
+        waits = guide.draw(name, model.lm, model.key, prompted)
     if waits and not prompted:
         end_page()
     load = models.code_of(model)

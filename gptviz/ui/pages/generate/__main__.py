@@ -255,7 +255,9 @@ def show_details(writer: Writer, tree: Tree, written: Written, drawn: Draw) -> N
     told = "`probability` is the one that a token was drawn with, `model_probability` the model's own. "
     told += "`point` is the random number, which fell between `start` and `stop`."
     sheet.numbers_of("generate", steps, told, what="the text")
-    told = "What the chosen token was drawn from. The last row sums all others."
+    told = "What the chosen token was drawn from."
+    if drawn.rest is not None:
+        told += " The last row sums all others."
     sheet.numbers_of("generate_draw", candidates, told, what="the chosen token")
     put = tree.put(tree.branch)
     sheet.code_of(

@@ -140,7 +140,7 @@ def sentence(scene: Scene, run: Run, operation: Operation, received: np.ndarray)
     at, own = places[operation.position], float(received[operation.position])
     if operation.other is None:
         most = at.position == 0 and own >= received.max()
-        sink = " No token had more: it is the attention sink." if most else ""
+        sink = " No token had more." if most else ""
         return (
             f"**Deleted:** {at} has no key and no value any more. Its share of the last token's attention, "
             f"{weight(own)} on average over all heads, goes to the others.{sink}"

@@ -15,7 +15,7 @@ from gptviz.figures.heads import Cost, costs
 from gptviz.ui import heads, tables
 from gptviz.ui.pages.heads.waiting import EVERY_SECONDS, leave, take_up, wait_for, waited_for
 from gptviz.ui.sheet import Param, Scene, if_there, sideways
-from gptviz.ui.words import prose
+from gptviz.ui.words import capital, prose
 from gptviz.work import Work
 
 Labels = Mapping[tuple[int, int], str]  # every head's role in general, by block and head; empty: not known
@@ -89,19 +89,17 @@ def verdict(trial: Trial) -> str:
     """Return what came of it, in a sentence."""
     start = f"On trial as *{ROLES[trial.label].label}*:"
     zero, sample = (REASONS[trial.reasons[baseline]] for baseline in BASELINES)
+    costs = f"{capital(heads.cost_without(trial))}."
     if trial.verdict == "not decided":
-        missed = [_plus_minus(trial.own.loc[change], trial.missed_by) for change in BASELINES]
-        where = " more on repeats than elsewhere" if trial.label in ON_REPEATS else ""
-        return (
-            f"{start} **not decided**. With zero in its place it costs {missed[0]} nats per token{where}, "
-            f"with its mean {missed[1]}."
-        )
+        return f"{start} **not decided**. {costs}"
     if zero != sample:
         return f"{start} **{zero}** with zero in its place, and **{sample}** with its mean."
     says = {"holds": "the label **holds**", "withdrawn": f"the label is **withdrawn**. The head is {zero}"}
     # a head at rest need not be missed
     by = "" if trial.label == "first" else ", whether zero or its mean stands in for the head"
-    return f"{start} {says.get(trial.verdict, f'**{zero}**')}{by}."
+    found = f"{start} {says.get(trial.verdict, f'**{zero}**')}{by}."
+    # how much is lost says how much the verdict weighs
+    return f"{found} {costs}" if trial.verdict in says else found
 
 
 # ---- which label ----
