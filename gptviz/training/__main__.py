@@ -12,7 +12,7 @@ from gptviz.disk_cache import SHIPPED
 from gptviz.engine.config import GPTConfig
 from gptviz.leash import end_with_the_server
 from gptviz.training.corpus import HELD_OUT, TOKENIZER_FILE, encoded_corpus, read_books, split_books
-from gptviz.training.datasets import Batches, GPTDatasetV1
+from gptviz.training.datasets import Batches, TokenWindows
 from gptviz.training.live.config import LIMITS, SWITCHES, TASKS, LiveConfig
 from gptviz.training.live.run import PLAN, LiveRun, begin, fork
 from gptviz.training.live.work import train
@@ -107,9 +107,9 @@ def run_model(args: argparse.Namespace) -> None:
     config = GPTConfig(vocab_size, *sizes, tie_embeddings=True)
     recipe = Recipe(**{option.name: getattr(args, option.name) for option in fields(Recipe)})
     run = TrainingRun.start(config, recipe, args.work, args.device)
-    windows = GPTDatasetV1(training_ids, config.context_length, recipe.stride)
+    windows = TokenWindows(training_ids, config.context_length, recipe.stride)
     batches = Batches(windows, recipe.batch_size, recipe.seed, recipe.repeat_share, recipe.shuffle_share)
-    validation = GPTDatasetV1(held_out_ids, config.context_length, config.context_length)
+    validation = TokenWindows(held_out_ids, config.context_length, config.context_length)
     run.train(
         batches, validation, compiled=args.compile, validate_every=args.validate_every, stop_at=args.stop_at
     )
