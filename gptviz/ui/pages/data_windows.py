@@ -267,8 +267,17 @@ def rest() -> None:
     sheet.numbers_of("windows", windows.table, caption, "the windows")
     if count:
         sheet.numbers_of("examples", lambda: in_window(WINDOW.value), what="one window's examples")
-    windows_of = [GPTDatasetV1.__init__, TokenWindows.__init__, TokenWindows.window, create_dataloader_v1]
-    in_code([*windows_of, examples, losses], program())
+    in_code(
+        [
+            GPTDatasetV1.__init__,
+            TokenWindows.__init__,
+            TokenWindows.window,
+            create_dataloader_v1,
+            examples,
+            losses,
+        ],
+        program(),
+    )
 
 
 rest()

@@ -238,8 +238,8 @@ with panel("In small: the book's first table", ":material/view_compact:", "emb_s
         head = ["row", "#one-hot", *(f"#dimension {d}" for d in range(small.shape[1]))]
         st.html(table_of("first table", head, small_rows))
         st.markdown(
-            "**A batch has a row for each of its tokens.** The book's batch has 8 windows of 4 tokens. Your text, "
-            "in this model, is a batch of one."
+            "**A batch has a row for each of its tokens.** The book's batch has 8 windows of 4 tokens. "
+            "Your text, in this model, is a batch of one."
         )
         inputs, _ = Windows(tuple(get_encoding("gpt2").encode(VERDICT)), 4, 4, 8).batch(0)
         shapes = lesson.batch_shapes(inputs, lesson.BOOKS_VOCABULARY, lesson.BOOKS_DIMENSIONS)
@@ -250,8 +250,13 @@ with panel("In small: the book's first table", ":material/view_compact:", "emb_s
         ]
         head = ["", "#the book's batch", "#your text"]
         st.html(table_of("batch shapes", head, shape_rows))
-        sources = [lesson.looked_up, lesson.batch_shapes]
-        sheet.code_of(scene, sources, lesson.first_table, key="in_code_small", what="the small table")
+        sheet.code_of(
+            scene,
+            [lesson.looked_up, lesson.batch_shapes],
+            lesson.first_table,
+            key="in_code_small",
+            what="the small table",
+        )
 
 told = f"The three rows of {label} (position {at}), a line per dimension."
 sheet.numbers_of("embedding", lambda: rows.map(lambda r: embeddings.row_table(r, at)), told, what="the rows")

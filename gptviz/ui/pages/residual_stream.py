@@ -67,9 +67,13 @@ def gradients(scene: Scene) -> None:
     sheet.numbers_of(
         "stream_gradients", table, "The mean of |gradient| over a block's matrices.", "the gradients"
     )
-    sources = [lesson.ExampleDeepNeuralNetwork.forward, lesson.books_gradients, NoShortcutBlock.forward]
     sheet.code_of(
-        scene, sources, lesson.gradients_by_block, depth, key="in_code_gradients", what="the gradients"
+        scene,
+        [lesson.ExampleDeepNeuralNetwork.forward, lesson.books_gradients, NoShortcutBlock.forward],
+        lesson.gradients_by_block,
+        depth,
+        key="in_code_gradients",
+        what="the gradients",
     )
 
 
