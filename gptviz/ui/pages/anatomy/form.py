@@ -36,8 +36,8 @@ PRESETS: dict[str, GPTConfig] = {
     "large": HUB_MODELS["gpt2-large"].config,
     "XL": HUB_MODELS["gpt2-xl"].config,
     "DistilGPT-2": HUB_MODELS["distilgpt2"].config,
-    "the book's 124M": GPTConfig.from_dict(GPT_CONFIG_124M),
     "Let's build GPT": NOTEBOOK,
+    "the book's 124M": GPTConfig.from_dict(GPT_CONFIG_124M),
 }
 
 HELP = {
