@@ -1,11 +1,12 @@
 """What the seeds print, on the page where its subject is: each number is there, and is worked out there."""
 
 import re
+from dataclasses import replace
 
 import pytest
 import torch
 
-from gptviz.analysis.anatomy import NOTEBOOK, NOTEBOOK_PRINTS
+from gptviz.analysis.anatomy import NOTEBOOK, NOTEBOOK_PRINTS, anatomy
 from gptviz.digits import significant
 from gptviz.lessons import combined, embedding
 from gptviz.training.live import gradients
@@ -20,8 +21,8 @@ def test_tokens_has_the_special_words_and_every_words_id(run_page):
     at = run_page("tokens", text="Hello, brave world!", tok_fit="this prompt")
     longer, shorter = table(at, "words in a batch")
     # learnt from the prompt: ! , Hello brave world [BOS] [EOS] [PAD] [UNK]
-    assert " ".join(longer[1].split()) == "[BOS] 5 Hello 2 , 1 brave 3 world 4 ! 0 [EOS] 6"
-    assert " ".join(shorter[1].split()) == "[BOS] 5 Hello 2 , 1 world 4 ! 0 [EOS] 6 [PAD] 7"
+    assert longer[1] == "[BOS] 5 | Hello 2 | , 1 | brave 3 | world 4 | ! 0 | [EOS] 6"
+    assert shorter[1] == "[BOS] 5 | Hello 2 | , 1 | world 4 | ! 0 | [EOS] 6 | [PAD] 7"
     at = run_page("tokens", text="one two " * 30)
     assert "The first 12 words of your prompt." in prose(at)
     longer, shorter = table(at, "words in a batch")
@@ -63,13 +64,17 @@ def test_anatomy_has_the_notebooks_count_and_says_what_is_more(run_page):
     assert f"{NOTEBOOK_PRINTS:,}" not in prose(at)
 
 
-def test_anatomy_draws_the_memory_of_the_scores(run_page):
-    at = run_page("anatomy", cfg_context_length=1024, cfg_n_heads=12, cfg_n_layers=12, cfg_emb_dim=768)
-    (chart,) = [one for one in charts(at) if "bytes of scores" in str(one["layout"]["yaxis"])]
+def test_anatomy_draws_the_memory_of_the_scores(run_page, mini):
+    sizes = {"context_length": 1024, "n_heads": 12, "n_layers": 12, "emb_dim": 768}
+    at = run_page("anatomy", **{f"cfg_{name}": size for name, size in sizes.items()})
+    shown = replace(mini.config, **sizes)
+    (chart,) = [one for one in charts(at) if "bytes in float32" in str(one["layout"]["yaxis"])]
     lines = {trace["name"]: trace["y"] for trace in chart["data"]}
     lengths = [2**power for power in range(11)]
     assert [*lines["one head"]] == [4 * n**2 for n in lengths]
     assert [*lines["all blocks"]] == [144 * 4 * n**2 for n in lengths]
+    (weights,) = {float(y) for y in lines["all weights, for comparison"]}
+    assert weights == 4 * sum(one.parameters for one in anatomy(shown).tensors)
     assert "**50.3 MB** of them in one block" in words(at)  # 12 heads x 1,024 x 1,024 x 4 bytes
 
 

@@ -131,7 +131,7 @@ def words_in_a_batch(learnt_from: str) -> None:
     rows = []
     for name, row in zip(("your prompt", HELLO), batch, strict=True):
         pairs = zip(row.tokens, row.ids, strict=True)
-        rows.append(Row([name, "   ".join(f"{token} {id}" for token, id in pairs)]))
+        rows.append(Row([name, " | ".join(f"{token} {id}" for token, id in pairs)]))
     prose(
         "**Words have ids, too**: their places in the sorted vocabulary, with four special tokens behind "
         "them. `[BOS]` begins a text and `[EOS]` ends it. `[PAD]` makes the shorter text of a batch as long "

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import numpy as np
 import streamlit as st
 
 from gptviz.analysis import anatomy as tensors
@@ -143,15 +144,17 @@ def everything() -> None:
         "as much, and no more weights. That is what makes long texts dear.",
         *("head", "token", "block"),
     )
+    lines = {name: memory[name].to_numpy(float) for name in ("all blocks", "one block", "one head")}
+    lines["all weights, for comparison"] = np.full(len(memory), float(count * tensors.BYTES["float32"]))
     sheet.curves(
         scene,
         "anatomy_scores",
-        {name: Both(memory[name].to_numpy(float)) for name in ("one head", "one block", "all blocks")},
+        {name: Both(values) for name, values in lines.items()},
         [counted(int(n), "token") for n in memory["tokens"]],
-        "bytes of scores",
+        "bytes in float32",
         "The memory of the attention scores for texts of more and more tokens",
         log=True,
-        rests=[(float(count * tensors.BYTES["float32"]), "all weights")],
+        many=True,
         axis={"tickvals": [*range(len(memory))], "ticktext": [f"{n:,}" for n in memory["tokens"]]}
         | {"title": {"text": "tokens of the text"}, "range": [-0.4, len(memory) - 0.2]},
         written=lambda size: gigabytes(round(size)),
