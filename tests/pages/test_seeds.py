@@ -3,6 +3,7 @@
 import re
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 
@@ -49,7 +50,11 @@ def test_attention_by_hand_has_the_final_class(run_page):
     assert [row[3:] for row in rows] == [[four(value) for value in row] for row in combined.PRINTED]
     assert "[0.2943, 0.3897]" in paragraph(at, "the book prints the same")
     assert [row[1] for row in table(at, "shapes")][-1] == "2 × 6 × 2"
-    assert len(charts(at)) == 2
+    for head, chart in enumerate(charts(at)):
+        cells = np.array(chart["data"][0]["z"], dtype=float)
+        weights = combined.combined().weights[0, head].numpy()
+        assert np.allclose(np.nan_to_num(cells), weights, atol=1e-6)
+        assert np.isnan(cells).sum() == 15  # masked, and never 0
     picture = left_by_program(at)["picture"]
     assert [[four(value) for value in row] for row in picture.output[1].tolist()] == [row[3:] for row in rows]
 

@@ -2,6 +2,7 @@
 
 import pandas as pd
 import streamlit as st
+import torch
 
 from gptviz.both import Both
 from gptviz.figures.maps import Map, maps
@@ -28,13 +29,16 @@ def draw(made: Frame) -> None:
         f"{before}, a number each. `out_proj` makes **{after}** of it, and the book prints the same.",
         "head",
     )
-    for head, weights in side_by_side(enumerate(found.weights[0])):
+    future = torch.ones(len(WORDS), len(WORDS), dtype=torch.bool).triu(diagonal=1)
+    seen = found.weights[0].masked_fill(future, torch.nan)  # what is masked has no number
+    for head, weights in side_by_side(enumerate(seen)):
         square = Map(
             f"Weights of head {head}", Both(weights.numpy()), "weight", "weight", (0.0, 1.0), written=True
         )
         fig = maps([square], WORDS, WORDS, None, made.mode)
         alt = f"The attention weights of head {head}, after torch.manual_seed({SEED})"
         made.chart(fig, key=f"combined_head_{head}", which=(f"head{head}",), alt=alt)
+    st.caption("Empty cells are masked: a word cannot see what comes later.")
     prose(
         "No head has matrices of its own here: `W_query` makes all queries at once, and each head takes its "
         "columns. Two numbers for two heads are one number each.",
