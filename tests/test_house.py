@@ -29,6 +29,7 @@ FLOORS = [
     {"claims"},
     {"guides", "classroom"},
     {"lessons"},
+    {"book"},
     {"training"},
     {"work"},
     {"analysis"},

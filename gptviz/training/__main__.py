@@ -12,8 +12,8 @@ from gptviz.disk_cache import SHIPPED
 from gptviz.engine.config import GPTConfig
 from gptviz.leash import end_with_the_server
 from gptviz.training.corpus import HELD_OUT, TOKENIZER_FILE, encoded_corpus, read_books, split_books
-from gptviz.training.datasets import Batches, GPTDatasetV1
-from gptviz.training.live.config import LIMITS, SWITCHES, TASKS, LiveConfig
+from gptviz.training.datasets import Batches, TokenWindows
+from gptviz.training.live.config import ACTIVATIONS, LIMITS, SWITCHES, TASKS, LiveConfig
 from gptviz.training.live.run import PLAN, LiveRun, begin, fork
 from gptviz.training.live.work import train
 from gptviz.training.recipe import Recipe
@@ -107,9 +107,9 @@ def run_model(args: argparse.Namespace) -> None:
     config = GPTConfig(vocab_size, *sizes, tie_embeddings=True)
     recipe = Recipe(**{option.name: getattr(args, option.name) for option in fields(Recipe)})
     run = TrainingRun.start(config, recipe, args.work, args.device)
-    windows = GPTDatasetV1(training_ids, config.context_length, recipe.stride)
+    windows = TokenWindows(training_ids, config.context_length, recipe.stride)
     batches = Batches(windows, recipe.batch_size, recipe.seed, recipe.repeat_share, recipe.shuffle_share)
-    validation = GPTDatasetV1(held_out_ids, config.context_length, config.context_length)
+    validation = TokenWindows(held_out_ids, config.context_length, config.context_length)
     run.train(
         batches, validation, compiled=args.compile, validate_every=args.validate_every, stop_at=args.stop_at
     )
@@ -157,7 +157,7 @@ def run_heads(args: argparse.Namespace) -> None:
 
 # ---- live: a run to watch, to fork and to go back in. The page's worker is this ----
 
-NUMBERS = tuple(name for name, (low, _) in LIMITS.items() if isinstance(low, int))
+NUMBERS = {name: type(low) for name, (low, _) in LIMITS.items()}
 
 
 def _add_live(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -168,9 +168,11 @@ def _add_live(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -
     live.add_argument("--task", choices=list(TASKS), help="; ".join(f"{k}: {v}" for k, v in TASKS.items()))
     live.add_argument("--text", type=Path, help="the text of --task own, UTF-8")
     defaults = {option.name: option.default for option in fields(LiveConfig)}
-    for name in NUMBERS:
-        live.add_argument(_flag(name), type=int, help=f"{defaults[name]} if not given")
-    live.add_argument("--learning-rate", type=float, help=f"{defaults['learning_rate']} if not given")
+    for name, kind in NUMBERS.items():
+        live.add_argument(_flag(name), type=kind, help=f"{defaults[name]} if not given")
+    live.add_argument(
+        "--activation", choices=list(ACTIVATIONS), help=f"{defaults['activation']} if not given"
+    )
     for name in SWITCHES:
         live.add_argument(f"--no-{_flag(name)[2:]}", dest=name, action="store_const", const=False)
     live.add_argument("--fork-of", type=Path, metavar="WORK", help="go on from a snapshot of that run")
@@ -226,7 +228,7 @@ def _train_far(address: str, *options: Any) -> LiveRun:
 
 def planned(args: argparse.Namespace) -> LiveRun:
     """The run of the command's folder, begun if it is not there yet. Raises ValueError, a sentence."""
-    options = ("task", "learning_rate", *NUMBERS, *SWITCHES)
+    options = ("task", "activation", *NUMBERS, *SWITCHES)
     given = {name: getattr(args, name) for name in options if getattr(args, name) is not None}
     if (args.work / PLAN).exists():
         run = LiveRun(args.work)

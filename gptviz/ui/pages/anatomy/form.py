@@ -10,6 +10,7 @@ from typing import Any
 
 import streamlit as st
 
+from gptviz.analysis.anatomy import NOTEBOOK
 from gptviz.checkpoints.hub import HUB_MODELS
 from gptviz.engine.config import GPTConfig, divisors
 from gptviz.model import GPT_CONFIG_124M
@@ -35,6 +36,7 @@ PRESETS: dict[str, GPTConfig] = {
     "large": HUB_MODELS["gpt2-large"].config,
     "XL": HUB_MODELS["gpt2-xl"].config,
     "DistilGPT-2": HUB_MODELS["distilgpt2"].config,
+    "Let's build GPT": NOTEBOOK,
     "the book's 124M": GPTConfig.from_dict(GPT_CONFIG_124M),
 }
 
