@@ -40,7 +40,7 @@ FLOORS = [
     {"engine"},
     {"tokenizer", "fast"},
     {"both"},
-    {"model", "digits", "disk_cache", "leash", "as_html", "root"},
+    {"model", "digits", "disk_cache", "leash", "as_html", "as_text", "root"},
     {"whole"},
 ]
 # the rooms of `ui`, in the same way: sheet -> shell -> runs -> models, components -> what all may use
