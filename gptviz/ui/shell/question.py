@@ -70,7 +70,7 @@ def ask(asked: Question, step: Step, at: At, found: Standing, lm: LanguageModel,
     try:
         truth = answer(found.given if found.told else None)
     except (CannotAsk, CaptureError, runs.Busy, ValueError) as error:
-        st.info(f"This cannot be asked here: {error}.")
+        st.info(f"This cannot be asked here: {escaped(str(error))}.")
         return False
     if found.told:
         _told(found.given, truth, step.after, at)

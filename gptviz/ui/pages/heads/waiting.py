@@ -10,6 +10,7 @@ from typing import TypeVar
 import streamlit as st
 
 from gptviz.ui.shell.slow import said_of
+from gptviz.ui.words import escaped
 from gptviz.ui.works import visitor
 from gptviz.work import Task, Work
 
@@ -29,7 +30,7 @@ def wait_for(key: str, find: Callable[[], Work[R]], what: str, stopped: str) -> 
     if work.state == "done":
         return work.result
     if work.state == "failed":
-        st.warning(work.error or "")
+        st.warning(escaped(work.error or ""))
         return None
     if work.state == "stopped" and work.task not in _left():  # by somebody else, who alone waited for it then
         work.start(visitor())
