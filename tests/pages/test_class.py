@@ -100,7 +100,7 @@ def test_a_class_predicts_before_it_sees(monkeypatch):
     guess(pupil, "mill")
     assert "You said mill. You may still change your mind" in prose(pupil)
     other = guess(page_of("next_token", owl), "<b>=cmd</b>")
-    assert r"You said \<b\>\=cmd\<\/b\>" in prose(other)
+    assert r"You said \<b\>=cmd\</b\>" in prose(other)
     seen = everything(pupil)
     assert "This model" not in prose(pupil)
     assert not [one for one in (names[1], secret, owl) if one in seen]

@@ -24,7 +24,7 @@ from gptviz.ui.shell import changes, state, target
 from gptviz.ui.shell.muted import GIVES
 from gptviz.ui.shell.params import Param, if_there, in_link
 from gptviz.ui.shell.slow import is_asked_for, is_wanted, read_sample, worked
-from gptviz.ui.words import as_code, counted, prose
+from gptviz.ui.words import as_code, counted, escaped, prose
 
 T = TypeVar("T")
 
@@ -113,7 +113,7 @@ if CIRCUIT.value is not None:
     try:
         heads = tuple(numbers.parse("" if CIRCUIT.value == NOBODY else CIRCUIT.value, lm))
     except ValueError as error:
-        st.warning(f"The link's circuit cannot be read, and is left out: {error}.")
+        st.warning(f"The link's circuit cannot be read, and is left out: {escaped(str(error))}.")
 
 tokens, shape = len(scene.tokens), (lm.config.n_layers, lm.config.n_heads)
 asked = pair, heads, others, forwards, scene.position

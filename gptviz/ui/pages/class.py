@@ -18,7 +18,8 @@ from gptviz.ui.models.browsers import browser
 from gptviz.ui.models.choice import UPLOAD
 from gptviz.ui.models.room import still_here
 from gptviz.ui.shell import classroom, guide as guide_bar, state
-from gptviz.ui.shell.guide import checked
+from gptviz.ui.shell.guide import checked, text_of
+from gptviz.ui.shell.navigation import folder_of
 from gptviz.ui.shell.page import frame
 from gptviz.ui.shell.params import Param, in_link
 from gptviz.ui.words import counted, escaped
@@ -42,8 +43,7 @@ def begin() -> None:
         classroom.say("Your guide is no longer here: choose its file once more.")
         return
     try:
-        held = own[0].getvalue() if own else files()[name].read_bytes()
-        text = held.decode("utf-8", "replace")
+        text = text_of(own[0]) if own else files()[name].read_text("utf-8", "replace")
         guide = read(text)
         checked(guide)
     except GuideError as error:
@@ -82,11 +82,15 @@ def leave(member: Member) -> None:
 
 
 def origin() -> str:
-    """The server's address as other machines reach it, also where this browser is on the server's own."""
+    """The app's address as other machines reach it, with its folder if it has one.
+
+    Also where this browser is on the server's own machine.
+    """
     here = urlsplit(st.context.url or "http://localhost:8501")
+    folder = folder_of(here.path)
     if here.hostname not in ("localhost", "127.0.0.1"):
-        return f"{here.scheme}://{here.netloc}"
-    return f"{here.scheme}://{get_internal_ip() or here.hostname}:{here.port or 80}"
+        return f"{here.scheme}://{here.netloc}{folder}"
+    return f"{here.scheme}://{get_internal_ip() or here.hostname}:{here.port or 80}{folder}"
 
 
 def answers(votes: list[Vote], guide: Guide) -> str:
@@ -153,7 +157,7 @@ def teacher(member: Member) -> None:
             picture = segno.make(link, error="m").svg_data_uri(scale=8, dark="#000", light="#fff")
             st.html(f'<img alt="QR code of {escape(link)}" width="320" height="320" src="{picture}">')
             st.html(f'<p class="gv-code" data-testid="code">{written_code(room.code)}</p>')
-            st.markdown(escaped(link))
+            st.markdown(f"<{link}>")
         with st.container(width="stretch"):
             st.fragment(run_every=2.0)(gathered)(room)
             if room.step == LOBBY:

@@ -109,7 +109,7 @@ def other_model() -> Scene | None:
     try:
         key, model = models.load(choice)
     except ValueError as error:
-        st.warning(f"{label_of(choice)} cannot be compared: {error}")
+        st.warning(f"{escaped(label_of(choice))} cannot be compared: {escaped(str(error))}")
         return None
     runs.use(key, model)
     return read(key, models.code_of(InUse(model, key, choice, choice, None)), scene.text, ())
@@ -196,7 +196,7 @@ def pick_right(query: int | None, key: int | None = None) -> None:
 
 
 if [token.raw for token in scene.tokens] != [token.raw for token in right.tokens]:
-    st.caption(f"On the right, {names[1]}:")
+    st.caption(f"On the right, {escaped(names[1])}:")
     chips(right.tokens, at[1], pick_right, key="chips_right")
 if scene.run == right.run:
     st.info(

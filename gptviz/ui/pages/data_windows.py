@@ -22,7 +22,7 @@ from gptviz.ui import sheet
 from gptviz.ui.components.windows import draw_windows
 from gptviz.ui.sheet import Param, Scene, between, if_there, in_code, page, panel, side_by_side
 from gptviz.ui.tables import STYLE, Cell, Row, table
-from gptviz.ui.words import counted, prose
+from gptviz.ui.words import as_code, counted, prose
 
 SOURCE = Param("dw_text", str, "prompt", if_there)
 LENGTH = Param("dw_length", int, 4, between)
@@ -147,7 +147,9 @@ def slide() -> None:
     if source == "book" and (length, batch_size, batch) == (4, 8, 0) and stride in (1, 4):
         st.caption("These are the numbers that the book prints for its text, token by token.")
     else:
-        st.caption(f"Token ids of the tokenizer `{encoding.name}`, as PyTorch prints them: a row per window.")
+        st.caption(
+            f"Token ids of the tokenizer {as_code(encoding.name)}, as PyTorch prints them: a row per window."
+        )
 
     st.subheader(f"One window, {counted(length, 'example')}", anchor=False)
     told = found(window)

@@ -26,7 +26,7 @@ from gptviz.ui.sheet import Param, example_row, if_there, page
 from gptviz.ui.shell.change_menu import Part, menu
 from gptviz.ui.shell.state import BLOCK
 from gptviz.ui.tables import Cell, Row
-from gptviz.ui.words import Place, as_code, counted, prose, show_id
+from gptviz.ui.words import Place, as_code, counted, escaped, prose, show_id
 
 UNIT: Param[int | None] = Param("ff_unit", int, None, if_there)
 SAMPLE = Param("ff_sample", bool, False)
@@ -217,7 +217,8 @@ def in_the_sample() -> None:
         return
     read_in, tokens = windows(lm.encode, lm.config.context_length)
     if any(max(window.ids) >= lm.config.vocab_size for window in read_in):
-        st.info(f"{lm.name} cannot read the sample: there are characters in it that it has no tokens for.")
+        name = escaped(lm.name)
+        st.info(f"{name} cannot read the sample: there are characters in it that it has no tokens for.")
         return
     edits = tuple(edit for edit in scene.run.edits if edit.is_of_any_text)
     bar, peaks = st.progress(0.0), []

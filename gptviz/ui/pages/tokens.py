@@ -15,7 +15,7 @@ from gptviz.ui.components.tokenizer_rows import tokenizer_rows
 from gptviz.ui.sheet import Param, if_there, page
 from gptviz.ui.shell.prompt import READ_CHARACTERS
 from gptviz.ui.tables import STYLE, Row, table
-from gptviz.ui.words import as_code, prose
+from gptviz.ui.words import as_code, escaped, prose
 
 OFFLINE = ("mini", "gpt2")
 HELLO, MOST_WORDS = "Hello, world!", 12  # a text beside the prompt, and words of that
@@ -107,7 +107,7 @@ def comparison() -> None:
     known = [encoding]
     for name in dict.fromkeys([*OFFLINE, *([more] if more else [])]):
         if name != encoding.name and (wrong := problem(name)):
-            st.warning(wrong)
+            st.warning(escaped(wrong))
         elif name != encoding.name:
             known.append(get_encoding(name))
     known.sort(key=lambda one: [*OFFLINE, encoding.name, more].index(one.name))
@@ -192,7 +192,7 @@ with byte:
 st.subheader("Special tokens", anchor=False)
 end, name = numbers.end_of_text(encoding, text), as_code(END_OF_TEXT)
 if end is None:
-    prose(f"This model's tokenizer, {encoding.name}, has no {name}: all that you type is text.")
+    prose(f"This model's tokenizer, {escaped(encoding.name)}, has no {name}: all that you type is text.")
 else:
     prose(
         f"{name} marks where a text ends in training. Typed into a prompt it is plain text, "

@@ -257,7 +257,7 @@ def has_moved() -> bool:
     try:
         return found is not None and classes().news(found.room)[0] != found.room.steered
     except ClassError as error:
-        st.caption(str(error))
+        st.caption(escaped(str(error)))
         return False
 
 

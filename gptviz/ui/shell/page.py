@@ -175,7 +175,7 @@ def _model(given: Trace | None) -> InUse:
         return models.in_use(state.model())
     except ValueError as error:  # not even the bundled one: a setting of the server is wrong
         prompt_box.box()  # what was typed stays in sight
-        st.error(f"No model can be loaded: {error}")
+        st.error(f"No model can be loaded: {words.escaped(str(error))}")
         end_page()
 
 

@@ -78,7 +78,7 @@ def ask(
     try:
         truth = answer(found.given if found.told else None)
     except (CannotAsk, CaptureError, runs.Busy, ValueError) as error:
-        st.info(f"This cannot be asked here: {error}.")
+        st.info(f"This cannot be asked here: {escaped(str(error))}.")
         return False
     asked = replace(asked, text=filled(asked.text, truth.facts))
     if found.told:

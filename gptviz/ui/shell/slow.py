@@ -13,7 +13,7 @@ from gptviz.ui import runs, works
 from gptviz.ui.shell.address import end_page
 from gptviz.ui.shell.params import Param
 from gptviz.ui.shell.turns import give_back
-from gptviz.ui.words import duration
+from gptviz.ui.words import duration, escaped
 from gptviz.work import Work
 
 T = TypeVar("T")
@@ -154,7 +154,7 @@ def read_sample(run: Run, key: str, stop: Callable[[], Any]) -> None:
     try:
         read = reading(lm)
     except ValueError as error:
-        st.warning(f"{lm.name}: {error}.")
+        st.warning(f"{escaped(lm.name)}: {escaped(str(error))}.")
         end_page()
     if read.means is None:
         said = "The mean over the sample of text, once for this model: {} of {} windows read".format

@@ -15,7 +15,7 @@ from gptviz.ui import sheet
 from gptviz.ui.pages.anatomy.form import PARAMS, PRESETS, form, parts_of, preset_name
 from gptviz.ui.shell.page import frame
 from gptviz.ui.tables import STYLE, Cell, Row, table
-from gptviz.ui.words import counted, prose
+from gptviz.ui.words import counted, escaped, prose
 
 CSS = (Path(__file__).parent / "anatomy.css").read_text(encoding="utf-8")
 
@@ -38,7 +38,7 @@ def everything() -> None:
 
     # ---- the whole model ----
 
-    plain_name = "".join(f"\\{sign}" if sign in r"\`*_{}[]()#+-.!|<>$~:" else sign for sign in name)
+    plain_name = escaped(name)
     size = " · ".join(f"{gigabytes(count * each)} in {dtype}" for dtype, each in tensors.BYTES.items())
     more, ratio = count - own.parameters, count / own.parameters
     if config == own_config:

@@ -17,6 +17,7 @@ from gptviz.model import GPT_CONFIG_124M
 from gptviz.ui.buttons import button
 from gptviz.ui.shell import params
 from gptviz.ui.shell.params import Param
+from gptviz.ui.words import escaped
 
 SIZES = ("vocab_size", "context_length", "emb_dim", "n_heads", "n_layers")
 SWITCHES = ("qkv_bias", "tie_embeddings", "linear_bias", "norm_bias")
@@ -138,7 +139,7 @@ def _draw(values: dict[str, Any], base: GPTConfig, model: str) -> None:
         )
         own = parts_of(base)
         how: Any = {"icon": "undo", "type": "tertiary", "disabled": values == own}
-        button(f"Back to {model}", "anatomy_back", write, own, base, **how)
+        button(f"Back to {escaped(model)}", "anatomy_back", write, own, base, **how)
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="set_anatomy"):
         for name, value in values.items():
             key = f"anatomy_{name}"

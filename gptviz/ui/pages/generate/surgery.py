@@ -17,7 +17,7 @@ from gptviz.ui.pages.generate.looked import attention
 from gptviz.ui.pages.generate.written import Written, as_text
 from gptviz.ui.sheet import Param, Scene, if_there, several
 from gptviz.ui.shell.target import top
-from gptviz.ui.words import Place, as_code, prose, show_id
+from gptviz.ui.words import Place, as_code, escaped, prose, show_id
 
 KINDS = dict(zip(("Delete", "Swap values", "Swap whole", "Freeze"), Operation.KINDS, strict=True))
 KIND = Param("surgery", str, "Delete", if_there)
@@ -44,7 +44,7 @@ def draw(scene: Scene, written: Written) -> None:
     try:
         found = asked.map(lambda works: works[0].value)
     except ValueError as error:
-        st.info(f"This cannot be done with this change: {error}.")
+        st.info(f"This cannot be done with this change: {escaped(str(error))}.")
         return
     off = significant(found.now.disagreement, 2)
     if not found.now.agrees:

@@ -15,7 +15,7 @@ from gptviz.ui.shell import prompt, state
 from gptviz.ui.shell.params import Param, between, if_there
 from gptviz.ui.training.mine import my_trainings, start_training
 from gptviz.ui.training.queue import Training
-from gptviz.ui.words import capital, counted, prose
+from gptviz.ui.words import capital, counted, escaped, prose
 
 T = TypeVar("T")
 
@@ -159,4 +159,4 @@ def said() -> None:
     sentence = st.session_state.get(_SAID)
     with st.container():  # there also without one: else the form below moves, and shuts
         if sentence is not None:
-            st.warning(f"{capital(sentence)}.")
+            st.warning(f"{capital(escaped(sentence))}.")
