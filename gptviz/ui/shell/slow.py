@@ -125,7 +125,7 @@ def several(
 
 def not_done(work: Work[Any], key: str = "work", again: Callable[[], Any] | None = None) -> None:
     """Draw why a work failed, and the button *Try again*: its click runs `again`, and the page once more."""
-    st.warning(f"This could not be worked out: {work.error}.")
+    st.warning(f"This could not be worked out: {escaped(str(work.error))}.")
     st.button("Try again", key=f"{key}_again", icon=":material/refresh:", on_click=again)
 
 
