@@ -138,7 +138,8 @@ def everything() -> None:
     memory = tensors.score_memory(config)
     most = memory.iloc[-1]
     prose(
-        f"Every head compares every token with every token: T × T scores. A text of {config.context_length:,} tokens has "
+        "Every head compares every token with every token: T × T scores. "
+        f"A text of {config.context_length:,} tokens has "
         f"**{gigabytes(int(most['one block']))}** of them in one block. Twice as many tokens take four times "
         "as much, and no more weights. That is what makes long texts dear.",
         *("head", "token", "block"),
