@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 import gptviz
+from gptviz.engine import sample_means
 from gptviz.ui import works
 from gptviz.ui.pages.logit_lens import columns
 from gptviz.ui.shell import slow
@@ -67,6 +68,7 @@ def test_a_full_line_is_a_sentence_on_every_page_and_can_be_tried_again(run_page
     monkeypatch.setattr(slow, "UNASKED", 10**15)  # nothing waits for a click
     monkeypatch.setattr(columns, "UNASKED", 4 * columns.work(mini.config))  # but the lens's other columns
     monkeypatch.setattr(Line, "start", START)  # of what is measured of heads, too
+    monkeypatch.setattr(sample_means, "_known", type(sample_means._known)())  # nobody has read the sample yet
     line = works.line()
     line.most_waiting = 0
     at = failing_page(run_page, page, query, buttons)
