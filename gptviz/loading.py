@@ -53,8 +53,8 @@ class Plan:
 
     @property
     def nbytes(self) -> int:
-        """Return what the model takes in memory: its weights, and one causal mask for all blocks."""
-        return self.config.parameters * self.dtype.itemsize + self.config.context_length**2
+        """The bytes of the model's weights. Nothing else of it is kept: a mask is made for each text."""
+        return self.config.parameters * self.dtype.itemsize
 
     def load(self) -> LanguageModel:
         """Read the weights. To be called once. Raises CheckpointError."""
@@ -155,9 +155,10 @@ def _path_of(name: str, report: Report | None) -> Path:
     )
 
 
-def hub_folder(name: str, report: Report | None = None) -> Path:
-    """The cache folder of a model that `is_hub_name`; downloaded if it is not there."""
-    return on_disk(name) or download(HUB_MODELS[name].repositories[0] if name in HUB_MODELS else name, report)
+def hub_folder(name: str, report: Report | None = None, most_bytes: int | None = None) -> Path:
+    """The cache folder of a model that `is_hub_name`; downloaded if it is not there, see `download`."""
+    repository = HUB_MODELS[name].repositories[0] if name in HUB_MODELS else name
+    return on_disk(name) or download(repository, report, most_bytes)
 
 
 def tokenizer_for(checkpoint: Checkpoint, name: str, tokenizer: Tokenizer | Vocabulary = None) -> Encoding:
@@ -219,7 +220,4 @@ def _untrained(config: GPTConfig, trains: bool, dtype: torch.dtype) -> GPTModel:
         model = GPTModel(config)
     if trains:
         init_weights(model, config.n_layers, SEED)
-    model = model.eval().to(dtype)
-    for block in model.trf_blocks:  # the same in each
-        block.att.mask = model.trf_blocks[0].att.mask
-    return model
+    return model.eval().to(dtype)

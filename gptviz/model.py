@@ -112,18 +112,28 @@ class MultiHeadAttention(nn.Module):
         self.d_out = d_out
         self.num_heads = num_heads
         self.head_dim = d_out // num_heads
+        self.context_length = context_length
 
         self.W_query = nn.Linear(d_in, d_out, bias=qkv_bias)
         self.W_key = nn.Linear(d_in, d_out, bias=qkv_bias)
         self.W_value = nn.Linear(d_in, d_out, bias=qkv_bias)
         self.out_proj = nn.Linear(d_out, d_out, bias=proj_bias)  # combines the heads' outputs
         self.dropout = nn.Dropout(dropout)
-        # not persistent, unlike the book's: twelve masks would add 48 MiB to a GPT-2 checkpoint
-        mask = torch.triu(torch.ones(context_length, context_length, dtype=torch.bool), diagonal=1)
-        self.register_buffer("mask", mask, persistent=False)
+
+    def mask(self, num_tokens, before=0, device=None):
+        """The causal mask, True where a key comes after its query: (num_tokens, before + num_tokens).
+
+        Made for the text's length, unlike the book's buffer for the whole context, which takes 1 GiB a block
+        where that is 32,768 tokens. `before` counts keys of earlier tokens, which every query may see.
+        """
+        num_keys = before + num_tokens
+        if num_keys > self.context_length:
+            raise ValueError(f"{num_keys} tokens do not fit the context length of {self.context_length}")
+        ones = torch.ones(num_tokens, num_keys, dtype=torch.bool, device=device)
+        return torch.triu(ones, diagonal=before + 1)
 
     def _load_from_state_dict(self, state_dict, prefix, *args):
-        state_dict.pop(prefix + "mask", None)  # a checkpoint of the book's own class has it
+        state_dict.pop(prefix + "mask", None)  # a buffer in a checkpoint of the book's own class
         super()._load_from_state_dict(state_dict, prefix, *args)
 
     def forward(self, x):
@@ -139,7 +149,7 @@ class MultiHeadAttention(nn.Module):
         values = values.view(b, num_tokens, self.num_heads, self.head_dim).transpose(1, 2)
 
         attn_scores = queries @ keys.transpose(2, 3)  # (b, H, T, T): one dot product a pair
-        attn_scores.masked_fill_(self.mask[:num_tokens, :num_tokens], -torch.inf)
+        attn_scores.masked_fill_(self.mask(num_tokens, device=x.device), -torch.inf)
         attn_weights = torch.softmax(attn_scores / self.head_dim**0.5, dim=-1)  # rows sum to 1
         attn_weights = self.dropout(attn_weights)
 

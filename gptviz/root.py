@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import stat
 import tempfile
 import threading
 from pathlib import Path
@@ -48,19 +49,33 @@ class Root:
 
 
 def sweep(prefix: str) -> None:
-    """Remove the folders of servers that are gone, which only a killed one leaves."""
+    """Remove the folders of our own user's servers that are gone, which only a killed one leaves."""
     for old in Path(tempfile.gettempdir()).glob(f"{prefix}*"):
-        if _is_left(old / LOCK):
+        if _is_left(old):
             shutil.rmtree(old, ignore_errors=True)
 
 
-def _is_left(lock: Path) -> bool:
-    """Return whether nobody holds the lock any more: the system lets go of it when a process ends."""
+def _is_left(folder: Path) -> bool:
+    """Whether this is a folder of our own whose lock nobody holds, as when its process has ended.
+
+    Others may put what they like beside it: no link is followed, and nothing is waited for, such as a FIFO.
+    """
     if fcntl is None:
         return False
+    here = None
+    lock = None
     try:
-        with lock.open("rb") as file:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:  # somebody holds it, or it is not there, or not ours to read
+        here = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        if os.fstat(here).st_uid != os.geteuid():
+            return False
+        lock = os.open(LOCK, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=here)
+        if not stat.S_ISREG(os.fstat(lock).st_mode):
+            return False
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:  # somebody holds it, or it is not there, no folder, or not ours to read
         return False
+    finally:
+        for held in (lock, here):
+            if held is not None:
+                os.close(held)
     return True

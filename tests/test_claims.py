@@ -107,6 +107,31 @@ def test_another_model_and_what_nobody_may_ask_are_refused(lm, mini):
             verify(linked(parts(link) | {"claims": damaged or "-"}), lm)
 
 
+@pytest.mark.parametrize(
+    "named",
+    [
+        {"model": "{folder}/model.pt"},
+        {"model": "path:{folder}/model.pt"},
+        {"model": "somebody/model"},
+        {"model": "upload:1"},
+        {"model": ""},
+        {"tokenizer": "{folder}/tokenizer.json"},
+    ],
+)
+def test_a_link_alone_opens_no_file_and_fetches_no_repository(mini, tmp_path, monkeypatch, named):
+    asked = []
+    monkeypatch.setattr(claims, "load", lambda name, **options: asked.append((name, options)) or mini)
+    given = {name: value.format(folder=tmp_path) for name, value in named.items()}
+    link = linked(parts(claim(mini, TEXT, "next_word")) | given)
+    if "model" in given:
+        with pytest.raises(ClaimError, match=r"no model of the catalogue.*verify LINK --model MODEL"):
+            verify(link)
+        assert not asked
+        assert all(one.holds for one in verify(link, mini))
+    else:
+        assert verify(link) and asked == [("mini", {"dtype": "float32"})]
+
+
 def test_on_the_command_line(mini, capsys, tmp_path):
     link = claim(mini.edited("z.4.3=zero"), TEXT, "next_word", ("chance", {"token": " sang"}))
     (tmp_path / "claim.txt").write_text(link + "\n")

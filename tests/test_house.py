@@ -29,6 +29,7 @@ FLOORS = [
     {"claims"},
     {"guides", "classroom"},
     {"lessons"},
+    {"book"},
     {"training"},
     {"work"},
     {"analysis"},
@@ -40,7 +41,7 @@ FLOORS = [
     {"engine"},
     {"tokenizer", "fast"},
     {"both"},
-    {"model", "digits", "disk_cache", "leash", "as_html", "root"},
+    {"model", "digits", "disk_cache", "leash", "as_html", "as_text", "root"},
     {"whole"},
 ]
 # the rooms of `ui`, in the same way: sheet -> shell -> runs -> models, components -> what all may use
@@ -203,3 +204,37 @@ def test_no_function_hides_a_module():
         import_module(name)
     packages = [(import_module(name.rpartition(".")[0]), name.rpartition(".")[2]) for name in names]
     assert [n for p, n in packages if not isinstance(getattr(p, n), ModuleType)] == []
+
+
+# what a page says with Streamlit, all of it Markdown
+SAYS = {"error", "warning", "info", "success", "caption", "markdown", "toast", "write", "progress"}
+PLAINLY = {"escaped", "as_code", "say"}  # `classroom.say` and its like escape where they draw
+
+
+def said_bare(node: ast.AST, name: str) -> bool:
+    """Whether a sentence has the error of this name in it as Markdown."""
+    if isinstance(node, ast.Name):
+        return node.id == name
+    if name_called(node) in PLAINLY:
+        return False
+    return any(said_bare(child, name) for child in ast.iter_child_nodes(node))
+
+
+def name_called(node: ast.AST) -> str:
+    """The name of the function that is called, "" for what is no call."""
+    called = node.func if isinstance(node, ast.Call) else None
+    return str(getattr(called, "attr", getattr(called, "id", "")))
+
+
+def test_what_an_error_says_is_no_markdown():
+    """It quotes what somebody has typed, and what stands in an address or a file."""
+    broken = []
+    for path in sorted(UI.rglob("*.py")):
+        for handler in nodes(path):
+            if not isinstance(handler, ast.ExceptHandler) or handler.name is None:
+                continue
+            for node in ast.walk(handler):
+                says = isinstance(node, ast.Call) and name_called(node) in SAYS
+                if says and any(said_bare(given, handler.name) for given in node.args):
+                    broken.append(f"{module_of(path)}:{node.lineno}")
+    assert not broken

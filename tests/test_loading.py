@@ -30,9 +30,8 @@ def test_bfloat16_is_the_same_model_with_fewer_digits(mini, half):
 
 
 def test_bfloat16_takes_half_the_memory(mini, half):
-    masks = mini.config.context_length**2  # one bool for a pair, shared by all blocks
-    assert mini.nbytes == 4 * mini.config.parameters + masks
-    assert half.nbytes == 2 * mini.config.parameters + masks
+    assert mini.nbytes == 4 * mini.config.parameters
+    assert half.nbytes == 2 * mini.config.parameters
     plan = loading.plan("mini", dtype=torch.bfloat16, device=torch.device("cpu"))  # as torch names them
     assert plan.nbytes == half.nbytes and (plan.dtype, plan.device) == (torch.bfloat16, "cpu")
 
@@ -47,7 +46,7 @@ def test_a_plan_reads_no_weights(tmp_path):
     makers.save_book(tmp_path / "model.pth", vocab_size=50257, n_embd=8, n_head=2, n_layer=1)
     plan = loading.plan(tmp_path / "model.pth", n_heads=2)
     assert (plan.name, plan.config.n_heads, plan.tokenizer.n_vocab) == ("model", 2, 50257)
-    assert plan.nbytes == 4 * plan.config.parameters + plan.config.context_length**2
+    assert plan.nbytes == 4 * plan.config.parameters
     assert loading.plan(tmp_path / "model.pth", n_heads=2, called="mine").name == "mine"
     (tmp_path / "model.pth").unlink()
     with pytest.raises((ValueError, OSError)):  # only now are they asked for

@@ -3,11 +3,17 @@
 That transformers' GPT-2 gives the same with the same weights: tests/checkpoints/test_readers.py.
 """
 
+from functools import partial
+
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
+from gptviz.engine import forward
 from gptviz.lessons.sentences import SENTENCES
 from gptviz.model import GELU, GPT_CONFIG_124M, GPTModel, LayerNorm, MultiHeadAttention
+from gptviz.training.loop import make_loss
 
 _, INPUTS = (torch.tensor(sentence.vectors) for sentence in SENTENCES.values())  # the book's chapter 3
 SMALL = {"vocab_size": 97, "context_length": 24, "emb_dim": 32, "n_heads": 4, "n_layers": 3}
@@ -76,6 +82,57 @@ def test_the_mask_is_in_no_checkpoint_and_a_checkpoint_that_has_it_loads():
         with_masks[f"trf_blocks.{b}.att.mask"] = torch.triu(torch.ones(24, 24), diagonal=1)
     GPTModel(SMALL).load_state_dict(with_masks)  # strict
     assert "trf_blocks.0.att.mask" in with_masks  # the caller's dict is left alone
+
+
+def test_the_mask_of_any_length_is_a_part_of_the_books():
+    attention = MultiHeadAttention(d_in=3, d_out=2, context_length=9, dropout=0.0, num_heads=2)
+    book = torch.triu(torch.ones(9, 9), diagonal=1).bool()
+    for before in range(9):
+        for count in range(1, 10 - before):
+            wanted = book[before : before + count, : before + count]
+            assert torch.equal(attention.mask(count, before), wanted)
+    with pytest.raises(ValueError, match="10 tokens do not fit the context length of 9"):
+        attention.mask(4, before=6)
+
+
+def test_a_long_context_costs_nothing_but_its_rows():
+    """No tensor of building, loading, a pass or a step of training is as large as the context squared."""
+    config = SMALL | {"context_length": 8192}
+    with Largest() as largest:
+        model = GPTModel(config)
+        model.load_state_dict(GPTModel(config).state_dict())
+        model(torch.arange(40).view(2, 20)).sum().backward()
+        forward.hidden(model.eval(), torch.arange(20).view(1, 20))
+    assert largest.numel == model.pos_emb.weight.numel() < 8192**2
+
+
+class Largest(TorchDispatchMode):
+    """The numbers in the largest tensor that torch made meanwhile."""
+
+    numel = 0
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        made = func(*args, **(kwargs or {}))
+        for tensor in tree_leaves(made):
+            if isinstance(tensor, torch.Tensor):
+                self.numel = max(self.numel, tensor.numel())
+        return made
+
+
+def test_a_compiled_step_is_one_graph_with_the_gradients_of_the_plain_one(monkeypatch):
+    """Without torch's code generator, which takes minutes: what it is given to compile, in one piece."""
+    traced = partial(torch.compile, backend="aot_eager", fullgraph=True)
+    monkeypatch.setattr(torch, "compile", traced)
+    torch.manual_seed(0)
+    model, ids = GPTModel(SMALL | {"drop_rate": 0.0}), torch.randint(0, 97, (2, 17))
+    found = []
+    for compiled in (False, True):
+        model.zero_grad()
+        loss = make_loss(model, torch.device("cpu"), compiled, "float32")(ids[:, :-1], ids[:, 1:])
+        loss.backward()
+        found.append([loss.detach(), *(p.grad.clone() for p in model.parameters())])
+    for plain, other in zip(*found, strict=True):
+        assert torch.allclose(plain, other, atol=1e-5)
 
 
 def test_dropout_and_training_mode():

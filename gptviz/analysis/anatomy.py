@@ -159,6 +159,38 @@ def _add_share_and_bytes(table: pd.DataFrame) -> None:
         table[f"{dtype}_bytes"] = table["parameters"] * size
 
 
+# ---- beside the weights ----
+
+# "Let's build GPT" as a notebook after it has it: 65 characters; it prints this many parameters
+NOTEBOOK = GPTConfig(vocab_size=65, context_length=256, emb_dim=384, n_heads=8, n_layers=3)
+NOTEBOOK_PRINTS = 5_468_993
+
+
+def parameters_with_head_bias(config: GPTConfig) -> int:
+    """The parameters of a config whose output head also adds a bias, one number for each token.
+
+    The notebook's `lm_head` is `nn.Linear(emb_dim, vocab_size)`; the book's `out_head` has `bias=False`.
+    """
+    return anatomy(config).parameters + config.vocab_size
+
+
+def score_memory(config: GPTConfig) -> pd.DataFrame:
+    """The bytes of all T × T attention scores in float32, for a text of T tokens.
+
+    A row for each T = 1, 2, 4, ... and for `context_length`; columns tokens, one head, one block, all blocks.
+    A pass that only predicts holds those of one block at a time; training keeps all for the way back.
+    """
+    lengths = [2**power for power in range(config.context_length.bit_length())]
+    if lengths[-1] != config.context_length:
+        lengths.append(config.context_length)
+    table = pd.DataFrame({"tokens": lengths})
+    # as floats: whole numbers of 64 bits are too small for what can be asked here
+    table["one head"] = table["tokens"].astype(float) ** 2 * BYTES["float32"]
+    table["one block"] = table["one head"] * config.n_heads
+    table["all blocks"] = table["one block"] * config.n_layers
+    return table
+
+
 # ---- the sum, line by line ----
 
 

@@ -241,6 +241,11 @@ class FirstToken:
         """Return whether the head asked about does."""
         return self._lift(self.own) >= SINK
 
+    @property
+    def hands_little(self) -> bool:
+        """Whether the first token's value is clearly shorter than the others' in the head asked about."""
+        return self.value_norm <= SHORT * self.other_norms
+
     def _lift(self, share: float) -> float:
         """Return how far a share goes from even (0) to all there is (1);
         0 where the text is too short to tell.
@@ -248,6 +253,7 @@ class FirstToken:
         return (share - self.even) / (1 - self.even) if self.tokens >= 4 else 0.0
 
 
+SHORT = 0.8  # of the other tokens' mean length: a value that hands over clearly less
 SINK = 0.3  # of the way from even attention to nothing but the first token
 
 

@@ -52,11 +52,14 @@ def counterpart(
     makes the model say something else. The very first token, which nothing predicts, becomes the one with
     the most similar embedding. A text counts only if it is cut into these very tokens again. None if no such
     change makes the model say another word first. `own` is the trace of these ids, where there is one.
-    Raises ValueError as `lm.trace` does, and for one of other weights.
+    With the model's own edits in every pass. Raises ValueError as `lm.trace` does, and for a trace of other
+    weights.
     """
     ids = list(ids)
     at = range(len(ids))[position] if ids else 0
-    trace = own or lm.trace(ids[: at + 1], keep=["final", "k", "v"])
+    # a change may be about a later token, or count from the end: then the whole text is read
+    read = len(ids) if lm.edits else at + 1
+    trace = own or lm.trace(ids[:read], keep=["final", "k", "v"])
     trace.of(lm.model)
     before = trace.logits(at)  # (V,)
     first = int(before.argmax())
@@ -97,7 +100,7 @@ def _logits(lm: LanguageModel, own: Trace, texts: dict[int, list[int]], at: int)
     In batches, from the first place on that is another; with the model's own edits a pass each.
     """
     if lm.edits:
-        rows = [lm.trace(ids[: at + 1], keep=[]).logits(at)[None] for ids in texts.values()]
+        rows = [lm.trace(ids, keep=[]).logits(at)[None] for ids in texts.values()]
         return torch.cat(rows) if rows else torch.zeros(0, lm.config.vocab_size)
     places, model, finals = list(texts), lm.model, []
     size = max(1, min(BATCH_TOKENS // (at + 1), -(-len(places) // PARTS)))

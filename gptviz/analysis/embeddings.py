@@ -60,7 +60,7 @@ def lengths_table(lm: LanguageModel, t: Trace) -> pd.DataFrame:
     """
     parts = embedding_rows(lm, t).astype(np.float64)
     norms = np.linalg.norm(parts, axis=-1)  # (3, T)
-    table = pd.DataFrame([(token.position, token.text) for token in t.tokens], columns=["position", "token"])
+    table = pd.DataFrame([(token.position, token.shown) for token in t.tokens], columns=["position", "token"])
     lengths = {f"{part}_norm": norms[i] for i, part in enumerate(PARTS)}
     return table.assign(**lengths, cosine=cosine(parts[0], parts[1]))
 
@@ -119,13 +119,15 @@ def nearest_tokens(matrix: Tensor, token_id: int, k: int = 10, measure: Measure 
     )
 
 
-def position_similarity(matrix: Tensor) -> Rows:
-    """Cosine of every learned position with every other, for a (C, D) position matrix: (C, C).
+def position_similarity(matrix: Tensor, positions: Sequence[int] | None = None) -> Rows:
+    """The cosine of each of n learned positions with every other, for a (C, D) position matrix: (n, C).
 
-    Symmetric, with 1 on the diagonal (0 where a position's row is all zeros).
+    Without `positions` it is all of them: (C, C), symmetric, with 1 on the diagonal. 0 where a row is all
+    zeros. All of 32,768 positions are 4 GiB: name those that are shown.
     """
     unit = F.normalize(double(matrix), dim=1, eps=1e-300)
-    return (unit @ unit.T).clamp(-1, 1).float().numpy()
+    some = unit if positions is None else unit[list(positions)]
+    return (some @ unit.T).clamp(-1, 1).float().numpy()
 
 
 def largest_dimension(parts: Rows, position: int) -> int:
@@ -140,15 +142,17 @@ def window_around(dimension: int, size: int, width: int = 5) -> range:
     return range(start, start + width)
 
 
-def thin(similarity: Rows, most: int = 256) -> tuple[Rows, NDArray[np.int64]]:
-    """Every so many-th row and column of a (C, C) square, at most `most`, and which: (n, n), (n,)."""
-    step = -(-len(similarity) // most)
-    return similarity[::step, ::step], np.arange(0, len(similarity), step)
+def spread(count: int, most: int = 256) -> range:
+    """At most `most` of `count` positions, evenly spread from the first."""
+    return range(0, count, -(-count // most))
 
 
-def similarity_apart(similarity: Rows, distance: int) -> float:
-    """The mean similarity of all pairs of positions that are `distance` apart."""
-    return float(np.diagonal(similarity, below("distance", distance, len(similarity))).mean())
+def similarity_apart(matrix: Tensor, distance: int) -> float:
+    """The mean cosine of all pairs of positions that are `distance` apart, for a (C, D) position matrix."""
+    count = len(matrix)
+    below("distance", distance, count)
+    unit = F.normalize(double(matrix), dim=1, eps=1e-300)
+    return float((unit[distance:] * unit[: count - distance]).sum(dim=1).mean())
 
 
 def best_by_chance(rows: int, dimensions: int) -> float:

@@ -30,6 +30,7 @@ Floats = NDArray[np.float64]
 
 SITES = ("resid_mid", "mlp_pre", "mlp_act", "mlp_out")
 
+ROUNDING = 0.01  # by which shares may miss their sum: a pass in bfloat16 rounds to three digits
 REPLACED = 0.1  # of the largest number that comes out: what rounding leaves is less, in bfloat16 too
 
 
@@ -74,6 +75,11 @@ class Units:
     def is_replaced(self) -> bool:
         """Return whether a change put something else in place of what the units write together."""
         return self.difference > REPLACED * max(float(np.abs(self.written).max()), self.difference)
+
+    @property
+    def adds_up(self) -> bool:
+        """Whether the shares of all units and of the bias sum to 1, as they do unless a change interferes."""
+        return abs(float(self.shares.sum()) + self.bias_share - 1) < ROUNDING
 
     def largest(self, count: int) -> list[int]:
         """The units that write most, the largest first; of equal ones that with the lower number."""

@@ -131,6 +131,17 @@ def norm_steps(norm: Norm, x: NDArray[np.floating]) -> Steps:
     )  # fmt: skip
 
 
+def two_variances(values: Vector) -> tuple[float, float]:
+    """The variance divided by N, as LayerNorm has it (`unbiased=False`), and divided by N - 1. `values` (N,).
+
+    Raises ValueError for a single value, where N - 1 is 0.
+    """
+    if len(values) < 2:
+        raise ValueError(f"there is {len(values)} value; dividing by N - 1 takes at least 2")
+    squares = float(((values - values.mean()) ** 2).sum())
+    return squares / len(values), squares / (len(values) - 1)
+
+
 def stage_table(steps: Steps) -> pd.DataFrame:
     """Return one row a stage: stage, mean, variance (biased), smallest, largest."""
     rows = [(v.mean(), v.var(), v.min(), v.max()) for v in map(steps.stage, STAGES)]

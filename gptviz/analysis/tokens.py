@@ -165,6 +165,29 @@ def compare(
     return cuts
 
 
+@dataclass(frozen=True)
+class WordRow:
+    """A text as a word tokenizer reads it in a batch: its tokens, the special ones among them, and ids."""
+
+    text: str
+    tokens: tuple[str, ...]
+    ids: tuple[int, ...]
+
+
+def word_batch(texts: Sequence[str], learnt_from: str, special_tokens: bool = False) -> list[WordRow]:
+    """Several texts as one batch of words: each between [BOS] and [EOS], the shorter ones filled with [PAD].
+
+    The tokenizer knows the words of `learnt_from`; any other is [UNK].
+    """
+    words, _ = _fitted(well_formed(learnt_from))
+    rows = [words.encode(well_formed(text), special_tokens, bos=True, eos=True) for text in texts]
+    batch = words.pad(rows)
+    return [
+        WordRow(text, tuple(words.vocabulary[id] for id in ids), tuple(ids))
+        for text, ids in zip(texts, batch, strict=True)
+    ]
+
+
 @lru_cache(maxsize=8)
 def _fitted(text: str) -> tuple[WordTokenizer, CharacterTokenizer]:
     return WordTokenizer.fit(text), CharacterTokenizer(text)

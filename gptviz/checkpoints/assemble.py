@@ -16,7 +16,7 @@ from gptviz.engine.blank import blank_model
 from gptviz.engine.config import GPTConfig
 from gptviz.model import GPTModel
 
-LONGEST_CONTEXT = 32768  # its causal mask alone is 1 GiB
+LONGEST_CONTEXT = 32768  # one head's weights of such a text are 4 GiB
 MOST_BLOCKS = 1000  # GPT-3 has 96
 
 
@@ -92,7 +92,6 @@ def assemble(config: GPTConfig, dialect: Dialect, tensors: Tensors, dtype: torch
     model.load_state_dict(state, assign=True)
     if config.tie_embeddings:  # `assign` made two parameters of it
         model.out_head.weight = model.tok_emb.weight
-    _make_masks(model, config.context_length)
     return model.eval()
 
 
@@ -195,13 +194,6 @@ def _not_finite(tensor: torch.Tensor, dtype: torch.dtype) -> str:
     if not bad:
         return f"holds {tensor.abs().max():.1e}, which {dtype} does not reach"
     return f"holds infinity or NaN in {bad:,} of its {tensor.numel():,} places; expected finite numbers"
-
-
-def _make_masks(model: GPTModel, context_length: int) -> None:
-    """The causal mask, which no checkpoint holds: one for all blocks, since it is the same in each."""
-    mask = torch.triu(torch.ones(context_length, context_length, dtype=torch.bool), diagonal=1)
-    for block in model.trf_blocks:
-        block.att.mask = mask
 
 
 # ---- how large a model's numbers can get ----

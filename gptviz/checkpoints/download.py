@@ -18,9 +18,12 @@ from gptviz.checkpoints.errors import CheckpointError
 from gptviz.checkpoints.hub import CONFIG, TOKENIZERS, shards_of
 from gptviz.checkpoints.hugging_face import WEIGHTS, read_config
 from gptviz.checkpoints.transfer import Remote, ask, fetch
+from gptviz.digits import gigabytes
 from gptviz.whole import write_text, write_whole
 
 SPARE_BYTES = 64 * 2**20  # left free on the disk
+# of GPT-2's config, tokenizer and index of shards these are a hundred times the size
+MOST_OF_CONFIG, MOST_OF_TOKENIZER, MOST_OF_INDEX = 2**20, 2**27, 2**25
 
 
 @dataclass(frozen=True)
@@ -46,23 +49,46 @@ class Progress:
 Report = Callable[[Progress], None]
 
 
-def download(repository: str, report: Report | None = None) -> Path:
+def download(repository: str, report: Report | None = None, most_bytes: int | None = None) -> Path:
     """The folder in the cache with a repository's config, tokenizer and weights, all of one commit.
 
-    `report` is called as bytes arrive; an exception that it raises stops the download, and the next call
-    resumes it. Raises CheckpointError, before anything large is fetched if the model is none
-    that can be read or does not fit on the disk.
+    The weights may have `most_bytes`, if that is given. `report` is called as bytes arrive; an exception that
+    it raises stops the download, and the next call resumes it. Raises CheckpointError, before anything large
+    is fetched if the model is none that can be read, is too large, or does not fit on the disk.
     """
     cache = _Cache(repository)
     config = ask(repository, CONFIG, "main")
     if config is None:
         raise CheckpointError(f"{repository} has no {CONFIG}: it is not a model that can be read")
+    _bounded([config], MOST_OF_CONFIG)
     cache.fetch([config], None)
     read_config(cache.folder(config) / CONFIG)
-    cache.fetch(_tokenizer(repository, config.commit) + _weights(cache, repository, config.commit), report)
+    tokenizer = _tokenizer(repository, config.commit)
+    _bounded(tokenizer, MOST_OF_TOKENIZER)
+    weights = _weights(cache, repository, config.commit)
+    if most_bytes is not None:
+        _bounded(weights, most_bytes)
+    cache.fetch(tokenizer + weights, report)
     # last: until `main` is this commit, nothing of it passes for a model
     write_text(cache.home / "refs" / "main", config.commit)
     return cache.folder(config)
+
+
+def _bounded(remotes: list[Remote], most_bytes: int) -> None:
+    """Raise CheckpointError, before they are fetched, for files that are larger together than allowed."""
+    for remote in remotes:
+        if remote.size is None:
+            raise CheckpointError(
+                f"the hub does not say how large {remote.name} of {remote.repository} is, so it is not "
+                "fetched; choose another repository"
+            )
+    total = sum(remote.size or 0 for remote in remotes)
+    if total > most_bytes:
+        names = remotes[0].name if len(remotes) == 1 else f"{remotes[0].name} and {len(remotes) - 1} more"
+        raise CheckpointError(
+            f"{names} of {remotes[0].repository}: {gigabytes(total)}, and at most {gigabytes(most_bytes)} "
+            "are downloaded; choose a smaller model"
+        )
 
 
 def _tokenizer(repository: str, commit: str) -> list[Remote]:
@@ -80,6 +106,7 @@ def _weights(cache: "_Cache", repository: str, commit: str) -> list[Remote]:
             continue
         if not name.endswith(".json"):
             return [remote]
+        _bounded([remote], MOST_OF_INDEX)
         cache.fetch([remote], None)
         shards = {name: ask(repository, name, commit) for name in shards_of(cache.folder(remote) / name)}
         missing = [shard for shard, found in shards.items() if found is None]

@@ -1,6 +1,7 @@
 """What teacher and pupils do in a class: begin, join, steer, vote, look, end."""
 
 import hashlib
+import ipaddress
 import json
 import secrets
 import threading
@@ -15,13 +16,32 @@ from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from gptviz.classroom import ClassError, Member, Room, Vote, parse_code, written_code
 from gptviz.classroom.room import MARKS, free_name, new_code
-from gptviz.classroom.tables import ANSWERS, CLASSES, PUPILS, WAIT
+from gptviz.classroom.tables import ANSWERS, CLASSES, PUPILS, why
 
 DAY = 24 * 3600.0  # seconds that a class lasts
 MOST_CLASSES = 500  # at the same time
 MOST_PUPILS = 200  # in one
+OF_BROWSER = 5  # running classes that one browser has begun
+OF_ADDRESS = 30  # running classes that were begun from one address: a school has one for all its teachers
+PUPILS_OF_ADDRESS = 100  # in one class: a stranger who has its code fills half of it at most
 LONGEST_ANSWER = 2000  # characters, as JSON
 WRONG_CODES = 60  # a minute, of one visitor's address: a school may have one for all
+
+
+class Clock:
+    """Seconds since 1970 as this process began to count them: setting the system's clock changes nothing.
+
+    A clock that jumps by a day would end every class at once.
+    """
+
+    def __init__(self) -> None:
+        self._began = time.time() - time.monotonic()
+
+    def __call__(self) -> float:
+        return self._began + time.monotonic()
+
+
+_now = Clock()
 
 
 class Classes:
@@ -33,6 +53,9 @@ class Classes:
     def __init__(self, engine: Engine):
         self._engine = engine
         self._wrong: TTLCache[str, int] = TTLCache(10_000, ttl=60.0)
+        # who came from which address is known to this process only, and for a day: it is written nowhere
+        self._begun: TTLCache[str, set[int]] = TTLCache(10_000, ttl=DAY)
+        self._joined: TTLCache[str, set[int]] = TTLCache(100_000, ttl=DAY)
         self._lock = threading.Lock()
         with self._change() as connection:
             _sweep(connection)
@@ -44,20 +67,44 @@ class Classes:
         with self._change() as connection:
             connection.execute(select(1))
 
-    def begin(self, guide: str, model: dict[str, str], pages: Sequence[str]) -> str:
+    def begin(
+        self,
+        guide: str,
+        model: dict[str, str],
+        pages: Sequence[str],
+        browser: str | None = None,
+        address: str | None = None,
+    ) -> str:
         """A new class with the text of its guide, its model's parameters of the address, and the pages that
-        pupils see (none for all). Gives the teacher's secret, which alone steers it."""
+        pupils see (none for all). Gives the teacher's secret, which alone steers it.
+
+        A `browser`, by its name, and an `address` have so many classes at a time and no more.
+        """
         secret = secrets.token_urlsafe(24)
+        source = source_of(address)
         with self._change() as connection:
             _sweep(connection)
-            if (connection.scalar(select(func.count()).select_from(CLASSES)) or 0) >= MOST_CLASSES:
+            own = CLASSES.c.browser == _hash(browser or "")
+            if browser and _count(connection, CLASSES, own) >= OF_BROWSER:
+                raise ClassError(
+                    f"{OF_BROWSER} classes of this browser are running. End one of them first: each has a "
+                    "button for that, and ends by itself after a day."
+                )
+            here = CLASSES.c.id.in_(self._from(self._begun, source))
+            if source and _count(connection, CLASSES, here) >= OF_ADDRESS:
+                raise ClassError(
+                    f"{OF_ADDRESS} classes from your address are running, and no more may. End one first, or "
+                    "wait: each ends after a day."
+                )
+            if _count(connection, CLASSES) >= MOST_CLASSES:
                 raise ClassError(f"There are {MOST_CLASSES} classes already; one has to end first.")
             given = {"guide": guide, "model": model, "pages": list(pages)}
             texts = {name: json.dumps(value) for name, value in given.items()}
-            ends = time.time() + DAY
-            connection.execute(
-                insert(CLASSES).values(code=new_code(), teacher=_hash(secret), ends=ends, **texts)
-            )
+            texts |= {"browser": _hash(browser)} if browser else {}
+            ends = _now() + DAY
+            made = insert(CLASSES).values(code=new_code(), teacher=_hash(secret), ends=ends, **texts)
+            number = connection.execute(made.returning(CLASSES.c.id)).scalar_one()
+        self._note(self._begun, source, number)
         return secret
 
     def steer(
@@ -85,11 +132,25 @@ class Classes:
             row = _touched(connection, CLASSES.c.teacher == _hash(secret))
             _delete(connection, [row.id])
 
+    def remove(self, secret: str, name: str) -> None:
+        """Take a pupil of this teacher's class out of it, by name, with all answers."""
+        with self._change() as connection:
+            row = _touched(connection, CLASSES.c.teacher == _hash(secret))
+            mine = (PUPILS.c.class_id == row.id) & (PUPILS.c.name == name)
+            pupil = connection.scalar(select(PUPILS.c.id).where(mine))
+            if pupil is None:
+                raise ClassError(f"Nobody called {name[:40]!r} is in this class any more.")
+            _remove(connection, pupil)
+
     # ---- pupils ----
 
-    def join(self, code: str, source: str) -> str:
-        """A new pupil of the class with this code, from this address; gives the pupil's secret."""
-        plain = parse_code(code)
+    def join(self, code: str, address: str | None = None, browser: str | None = None) -> str:
+        """A pupil of the class with this code; gives the pupil's secret.
+
+        A `browser`, by its name, that has a place in this class gets it again, with a new secret. From an
+        `address` half of a class may come.
+        """
+        plain, source = parse_code(code), source_of(address)
         with self._lock:
             if self._wrong.get(source, 0) >= WRONG_CODES:
                 raise ClassError("Too many wrong codes came from here. Wait a minute, and try again.")
@@ -106,15 +167,37 @@ class Classes:
                     f"{code.strip()[:20]!r} {known}. A code has six letters and digits, like "
                     f"{written_code('KF7M2Q')}; it stands on the teacher's screen."
                 ) from None
+            seat = {"secret": _hash(secret), "joined": time.time()}
+            if browser:
+                seat["browser"] = _hash(f"{row.id} {browser}")
+                again = (PUPILS.c.class_id == row.id) & (PUPILS.c.browser == seat["browser"])
+                if connection.execute(update(PUPILS).where(again).values(secret=_hash(secret))).rowcount:
+                    return secret
             names = connection.scalars(select(PUPILS.c.name).where(PUPILS.c.class_id == row.id)).all()
             if len(names) >= MOST_PUPILS:
-                raise ClassError(f"This class is full: {MOST_PUPILS} have joined.")
-            connection.execute(
-                insert(PUPILS).values(
-                    class_id=row.id, secret=_hash(secret), name=free_name(set(names)), joined=time.time()
+                raise ClassError(
+                    f"This class is full: {MOST_PUPILS} have joined. Its teacher can take somebody out."
                 )
-            )
+            here = (PUPILS.c.class_id == row.id) & PUPILS.c.id.in_(self._from(self._joined, source))
+            if source and _count(connection, PUPILS, here) >= PUPILS_OF_ADDRESS:
+                raise ClassError(
+                    f"{PUPILS_OF_ADDRESS} have joined this class from your address, and no more may. Its "
+                    "teacher can take somebody out."
+                )
+            seat |= {"class_id": row.id, "name": free_name(set(names))}
+            number = connection.execute(insert(PUPILS).values(**seat).returning(PUPILS.c.id)).scalar_one()
+        self._note(self._joined, source, number)
         return secret
+
+    def _from(self, came: "TTLCache[str, set[int]]", source: str) -> list[int]:
+        """The numbers of what was begun, or who has joined, from an address."""
+        with self._lock:
+            return sorted(came.get(source, ()))
+
+    def _note(self, came: "TTLCache[str, set[int]]", source: str, number: int) -> None:
+        if source:
+            with self._lock:
+                came[source] = {*came.get(source, ()), number}
 
     def vote(self, member: Member, step: int, given: Any, hints: int = 0) -> None:
         """A pupil's answer; a later one takes its place until the step is locked or its truth is told."""
@@ -147,15 +230,14 @@ class Classes:
         """Take a pupil and its answers out of the class."""
         with self._change() as connection:
             _touched(connection, CLASSES.c.id == member.room.id)
-            connection.execute(delete(ANSWERS).where(ANSWERS.c.pupil_id == member.pupil))
-            connection.execute(delete(PUPILS).where(PUPILS.c.id == member.pupil))
+            _remove(connection, member.pupil)
 
     # ---- looking ----
 
     def member(self, secret: str) -> Member | None:
         """Return who has this secret; None where the class has ended, or never was."""
-        hashed, running = _hash(secret), CLASSES.c.ends > time.time()
-        room = [column for column in CLASSES.c if column.name not in ("guide", "teacher", "news")]
+        hashed, running = _hash(secret), CLASSES.c.ends > _now()
+        room = [column for column in CLASSES.c if column.name not in ("guide", "teacher", "news", "browser")]
         pupil = select(PUPILS.c.id.label("pupil"), PUPILS.c.name, *room).join(
             CLASSES, PUPILS.c.class_id == CLASSES.c.id
         )
@@ -215,10 +297,34 @@ class Classes:
         except IntegrityError:  # two chose the same name or code at once, or a vote came after its pupil left
             raise ClassError("Somebody else was quicker by a moment. Nothing was lost: try again.") from None
         except DBAPIError as error:
-            raise ClassError(
-                f"The class's database did not answer within {WAIT:.0f} s ({type(error.orig).__name__}). "
-                "What it holds is not lost: try again."
-            ) from error
+            raise ClassError(f"The database of classes cannot be used now. {why(error)}") from error
+
+
+def source_of(address: str | None) -> str:
+    """What counts as one visitor's address: of IPv6 the network of one household; "" for this machine."""
+    try:
+        found = ipaddress.ip_address(address or "")
+    except ValueError:  # none that a network has
+        return address or ""
+    if found.is_loopback:
+        return ""
+    if isinstance(found, ipaddress.IPv6Address):
+        if found.ipv4_mapped is not None:
+            return f"{found.ipv4_mapped}"
+        return f"{ipaddress.ip_network((found, 64), strict=False)}"
+    return f"{found}"
+
+
+def _count(connection: Connection, table: Table, which: Any = None) -> int:
+    """How many rows there are, or such rows."""
+    asked = select(func.count()).select_from(table)
+    return connection.scalar(asked if which is None else asked.where(which)) or 0
+
+
+def _remove(connection: Connection, pupil: int | None) -> None:
+    """Delete a pupil, and all that it has answered."""
+    connection.execute(delete(ANSWERS).where(ANSWERS.c.pupil_id == pupil))
+    connection.execute(delete(PUPILS).where(PUPILS.c.id == pupil))
 
 
 def _hash(secret: str) -> str:
@@ -230,7 +336,7 @@ def _touched(connection: Connection, which: Any, **changes: Any) -> Row[Any]:
     values = {"news": CLASSES.c.news + 1} | changes
     held = (CLASSES.c.id, CLASSES.c.marks, CLASSES.c.frozen, CLASSES.c.together)
     row = connection.execute(
-        update(CLASSES).where(which, CLASSES.c.ends > time.time()).values(**values).returning(*held)
+        update(CLASSES).where(which, CLASSES.c.ends > _now()).values(**values).returning(*held)
     ).first()
     if row is None:
         raise ClassError("This class has ended.")
@@ -247,7 +353,7 @@ def _room(row: Row[Any]) -> Room:
 
 def _sweep(connection: Connection) -> None:
     """Delete the classes that have ended."""
-    ended = connection.scalars(select(CLASSES.c.id).where(CLASSES.c.ends <= time.time())).all()
+    ended = connection.scalars(select(CLASSES.c.id).where(CLASSES.c.ends <= _now())).all()
     if ended:
         _delete(connection, ended)
 

@@ -17,6 +17,7 @@ from gptviz.classroom.room import LOBBY, ClassError
 SETTING = "GPTVIZ_DATABASE"
 FILE = "classes.sqlite"
 WAIT = 10.0  # seconds for another's write to end
+NAMED = f"{SETTING} names it, like postgresql+psycopg://user:password@host/name; without it a file is used."
 
 _tables = sa.MetaData()
 VERSION = sa.Table("schema_version", _tables, sa.Column("version", sa.Integer, nullable=False))
@@ -38,6 +39,7 @@ CLASSES = sa.Table(
     sa.Column("marks", sa.Text, nullable=False, default="{}"),  # {"3": ["locked", "shown", "revealed"]}
     sa.Column("steered", sa.Integer, nullable=False, default=0),
     sa.Column("news", sa.Integer, nullable=False, default=0),
+    sa.Column("browser", sa.String(64)),  # that began it: the SHA-256 of its random name
     sqlite_autoincrement=True,  # the number of a class that has ended is never another's
 )
 PUPILS = sa.Table(
@@ -48,6 +50,7 @@ PUPILS = sa.Table(
     sa.Column("secret", sa.String(64), nullable=False, unique=True),  # its SHA-256
     sa.Column("name", sa.String(40), nullable=False),
     sa.Column("joined", sa.Float, nullable=False),
+    sa.Column("browser", sa.String(64)),  # the SHA-256 of the class's number and the browser's name
     sa.UniqueConstraint("class_id", "name"),
     sqlite_autoincrement=True,
 )
@@ -64,7 +67,12 @@ ANSWERS = sa.Table(
     sa.Column("at", sa.Float, nullable=False),
 )
 # what makes a database of version n + 1 one of version n + 2: statements; a new one has them all
-MIGRATIONS: tuple[tuple[str, ...], ...] = ()
+MIGRATIONS: tuple[tuple[str, ...], ...] = (
+    (
+        "alter table classes add column browser varchar(64)",
+        "alter table pupils add column browser varchar(64)",
+    ),
+)
 
 
 def open_database(url: str | None = None) -> sa.Engine:
@@ -72,9 +80,9 @@ def open_database(url: str | None = None) -> sa.Engine:
 
     Raises ClassError where it cannot be opened, or a newer gptviz has made it.
     """
-    url = url or os.environ.get(SETTING) or _file()
-    sqlite = url.startswith("sqlite")
     try:
+        url = url or os.environ.get(SETTING) or _file()
+        sqlite = url.startswith("sqlite")
         engine = sa.create_engine(
             url, pool_pre_ping=not sqlite, connect_args={"timeout": WAIT} if sqlite else {}
         )
@@ -87,12 +95,35 @@ def open_database(url: str | None = None) -> sa.Engine:
             except DBAPIError:
                 time.sleep(wait)
         _migrate(engine)
-    except (SQLAlchemyError, ImportError) as error:  # without the URL, which may hold a password
+    except DBAPIError as error:  # without the URL, which may hold a password
+        raise ClassError(f"The database of classes cannot be opened. {why(error)} {NAMED}") from error
+    except OSError as error:
         raise ClassError(
-            f"The database of classes cannot be opened ({type(error).__name__}). {SETTING} names it, like "
-            "postgresql+psycopg://user:password@host/name; without it a file is used."
+            f"The folder for the database of classes cannot be made ({error.strerror}). {NAMED}"
+        ) from error
+    except (SQLAlchemyError, ImportError) as error:
+        raise ClassError(
+            f"The database of classes cannot be opened ({type(error).__name__}). {NAMED}"
         ) from error
     return engine
+
+
+# SQLite's codes without their second byte, and PostgreSQL's
+FULL, NOT_WRITTEN, READ_ONLY, DAMAGED = (13, "53100"), (10, "58030"), (8, "25006"), (11, 26, "XX001", "XX002")
+
+
+def why(error: DBAPIError) -> str:
+    """What is wrong with the database, and what to do about it, in sentences."""
+    code = getattr(error.orig, "sqlite_errorcode", 0) & 0xFF or getattr(error.orig, "sqlstate", None)
+    if code in FULL:
+        return "Its disk is full. What it holds is not lost; whoever runs this server must make room there."
+    if code in NOT_WRITTEN:
+        return "Its disk cannot be read or written. Whoever runs this server must look at it: it may be full."
+    if code in READ_ONLY:
+        return "This server may not write into it. Whoever runs it must allow that."
+    if code in DAMAGED:
+        return "It is damaged, or is no database. Whoever runs this server must put it aside."
+    return f"It did not answer within {WAIT:.0f} s. What it holds is not lost: try again."
 
 
 def _file() -> str:

@@ -22,14 +22,14 @@ def blank_model(config: GPTConfig) -> GPTModel:
 
 
 class _NoNumbers(TorchFunctionMode):
-    """What only sets numbers does nothing: `torch.nn.init`, and the triangle of the causal mask.
+    """What only sets numbers does nothing: `torch.nn.init`.
 
     To do nothing on the meta device torch first imports its compiler, which took longer than all the rest
     of loading the bundled model.
     """
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if func is torch.triu or getattr(func, "__module__", None) == torch.nn.init.__name__:
+        if getattr(func, "__module__", None) == torch.nn.init.__name__:
             return (kwargs or {}).get("tensor", *args[:1])
         return func(*args, **(kwargs or {}))
 

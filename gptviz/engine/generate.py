@@ -17,7 +17,7 @@ from gptviz.engine.past import Past
 from gptviz.engine.reader import Reader
 from gptviz.engine.sampling import Sampling, distribution, draw, next_tokens_of
 from gptviz.engine.trace import Trace
-from gptviz.tokenizer import END_OF_TEXT, named_bytes, show_token
+from gptviz.tokenizer import END_OF_TEXT, named_bytes, show_token, token_text
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Step:
     """
 
     id: int
-    token: str  # the token alone
+    token: str  # the token alone, as `Token.text`
     probability: float  # what this token had when it was drawn, after temperature and filters
     text_so_far: str = field(repr=False)  # prompt and everything written since
     point: float | None  # the number in [0, 1) that drew it, see `sampling.draw`; None where nothing is drawn
@@ -217,7 +217,7 @@ class _Writer:
         self.text += raw
         ended_by = END_OF_TEXT if chosen == self.end else self._stop(len(raw))
         self.ended = ended_by is not None
-        token, so_far = (some.decode("utf-8", "replace") for some in (raw, self.text))
+        token, so_far = token_text(raw), self.text.decode("utf-8", "replace")
         drawn_from = logits, self.sampling, self.tokenizer
         return Step(chosen, token, probability, so_far, point, cropped, ended_by, *drawn_from, trace)
 

@@ -213,7 +213,7 @@ def attend(att: Any, x: Tensor, past: Past | Before, block: int) -> Tensor:
     n = keys.shape[2] - t
 
     attn_scores = queries @ keys.transpose(2, 3)  # (B, H, t, n + t)
-    attn_scores.masked_fill_(att.mask[n : n + t, : n + t], -torch.inf)  # the mask's rows of the new tokens
+    attn_scores.masked_fill_(att.mask(t, before=n, device=x.device), -torch.inf)
     attn_weights = att.dropout(torch.softmax(attn_scores / att.head_dim**0.5, dim=-1))
 
     context_vec = (attn_weights @ values).transpose(1, 2)  # (B, t, H, D/H)

@@ -19,7 +19,7 @@ import tiktoken
 import torch
 
 from gptviz.engine.index import whole
-from gptviz.tokenizer import named_bytes
+from gptviz.tokenizer import named_bytes, token_text
 
 
 def _is_number(value: object) -> bool:
@@ -195,7 +195,7 @@ def next_tokens_of(
         {
             "rank": range(1, len(ids) + 1),
             "id": ids.numpy(),
-            "token": [named_bytes(tokenizer, i).decode("utf-8", "replace") for i in ids.tolist()],
+            "token": [token_text(named_bytes(tokenizer, i)) for i in ids.tolist()],
             "logit": logits[ids].numpy(),
             "probability": chosen.probabilities[ids].numpy(),
         }

@@ -8,27 +8,34 @@ import tiktoken
 import torch
 
 from gptviz.engine.index import listed, whole_number
-from gptviz.tokenizer import named_bytes
+from gptviz.tokenizer import named_bytes, show_token, token_text
 
 IDS = "a list of token ids, such as lm.encode(text)"
 
 
 @dataclass(frozen=True)
 class Token:
-    """A token of the prompt. `raw` is its bytes; `text` is them decoded, with U+FFFD where that fails."""
+    """A token of the prompt. `raw` is its bytes.
+
+    `text` is them decoded, with `\\x` and two digits for each byte that is no whole character.
+    """
 
     position: int
     id: int
     text: str
     raw: bytes
 
+    @property
+    def shown(self) -> str:
+        """The token's name in tables and on the screen: see `show_token`."""
+        return show_token(self.raw)
+
 
 def tokens_of(tokenizer: tiktoken.Encoding, ids: Iterable[int], first: int = 0) -> list[Token]:
     """The tokens with their positions, from `first` on, text and bytes; `<id N>` if an id has none."""
     raws = [named_bytes(tokenizer, i) for i in ids]
     return [
-        Token(p, i, raw.decode("utf-8", "replace"), raw)
-        for p, (i, raw) in enumerate(zip(ids, raws, strict=True), first)
+        Token(p, i, token_text(raw), raw) for p, (i, raw) in enumerate(zip(ids, raws, strict=True), first)
     ]
 
 

@@ -337,7 +337,7 @@ class Trace:
                 "norm": np.repeat(found.names, tokens).astype(object),
                 "block": pd.array([norm.block for norm in self._norms for _ in range(tokens)], dtype="Int64"),
                 "position": np.tile(np.arange(tokens), len(found.names)),
-                "token": [token.text for token in self.tokens] * len(found.names),
+                "token": [token.shown for token in self.tokens] * len(found.names),
                 **{column: found.grid(column).ravel() for column in NormStatistics.COLUMNS},
             }
         )

@@ -11,7 +11,8 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.utils.weak import WeakTensorKeyDictionary
+
+from gptviz.model import MultiHeadAttention
 
 # a block's scores stay in the cache of a core from the product to the division: 12 heads x 64 x 1024
 # floats are 3 MB. Texts shorter than two such blocks and a half have little to gain from them.
@@ -24,8 +25,6 @@ HUGE_FROM = 4 * 2**20
 
 Known = tuple[Tensor, Tensor]  # keys and values, (b, H, T, head_dim)
 Earlier = Callable[[Tensor, Tensor], Known]
-
-_causal = WeakTensorKeyDictionary()  # a mask -> (its version, whether it is the causal one)
 
 
 def attention(
@@ -53,10 +52,11 @@ def attention(
     # (b, H, T, head_dim) -> (b * H, T, head_dim); a view where b is 1
     queries = queries.reshape(b * h, n, d)
     keys, values = (x.reshape(b * h, k, d) for x in (keys, values))
-    if n > WHOLE_UP_TO and is_causal(att.mask):
+    if n > WHOLE_UP_TO and is_causal(att):
         context = _by_rows(att, b, queries, keys, values)
     else:
-        weights = _divided(queries, keys, att.mask[k - n : k, :k], _buffer(b * h, n, k)).view(b, h, n, k)
+        mask = att.mask(n, before=k - n, device=x.device)
+        weights = _divided(queries, keys, mask, _buffer(b * h, n, k)).view(b, h, n, k)
         context = att.dropout(weights) @ values.view(b, h, k, d)  # (b, H, T, head_dim)
         context = context.transpose(1, 2).reshape(b, n, h * d)  # (b, T, d_out): heads side by side
     return att.out_proj(context)
@@ -84,11 +84,12 @@ def _by_rows(att: Any, b: int, queries: Tensor, keys: Tensor, values: Tensor) ->
     scores = queries.new_empty(heads * ROWS * k)
     context = queries.new_empty(b, n, heads // b, d)
     by_head = context.transpose(1, 2)  # (b, H, T, head_dim)
+    mask = att.mask(ROWS, device=queries.device)  # of a block's queries, for the block's own keys
     for i in range(0, n, ROWS):
         j = min(i + ROWS, n)
         seen = first + j
         block = scores[: heads * (j - i) * seen].view(heads, j - i, seen)
-        _divided(queries[:, i:j], keys[:, :seen], att.mask[i:j, i:j], block)
+        _divided(queries[:, i:j], keys[:, :seen], mask[: j - i, : j - i], block)
         if weights is not None:
             weights[:, i:j, :seen] = block
             weights[:, i:j, seen:] = 0
@@ -119,15 +120,9 @@ def _is_watched(dropout: nn.Module) -> bool:
     )
 
 
-def is_causal(mask: Tensor) -> bool:
-    """Return whether a model's mask is the book's: later keys hidden,
-    all others not. Looked at once a mask.
-    """
-    known = _causal.get(mask)
-    if known is None or known[0] != _version(mask):
-        book = torch.ones_like(mask).triu(1)
-        known = _causal[mask] = (_version(mask), torch.equal(mask, book))
-    return known[1]
+def is_causal(att: Any) -> bool:
+    """Whether a model's attention has the book's own mask, and nobody's other one in its place."""
+    return type(att).mask is MultiHeadAttention.mask and "mask" not in att.__dict__
 
 
 def _buffer(*shape: int) -> Tensor:

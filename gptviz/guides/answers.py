@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from gptviz.as_text import as_code
 from gptviz.digits import percent
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.tokens import Token
@@ -83,7 +84,7 @@ class Asked:
         """The id of a text that is one token. Raises CannotAsk for any other."""
         ids = self.lm.encode(token)
         if len(ids) != 1 or ids[0] >= self.lm.config.vocab_size:
-            raise CannotAsk(f"this model has no single token for `{token}`")
+            raise CannotAsk(f"this model has no single token for {token!r}")
         return ids[0]
 
     def number(self, truth: float, shown: str, by: float, unit: str = "", /, **facts: str) -> Answer:
@@ -104,7 +105,10 @@ class Asked:
     def choice(self, options: Sequence[str], truth: int, /, **facts: str) -> Answer:
         """One of the options: that with this number."""
         right = None if self.given is None else self.given == options[truth]
-        return Answer(options[truth], options[truth], facts, right, self.given or "", tuple(options))
+        said = self.given or ""
+        if said and said not in options:
+            said = as_code(said)
+        return Answer(options[truth], options[truth], facts, right, said, tuple(options))
 
     def token(self, truth: int, /, fact: str = "", told: Told = str, **facts: str) -> Answer:
         """The token at a position. What is `told` of it is the `fact`, of the given one `given_...`."""
@@ -130,7 +134,7 @@ class Asked:
 
 def written(tokens: Sequence[Token]) -> str:
     """Tokens as the screen shows them, one after the other."""
-    return " ".join(f"`{show_token(token.raw)}`" for token in tokens)
+    return " ".join(as_code(show_token(token.raw)) for token in tokens)
 
 
 def head_name(head: Head) -> str:

@@ -29,14 +29,21 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, ClassVar
 
 import yaml
 from markdown_it import MarkdownIt
 from markdown_it.tree import SyntaxTreeNode
 
-LONGEST = 200_000  # characters of a guide
-MOST_STEPS = 60
+from gptviz.as_text import unlinked
+
+# Characters of a guide, of a step's sentences, and of a head or a block. A visitor may bring a guide, and the
+# server reads it itself: markdown-it takes at most 0.1 ms a character, whatever it is.
+LONGEST, LONGEST_STEP, LONGEST_BLOCK = 40_000, 8_000, 4_000
+LARGEST = 4 * LONGEST  # bytes of a file, since a character has up to four
+DEEPEST = 6  # of lists and pairs in one another; a question's have three
+TOO_DEEP = f"lists and pairs may stand {DEEPEST} deep in one another, and these are deeper"
+MOST_STEPS, MOST_FAULTS = 60, 20
 HEAD = {"title": str, "language": str, "for": str, "minutes": int, "learnt": str}
 STEP = {"page": str, "place": dict, "look": str, "until": dict, "ask": dict}
 ASK = {
@@ -51,8 +58,12 @@ class GuideError(ValueError):
     """What is wrong in a guide: (line, sentence) each, line 0 where it is about the whole."""
 
     def __init__(self, faults: list[tuple[int, str]]):
-        self.faults = faults
-        super().__init__("\n".join(f"line {line}: {said}" if line else said for line, said in faults))
+        self.all_faults = faults
+        self.faults = faults[:MOST_FAULTS]
+        lines = [f"line {line}: {said}" if line else said for line, said in self.faults]
+        if len(faults) > MOST_FAULTS:
+            lines.append(f"and {len(faults) - MOST_FAULTS} more")
+        super().__init__("\n".join(lines))
 
 
 @dataclass(frozen=True)
@@ -106,11 +117,25 @@ class _Draft:
     texts: tuple[list[str], list[str]] = field(default_factory=lambda: ([], []))
 
 
-@lru_cache(maxsize=32)  # a rerun asks for the same guide again
 def read(text: str) -> Guide:
-    """The guide that a file's text is. Raises GuideError with everything that is wrong in it."""
+    """The guide that a file's text is. Raises GuideError with what is wrong in it, at most MOST_FAULTS."""
+    found = _known(text)
+    if isinstance(found, GuideError):
+        raise GuideError(found.all_faults)
+    return found
+
+
+@lru_cache(maxsize=32)  # a rerun asks for the same guide again, also for one that is none
+def _known(text: str) -> "Guide | GuideError":
+    try:
+        return _read(text)
+    except GuideError as error:
+        return GuideError(error.all_faults)  # without the traceback, which would hold all that was read
+
+
+def _read(text: str) -> Guide:
     if len(text) > LONGEST:
-        raise GuideError([(0, f"the guide has {len(text):,} characters; it may have {LONGEST:,}")])
+        raise GuideError([(0, f"a guide may have {LONGEST:,} characters, and this one has more")])
     faults: list[tuple[int, str]] = []
     lines = text.replace("\r\n", "\n").split("\n")
     end = next((n for n, line in enumerate(lines[1:], 1) if line.strip() == "---"), 0)
@@ -119,6 +144,8 @@ def read(text: str) -> Guide:
     head = _fields("\n".join(lines[1:end]), 1, HEAD, "the head", faults)
     if not head.get("title"):
         faults.append((1, "the head has no title"))
+    for name in ("title", "language", "for", "learnt"):
+        head[name] = _words(head.get(name, ""), 1, faults)
     drafts = _drafts(lines, end + 1, faults)
     if not drafts:
         faults.append((end + 1, "there is no step: each begins with a line `## Heading`"))
@@ -127,18 +154,26 @@ def read(text: str) -> Guide:
     steps = [_step(draft, faults) for draft in drafts]
     if faults:
         raise GuideError(sorted(faults))
-    said = {name: head[name] for name in ("language", "minutes", "learnt") if name in head}
-    return Guide(head["title"], tuple(steps), audience=head.get("for", ""), **said)
+    return Guide(
+        title=head["title"],
+        steps=tuple(steps),
+        language=head["language"] or Guide.language,
+        audience=head["for"],
+        minutes=head.get("minutes", 0),
+        learnt=head["learnt"],
+    )
 
 
 def _drafts(lines: list[str], first: int, faults: list[tuple[int, str]]) -> list[_Draft]:
     """The steps of a guide's body, whose first line has this number (from 0)."""
     drafts: list[_Draft] = []
-    for node in SyntaxTreeNode(MarkdownIt("commonmark").parse("\n".join(lines[first:]))).children:
+    read = 0  # characters of the step so far
+    for node in SyntaxTreeNode(_blocks.parse("\n".join(lines[first:]))).children:
         assert node.map is not None
         at, source = first + node.map[0] + 1, lines[first + node.map[0] : first + node.map[1]]
         if node.type == "heading" and node.tag == "h2":
-            drafts.append(_Draft(at, source[0].lstrip("# ").strip()))
+            read = 0
+            drafts.append(_Draft(at, _words(source[0].lstrip("# ").strip(), at, faults)))
         elif not drafts:
             faults.append((at, "this stands before the first step, which begins with a line `## Heading`"))
         elif node.type == "fence" and node.info.strip() == "step":
@@ -147,31 +182,86 @@ def _drafts(lines: list[str], first: int, faults: list[tuple[int, str]]) -> list
             drafts[-1].at = at
             drafts[-1].block = _fields(node.content, at, STEP, "a step", faults)
         else:
-            faults += [(at, said) for said in _unsafe(node)]
-            drafts[-1].texts[drafts[-1].block is not None].append("\n".join(source))
+            words = "\n".join(source)
+            read += len(words)
+            if read > LONGEST_STEP:
+                said = f"a step's sentences may have {LONGEST_STEP:,} characters; this step has more"
+                raise GuideError([*sorted(faults)[: MOST_FAULTS - 1], (at, said)])
+            drafts[-1].texts[drafts[-1].block is not None].append(_words(words, at, faults, _REFUSED))
     return drafts
 
 
-def _unsafe(node: SyntaxTreeNode) -> list[str]:
-    """Return what a guide may not hold: it is read as data, in rooms without a network."""
-    kinds = {one.type for one in node.walk()}
-    refused = {"html_block": "HTML", "html_inline": "HTML", "image": "a picture"}
-    return [f"{refused[kind]} is not shown in a guide: say it in words" for kind in refused if kind in kinds]
+_blocks = MarkdownIt("commonmark").disable("inline")  # what stands inside of them is read step by step
+_markdown = MarkdownIt("commonmark")
+_LINKS = {"image": "a picture", "link": "a link", "definition": "a link"}
+_REFUSED = {"html_block": "HTML", "html_inline": "HTML"} | _LINKS
+
+
+def _words(text: str, line: int, faults: list[tuple[int, str]], refused: Mapping[str, str] = _LINKS) -> str:
+    """A sentence of a guide, in which a screen makes no link of an address.
+
+    What it may not hold is a fault: a guide is read as data, in rooms without a network.
+    """
+    where: dict[str, Any] = {}
+    kinds = {one.type for one in SyntaxTreeNode(_markdown.parse(text, where)).walk()}
+    if where.get("references"):
+        kinds.add("definition")
+    for what in dict.fromkeys(refused[kind] for kind in refused if kind in kinds):
+        faults.append((line, f"{what} is not shown in a guide: say it in words"))
+    return unlinked(text)
 
 
 def _fields(
     text: str, line: int, kinds: Mapping[str, type], what: str, faults: list[tuple[int, str]]
 ) -> dict[str, Any]:
     """The YAML of a head, a step or a question: known names, each of its kind."""
+    if len(text) > LONGEST_BLOCK:
+        faults.append((line, f"{what} may have {LONGEST_BLOCK:,} characters; this one has {len(text):,}"))
+        return {}
     try:
-        if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, yaml.SafeLoader)):
-            raise yaml.YAMLError("an alias (*name) is not read")
-        found = yaml.safe_load(text)
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        _check_plain(text)
+        found = yaml.load(text, _Plain)
+    except (yaml.YAMLError, ValueError) as error:
         mark = getattr(error, "problem_mark", None)
         faults.append((line + 1 + (mark.line if mark else 0), f"{what} is no YAML: {_brief(error)}"))
         return {}
     return _checked(found, text, line, kinds, what, faults)
+
+
+class _Plain(yaml.SafeLoader):
+    """YAML whose values are texts, on and off, and numbers of few digits: none of them can be a burden."""
+
+    yaml_implicit_resolvers: ClassVar[dict[str, list[tuple[str, re.Pattern[str]]]]] = {}
+
+    def fetch_flow_collection_start(self, kind: Any) -> None:
+        super().fetch_flow_collection_start(kind)
+        if self.flow_level > DEEPEST:  # here: the scanner runs ahead, and each bracket costs their depth
+            raise yaml.YAMLError(TOO_DEEP)
+
+
+for kind, pattern, begins in (
+    ("bool", r"(?i:yes|no|true|false|on|off)$", "yYnNtTfFoO"),
+    ("int", r"[-+]?(?:0|[1-9][0-9]{0,14})$", "-+0123456789"),
+    ("float", r"[-+]?[0-9]{0,15}\.[0-9]{1,15}$", "-+.0123456789"),
+    ("null", r"(?:~|(?i:null)|)$", ["~", "n", "N", ""]),
+):
+    _Plain.add_implicit_resolver(f"tag:yaml.org,2002:{kind}", re.compile(pattern), [*begins])
+
+
+def _check_plain(text: str) -> None:
+    """Raise YAMLError for what no guide needs, before anything is made of it: PyYAML takes a time that grows
+    with the square of the depth, and its tags and aliases make much of little.
+    """
+    depth = 0
+    for event in yaml.parse(text, _Plain):
+        if isinstance(event, yaml.AliasEvent):
+            raise yaml.YAMLError("an alias (*name) is not read")
+        if getattr(event, "tag", None) is not None:
+            raise yaml.YAMLError("a tag (!name) is not read")
+        depth += isinstance(event, yaml.CollectionStartEvent)
+        depth -= isinstance(event, yaml.CollectionEndEvent)
+        if depth > DEEPEST:
+            raise yaml.YAMLError(TOO_DEEP)
 
 
 def _checked(
@@ -233,8 +323,10 @@ def _question(found: dict[str, Any], line: int, faults: list[tuple[int, str]]) -
         faults.append((line, f"a question's kind is {asked['kind'][:60]!r}; it must be {', '.join(KINDS)}"))
     given = tuple((str(name), _hashable(value)) for name, value in asked.get("with", {}).items())
     between = _between(asked.get("between"), line, faults)
-    options, hints = (tuple(map(str, asked.get(name, ()))) for name in ("options", "hints"))
-    return Question(asked["kind"], asked["question"], asked["key"], given, between, options, hints)
+    question = _words(asked["question"], line, faults)
+    options = tuple(_words(str(one), line, faults) for one in asked.get("options", ()))
+    hints = tuple(_words(str(one), line, faults) for one in asked.get("hints", ()))
+    return Question(asked["kind"], question, asked["key"], given, between, options, hints)
 
 
 def _between(found: list[Any] | None, line: int, faults: list[tuple[int, str]]) -> tuple[int, int] | None:

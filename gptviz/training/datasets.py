@@ -14,12 +14,11 @@ Ids = np.ndarray  # one-dimensional, unsigned 16 or 32 bits
 SHORTEST_PASSAGE = 8  # tokens of a passage that is repeated, where the window is long enough
 
 
-class GPTDatasetV1(Dataset):
-    """The book's sliding windows: item i is (ids[s : s+max_length], ids[s+1 : s+max_length+1]), s = i*stride.
+class TokenWindows(Dataset):
+    """Sliding windows over ids: item i is (ids[s : s+max_length], ids[s+1 : s+max_length+1]), s = i*stride.
 
-    The same items in the same order as the book's class of that name, which takes the text and a
-    tokenizer and stores every window twice; ours takes the ids and cuts a window when it is asked
-    for, so that 28 million tokens stay 56 MB.
+    A window is cut when it is asked for, so that 28 million tokens stay 56 MB. The book's class, which
+    takes a text and a tokenizer, is `gptviz.book.GPTDatasetV1`.
     """
 
     def __init__(self, token_ids: Ids, max_length: int, stride: int):

@@ -17,7 +17,7 @@ from tqdm import tqdm
 from gptviz.engine.blank import init_weights
 from gptviz.engine.config import GPTConfig
 from gptviz.model import GPTModel
-from gptviz.training.datasets import GPTDatasetV1
+from gptviz.training.datasets import TokenWindows
 from gptviz.training.recipe import Recipe
 from gptviz.whole import write_text, write_whole
 
@@ -156,7 +156,7 @@ class TrainingRun:
     def train(
         self,
         batches: Steps,
-        validation: GPTDatasetV1,
+        validation: TokenWindows,
         *,
         compiled: bool = False,
         validate_every: int = 250,
@@ -228,7 +228,7 @@ class TrainingRun:
         self._hold()
         return loss.item()
 
-    def _note(self, validation: GPTDatasetV1, loss_function: LossFunction, batches: int) -> None:
+    def _note(self, validation: TokenWindows, loss_function: LossFunction, batches: int) -> None:
         self.model.eval()
         train_loss = float(np.mean(self.recent))
         self.recent.clear()
@@ -245,7 +245,7 @@ class TrainingRun:
 
 @torch.no_grad()
 def validation_loss(
-    loss_function: LossFunction, dataset: GPTDatasetV1, batch_size: int, device: torch.device, batches: int
+    loss_function: LossFunction, dataset: TokenWindows, batch_size: int, device: torch.device, batches: int
 ) -> float:
     """Mean loss on `batches` batches spread evenly over the held-out windows, the same ones every time."""
     losses = []
@@ -254,7 +254,7 @@ def validation_loss(
     return float(np.mean(losses))
 
 
-def validation_windows(dataset: GPTDatasetV1, batch_size: int, batches: int) -> torch.Tensor:
+def validation_windows(dataset: TokenWindows, batch_size: int, batches: int) -> torch.Tensor:
     """(batches, batch_size, T+1): the held-out windows that a run is validated on."""
     chosen = np.linspace(0, len(dataset) - 1, batches * batch_size).astype(int)
     windows = torch.stack([dataset.window(i) for i in chosen])  # (batches * batch_size, T+1)

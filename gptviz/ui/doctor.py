@@ -25,8 +25,8 @@ from gptviz.fast.kernels import enabled
 from gptviz.guides import SETTING as GUIDES
 from gptviz.ui.memory import resident
 from gptviz.ui.models.in_use import default_device
-from gptviz.ui.runs import DEFAULT_MEGABYTES as TRACES, SETTING as TRACES_SETTING
-from gptviz.ui.settings import cache_bytes, wrong
+from gptviz.ui.runs import SETTING as TRACES_SETTING, trace_bytes
+from gptviz.ui.settings import wrong
 from gptviz.ui.shell.navigation import page_file
 from gptviz.work.cluster import RAY, reach
 
@@ -125,7 +125,7 @@ def doctor() -> tuple[list[str], list[str]]:
     a_pass, a_run = measured()
     click = THROUGH * a_run
     own_memory = resident() if sys.platform == "linux" else 2**29  # with the model, and a page run
-    each = own_memory + cache_bytes(TRACES_SETTING, TRACES)
+    each = own_memory + trace_bytes()
     replicas = max(1, math.floor(own))
     if free is not None:
         replicas = max(1, min(replicas, free // each))

@@ -19,13 +19,13 @@ import torch
 from gptviz import Edit, Run
 from gptviz.analysis import head_roles
 from gptviz.analysis.attention import mean_writes
-from gptviz.analysis.head_formulas import ROLES, SHARES
+from gptviz.analysis.head_formulas import ON_REPEATS, ROLES, SHARES
 from gptviz.analysis.head_general import General, general, known_general
 from gptviz.analysis.head_roles import HeadRole
 from gptviz.analysis.head_scores import HeadScores
-from gptviz.analysis.head_trial import TESTABLE, Claim, Trial, known_trials, trial
+from gptviz.analysis.head_trial import BASELINES, TESTABLE, Claim, Trial, known_trials, trial
 from gptviz.analysis.moved import Rows, compared_rows, total_variation
-from gptviz.digits import weight
+from gptviz.digits import plus_minus, weight
 from gptviz.engine.config import GPTConfig
 from gptviz.engine.reduction import Reduction
 from gptviz.engine.tokens import Token
@@ -212,8 +212,18 @@ def _at_once(run: Run) -> Known:
     return _known[lm.model]
 
 
-def withdrawn(run: Run) -> set[tuple[int, int]]:
-    """The heads (block and head) whose label on this text is known to have been withdrawn in its trial."""
+def cost_without(trial: Trial) -> str:
+    """How much more a token costs the model without the head on trial, as a sentence goes on."""
+    zero, mean = (trial.own.loc[baseline] for baseline in BASELINES)
+    name = trial.missed_by
+    with_zero = plus_minus(zero[name], zero[f"{name}_se"])
+    with_mean = plus_minus(mean[name], mean[f"{name}_se"])
+    where = " more on repeats than elsewhere" if trial.label in ON_REPEATS else ""
+    return f"with zero in its place it costs {with_zero} nats per token{where}, with its mean {with_mean}"
+
+
+def withdrawn(run: Run) -> dict[tuple[int, int], Trial]:
+    """The trials of the labels on this text that are known to have been withdrawn, by block and head."""
     roles = [role for row in measured(run).roles for role in row if role.kind in TESTABLE]
     tried = known_trials_of(run.plain, [(role.block, role.head, role.kind) for role in roles])
-    return {head for head, trial in tried.items() if trial.verdict == "withdrawn"}
+    return {head: trial for head, trial in tried.items() if trial.verdict == "withdrawn"}

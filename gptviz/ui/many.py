@@ -20,12 +20,13 @@ from gptviz.ui.buttons import button
 from gptviz.ui.models.room import still_here
 from gptviz.ui.sheet import Param, Scene, if_there, is_asked_for, several
 from gptviz.ui.shell import target
-from gptviz.ui.words import as_code, counted, prose, show_id
+from gptviz.ui.words import as_code, counted, escaped, prose, show_id
 
 NAMES, FILE = "names", "file"
 SET: Param[str | None] = Param("many", str, None, if_there)
 
 MOST, LONGEST = 200, 20_000  # texts of a file, and characters of one
+LARGEST = 1  # MB of a file
 LISTED, ROW = 12, 26  # bars, and the pixels of one
 SURE, ENOUGH = 3.0, 10  # standard errors from zero, and the texts from which on they tell something
 _LINES, _ASKED = "gptviz_many_lines", "gptviz_many_asked"  # in the session: the file's; what was asked for
@@ -159,10 +160,11 @@ def _choose(lm: LanguageModel, pairs: bool) -> tuple[list[Prompt], Left]:
         help = "After a tab, if you like: another text, the token, and the one that it is compared with. "
         help += "Without a token it is what the model says first."
         label = f"A file of texts, {line}"
-        st.file_uploader(label, "txt", key=_BOX, help=help, on_change=_opened, max_upload_size=1, width=420)
+        how: Any = {"help": help, "max_upload_size": LARGEST, "width": 420}
+        st.file_uploader(label, "txt", key=_BOX, on_change=_opened, **how)
     if chosen:
         prompts, out = indirect_objects(lm), left_out(lm)
-        said = f"Of {lm.name} too few of the names are single tokens: there is no sentence."
+        said = f"Of {escaped(lm.name)} too few of the names are single tokens: there is no sentence."
         if prompts:
             token, against = (as_code(str(word).replace(" ", "·")) for word in prompts[0].target)
             said = f"Such as {as_code(prompts[0].text)}: the logit of {token} minus that of {against}."
@@ -204,8 +206,12 @@ def _opened() -> None:
     SET.set(FILE if sent else None)
     if not sent:
         return
+    held = sent[0].getvalue()[: 2**20 * LARGEST + 1]
+    if len(held) > 2**20 * LARGEST:  # a browser refuses it before; not every visitor is one
+        st.session_state[_LINES] = f"This file is larger than {LARGEST} MB. Open one with fewer texts."
+        return
     try:
-        text = sent[0].getvalue().decode("utf-8-sig").replace("\r\n", "\n")
+        text = held.decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError:
         st.session_state[_LINES] = "This file is no text in UTF-8: save it as such, and open it again."
         return

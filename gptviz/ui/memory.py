@@ -6,6 +6,7 @@ hundreds of MB between what stays: of a server that had read eight of them a thi
 """
 
 import ctypes
+import os
 import resource
 import sys
 from pathlib import Path
@@ -14,6 +15,27 @@ GROWN = 32 * 2**20  # bytes more than after the last time: returning costs some 
 
 _trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None  # glibc has it
 _left = 0
+
+
+LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")  # version 2, and 1
+
+
+def of_the_machine() -> int:
+    """The bytes of memory that this process may fill: the machine's, or less where its container says so."""
+    found = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
+    for limit in LIMITS:
+        try:
+            said = Path(limit).read_text().strip()
+        except OSError:  # another system, or not in a container
+            continue
+        if said.isdigit():  # else "max"
+            found.append(int(said))
+    return min(found)
+
+
+def megabytes(divisor: int, most: int) -> int:
+    """The default of a cache: this part of the machine's memory, and at most so many megabytes."""
+    return min(most, of_the_machine() // divisor // 2**20)
 
 
 def resident() -> int:

@@ -27,11 +27,12 @@ from gptviz.engine.reduction import Reduction
 from gptviz.engine.run import alike
 from gptviz.engine.sites import SITES, Key, held_keys
 from gptviz.engine.sizes import nbytes_of
+from gptviz.ui.memory import megabytes
 from gptviz.ui.models import cache as models
 from gptviz.ui.models.room import session
 from gptviz.ui.settings import cache_bytes
 
-DEFAULT_MEGABYTES = 1024
+EIGHTH, MOST_MEGABYTES = 8, 1024  # of the machine's memory, where the setting says nothing
 SETTING = "GPTVIZ_TRACE_CACHE_MB"
 
 # About as long as a rerun takes: thirty at once are done one after the other instead of all at the end.
@@ -265,15 +266,20 @@ _in_use = threading.local()
 
 @st.cache_resource(max_entries=1, show_spinner=False)
 def runs() -> Runs:
-    """The process's one cache; its size in MB is the environment variable GPTVIZ_TRACE_CACHE_MB."""
+    """The process's one cache, of `trace_bytes`."""
     forward.threads_for_passes_only()
     sys.setswitchinterval(SWITCH_SECONDS)
-    made = Runs(cache_bytes(SETTING, DEFAULT_MEGABYTES), model)
+    made = Runs(trace_bytes(), model)
     models.model_cache().when_dropped(made.forget)
     return made
 
 
+def trace_bytes() -> int:
+    """The bytes of the cache: GPTVIZ_TRACE_CACHE_MB, else an eighth of the memory and at most 1 GB."""
+    return cache_bytes(SETTING, megabytes(EIGHTH, MOST_MEGABYTES))
+
+
 def pass_bytes(lm: LanguageModel, n_tokens: int, keys: Iterable[Key]) -> int:
-    """About how much a pass holds when it is done: the kept sites, and one block's attention on the way."""
+    """About how much a pass holds: the kept sites, and on the way one block's attention and its mask."""
     kept = sum(4 * SITES[site].floats(n_tokens, lm.config) for site, _ in keys)
-    return kept + 2 * 4 * SITES["attn"].floats(n_tokens, lm.config)
+    return kept + 2 * 4 * SITES["attn"].floats(n_tokens, lm.config) + n_tokens**2

@@ -35,6 +35,13 @@ FOLDERS = ("/static/", f"/{PATH}/")  # below the server's own path, if it has on
 SMALL = 1000  # bytes from which it pays
 TYPES = ("text/javascript", "application/javascript", "text/css", "application/json", "image/svg+xml")
 
+# A browser asks only this server for a picture, a film, a font or a page in a frame, whatever a text that is
+# shown may say; saved pictures are `data:` and `blob:`.
+POLICY = (
+    "img-src 'self' data: blob:; media-src 'self' data: blob:; font-src 'self' data:; "
+    "frame-src 'self' data: blob:; object-src 'none'; form-action 'self'"
+)
+
 METRICS, METRICS_SETTING = "/_stcore/metrics", "GPTVIZ_METRICS"
 SENT_TO = "/_stcore/upload_file/"  # then the session, and the file's name for it
 # Streamlit keeps a session that broke off for 120 s; after that nothing can end it, and what it sent stays
@@ -77,7 +84,8 @@ class CompressedStatic:
         async def keep(message: Message) -> None:
             said.append(message)
 
-        await self._app(scope, receive, keep)
+        # its own scope: Starlette writes into it how much of the path is a folder's, and it is asked again
+        await self._app(dict(scope), receive, keep)
         headers = MutableHeaders(raw=list(said[0]["headers"]))
         body = b"".join(message.get("body", b"") for message in said[1:])
         text = headers.get("content-type", "").startswith(TYPES)
@@ -96,7 +104,8 @@ class CompressedStatic:
 class Doors:
     """ASGI middleware: what is sent must fit in the server's room, and goes soon after who sent it.
 
-    The server's numbers (`/_stcore/metrics`) are open where GPTVIZ_METRICS=1.
+    The server's numbers (`/_stcore/metrics`) are open where GPTVIZ_METRICS=1. A page tells its browser whom
+    it may ask (POLICY).
     """
 
     def __init__(self, app: ASGIApp):
@@ -104,6 +113,15 @@ class Doors:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         path, app = scope.get("path", ""), self._app
+
+        async def answer(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(raw=list(message["headers"]))
+                if headers.get("content-type", "").startswith("text/html"):
+                    headers["content-security-policy"] = POLICY
+                    message = {**message, "headers": headers.raw}
+            await send(message)
+
         if scope["type"] == "websocket":
             try:
                 await app(scope, receive, send)
@@ -114,6 +132,8 @@ class Doors:
             await PlainTextResponse(said, 404)(scope, receive, send)
         elif scope["type"] == "http" and scope["method"] == "PUT" and SENT_TO in path:
             await self._receive(path.partition(SENT_TO)[2].partition("/")[0], scope, receive, send)
+        elif scope["type"] == "http":
+            await app(scope, receive, answer)
         else:
             await app(scope, receive, send)
 

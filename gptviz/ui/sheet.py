@@ -35,7 +35,7 @@ from gptviz.ui.shell.page import frame, page
 from gptviz.ui.shell.params import Param, between, if_there
 from gptviz.ui.shell.prompt import example_row
 from gptviz.ui.shell.scene import Frame, Scene
-from gptviz.ui.shell.slow import is_asked_for, is_wanted, several, worked
+from gptviz.ui.shell.slow import all_worked, is_asked_for, is_wanted, several, worked
 from gptviz.ui.shell.state import GUIDE, WHOLE
 from gptviz.ui.tables import joined
 from gptviz.ui.words import capital, prose, show_id
@@ -45,6 +45,7 @@ __all__ = [
     "Frame",
     "Param",
     "Scene",
+    "all_worked",
     "between",
     "block_and_head_inputs",
     "end_page",

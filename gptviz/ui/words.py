@@ -14,6 +14,7 @@ import streamlit as st
 
 from gptviz.analysis.head_formulas import ROLES
 from gptviz.analysis.head_roles import HeadRole
+from gptviz.as_text import as_code as as_code, escaped as escaped
 from gptviz.digits import fixed
 from gptviz.engine.names import (
     is_named as is_named,
@@ -22,18 +23,6 @@ from gptviz.engine.names import (
     show_id as show_id,
 )
 from gptviz.tokenizer import show_token
-
-
-def as_code(label: str) -> str:
-    """A token in a sentence of Markdown: as code, whatever signs it is made of.
-
-    The fence is one backtick longer than any run of them in the label; blanks keep apart a fence and a
-    label that begins or ends with a backtick, as CommonMark has it.
-    """
-    longest = max((len(run) for run in re.findall(r"`+", label)), default=0)
-    fence = "`" * (longest + 1)
-    gap = " " if label.startswith("`") or label.endswith("`") or not label.strip() else ""
-    return f"{fence}{gap}{label}{gap}{fence}"
 
 
 def does(role: HeadRole, shown: Sequence[str]) -> str:
@@ -52,11 +41,6 @@ def towards(token: str, against: str | None) -> str:
     """A token and what it is compared with, in a sentence."""
     other = "the mean over the vocabulary" if against is None else as_code(against)
     return f"{as_code(token)} against {other}"
-
-
-def escaped(name: str) -> str:
-    """A file's name in Markdown, where none of its signs means anything."""
-    return re.sub(r"([!-/:-@\[-`{-~])", r"\\\1", name)
 
 
 @dataclass(frozen=True)
@@ -103,7 +87,7 @@ MOST_PIECES = 12
 def not_in_vocabulary(raws: Sequence[bytes], name: str) -> str:
     """Return what becomes of chosen tokens when another model does not have them."""
     shown = " and ".join(as_code(show_token(raw)) for raw in raws)
-    return f"{name} has no such token as {shown}: the choice is taken back."
+    return f"{escaped(name)} has no such token as {shown}: the choice is taken back."
 
 
 def unlike_printed(printed: Iterable[float], ours: Iterable[float]) -> list[str]:

@@ -3,7 +3,7 @@
 Nothing here knows Streamlit.
 """
 
-from gptviz.work.line import Line, Work
+from gptviz.work.line import Line, NotDone, Work
 from gptviz.work.task import Task
 
-__all__ = ["Line", "Task", "Work"]
+__all__ = ["Line", "NotDone", "Task", "Work"]

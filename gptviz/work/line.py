@@ -5,6 +5,7 @@ before the next begins. Who has worked for `TURN` seconds goes to the end of the
 longer than that gives its place to another, beside which it goes on.
 """
 
+import logging
 import threading
 import time
 from collections.abc import Callable
@@ -24,6 +25,10 @@ TICK = 0.5
 TRIES = 2  # a worker that dies takes a work with it once; a work that kills two is given up
 MOST_IDLE = 100  # works that are remembered though they gave nothing
 WAITING, OF_ONE = "GPTVIZ_WORKS_WAITING", "GPTVIZ_WORKS_OF_ONE"  # the settings of what may wait
+
+
+class NotDone(RuntimeError):
+    """A work that the server could not do now; later it may. The text says why, and what to do."""
 
 
 class Work(Generic[R]):
@@ -51,12 +56,23 @@ class Work(Generic[R]):
 
     @property
     def error(self) -> str | None:
-        """Why it failed, in a sentence."""
-        return None if self.problem is None else f"{self.problem}" or type(self.problem).__name__
+        """Why it failed, as a sentence that begins in lower case and has no full stop."""
+        if self.problem is None:
+            return None
+        if isinstance(self.problem, (NotDone, ValueError)):
+            return f"{self.problem}"
+        if isinstance(self.problem, MemoryError):
+            return "it needs more memory than this server has left. Try a shorter text, or try again later"
+        return f"an error in the program ended it ({type(self.problem).__name__}: {self.problem})"
+
+    @property
+    def refused(self) -> bool:
+        """Whether the task itself said by a ValueError that it cannot be done: it would say so again."""
+        return self.state == "failed" and isinstance(self.problem, ValueError)
 
     @property
     def value(self) -> R:
-        """The result. Raises what the task raised, and ValueError where it was stopped."""
+        """The result. Raises what the task raised, NotDone, and ValueError where it was stopped."""
         if self.state != "done":
             raise self.problem or ValueError("this work was stopped: press Run again")
         return cast(R, self.result)
@@ -140,8 +156,12 @@ class Line:
         One that was stopped stays so, and one that failed: `start` it. With a result that is `known` it is
         done at once.
         """
-        there = self.find(task) is not None or known is not None
-        model = None if there else self.backend.ready(task.model, lm)
+        model = None
+        if self.find(task) is None and known is None:
+            try:
+                model = self.backend.ready(task.model, lm)
+            except (OSError, ValueError) as problem:
+                return self._not_begun(task, problem)
         with self.changed:
             work = self._works.pop(task, None)
             new = work is None
@@ -157,6 +177,13 @@ class Line:
                 self.start(work, who)
         return work
 
+    def _not_begun(self, task: Task, problem: Exception) -> Work[Any]:
+        """A work that failed before it stood in the line. It is not kept: whoever asks again gets another."""
+        work: Work[Any] = Work(task, None, self)
+        work.state = "failed"
+        work.problem = _could_not_begin(problem)
+        return work
+
     def find(self, task: Task) -> Work[Any] | None:
         """The work of this task, if there is one; nothing is started."""
         with self.changed:
@@ -164,12 +191,12 @@ class Line:
 
     def start(self, work: Work[Any], who: str) -> None:
         with self.changed:
-            if work.active or work.state == "done":
+            if work.active or work.state == "done" or work.model is None:
                 return
             own = sum(other.who == who for other in self._waiting)
             if len(self._waiting) >= self.most_waiting or own >= self.most_of_one:
                 work.state = "failed"
-                work.problem = RuntimeError(
+                work.problem = NotDone(
                     f"{len(self._waiting)} works of this server's visitors wait already, {own} of them "
                     "yours, and no more may. Try again in a few minutes; whoever runs it can raise "
                     f"{WAITING} and {OF_ONE}"
@@ -217,7 +244,8 @@ class Line:
             try:
                 work.running = running = self.backend.start(work.task, work.model, alone)
             except Exception as problem:  # who waits for it is told, and the line goes on
-                work.problem, work.state = problem, "failed"
+                work.problem = _could_not_begin(problem)
+                work.state = "failed"
                 self._leave_slot(work)
                 continue
             running.future.add_done_callback(partial(self._ended, work, running))
@@ -236,9 +264,11 @@ class Line:
                     self._queue(work)
                     return
                 said = f"the process that worked on it was ended from outside, twice ({problem}): try again"
-                work.problem, work.state = RuntimeError(said), "failed"
+                work.problem, work.state = NotDone(said), "failed"
             except BaseException as problem:  # whatever it was, who waits is told
                 work.problem, work.state = problem, "failed"
+                if not work.refused:
+                    logging.getLogger(__name__).error("a work failed", exc_info=problem)
             took = self.now() - work.began
             self._took[work.task.function] = (self._took.get(work.task.function, took) + took) / 2
             self._leave_slot(work)
@@ -332,3 +362,9 @@ class Line:
             if held <= self.max_bytes:
                 return
             held -= self._works.pop(task).nbytes
+
+
+def _could_not_begin(problem: Exception) -> NotDone:
+    """The sentence for a work that its backend could not begin: a full disk, or a cluster that is gone."""
+    why = problem.strerror if isinstance(problem, OSError) and problem.strerror else f"{problem}"
+    return NotDone(f"the server could not begin this work ({why}). Try again in a few minutes")

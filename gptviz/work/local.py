@@ -4,6 +4,7 @@ Pebble's pool, because it alone ends a task that runs without touching the other
 concurrent.futures lose the whole pool with one process), and says when a process died.
 """
 
+import errno
 import multiprocessing
 import os
 import threading
@@ -13,6 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -29,6 +31,7 @@ from gptviz.work.task import Running, Task
 # busy machine leaves them.
 SPIN = "1000"
 LONGEST_REST = 1.0  # seconds
+LONGEST_FOLDER = 80  # characters of a folder for sockets: a socket's whole path may have 107
 FORKS = "forkserver" in multiprocessing.get_all_start_methods()  # everywhere but on Windows
 
 
@@ -49,8 +52,14 @@ class Files(ABC):
         with self._saving:
             if model not in self._files:
                 file = self._folder() / f"{uuid.uuid4().hex}.pt"
-                with forward.alone():  # no pass has its hooks and kernels on it meanwhile
-                    torch.save(LanguageModel(lm.model, lm.tokenizer, lm.config, lm.name), file)
+                try:
+                    with forward.alone():  # no pass has its hooks and kernels on it meanwhile
+                        torch.save(LanguageModel(lm.model, lm.tokenizer, lm.config, lm.name), file)
+                except (OSError, RuntimeError) as problem:  # torch's own error, where a disk is full
+                    file.unlink(missing_ok=True)
+                    raise OSError(
+                        errno.ENOSPC, "the model's file cannot be written: is the disk full?"
+                    ) from problem
                 self._files[model] = file
             return self._files[model]
 
@@ -81,6 +90,7 @@ class Processes(Files):
     def __init__(self, slots: int, folder: Callable[[], Path]):
         super().__init__(folder)
         self.slots = slots
+        _sockets_in(folder)
         os.environ.setdefault("GOMP_SPINCOUNT", SPIN)  # of the processes; here it was read long ago
         context = multiprocessing.get_context("forkserver")
         context.set_forkserver_preload([inside.__name__])
@@ -119,6 +129,17 @@ class Processes(Files):
             self._closed = True
         self._pool.stop()
         self._pool.join()
+
+
+def _sockets_in(folder: Callable[[], Path]) -> None:
+    """Have multiprocessing put its sockets here, in a folder that the next server removes.
+
+    By itself it makes a folder pymp-* of its own, which nobody removes after a kill.
+    """
+    with suppress(OSError):  # a full disk: then it makes its own, or says so when it begins
+        made = f"{folder()}"
+        if len(made) < LONGEST_FOLDER:
+            multiprocessing.current_process()._config["tempdir"] = made  # type: ignore[attr-defined]
 
 
 def _end(pool: ProcessPool, given: "list[Future[Any]]") -> None:

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 import torch
 from hypothesis import given, settings, strategies as st
+from torch import nn
 from transformers import GPT2Config, GPT2LMHeadModel, GPTNeoConfig, GPTNeoForCausalLM
 
 from gptviz.analysis import anatomy as module_
@@ -182,3 +183,60 @@ def test_the_tables_say_where_a_tensor_is():
     assert (head["parameters"], head["shared_with"]) == (0, "tok_emb.weight")
     parts = part_table(tied).set_index("part")
     assert parts["share"]["token embedding"] == pytest.approx(38_597_376 / 124_412_160)
+
+
+# ---- what the notebook prints ----
+
+
+class Head(nn.Module):
+    """As "Let's build GPT" has it; so are the others here, as far as they have parameters."""
+
+    def __init__(self, head_size, emb_dim):
+        super().__init__()
+        self.key = nn.Linear(emb_dim, head_size, bias=False)
+        self.query = nn.Linear(emb_dim, head_size, bias=False)
+        self.value = nn.Linear(emb_dim, head_size, bias=False)
+
+
+class Attention(nn.Module):
+    def __init__(self, emb_dim, num_heads):
+        super().__init__()
+        self.heads = nn.ModuleList([Head(emb_dim // num_heads, emb_dim) for _ in range(num_heads)])
+        self.proj = nn.Linear(emb_dim, emb_dim)
+
+
+class Block(nn.Module):
+    def __init__(self, emb_dim, num_heads):
+        super().__init__()
+        self.sa_heads = Attention(emb_dim, num_heads)
+        self.net = nn.Sequential(nn.Linear(emb_dim, 4 * emb_dim), nn.ReLU(), nn.Linear(4 * emb_dim, emb_dim))
+        self.ln1, self.ln2 = nn.LayerNorm(emb_dim), nn.LayerNorm(emb_dim)
+
+
+class GPT(nn.Module):
+    def __init__(self, num_layers, num_heads, emb_dim, ctx_len, vocab_size):
+        super().__init__()
+        self.tok_emb_table = nn.Embedding(vocab_size, emb_dim)
+        self.pos_emb_table = nn.Embedding(ctx_len, emb_dim)
+        self.blocks = nn.Sequential(*[Block(emb_dim, num_heads) for _ in range(num_layers)])
+        self.ln_final = nn.LayerNorm(emb_dim)
+        self.lm_head = nn.Linear(emb_dim, vocab_size)
+
+
+def test_the_notebooks_count_and_what_it_has_more():
+    model = GPT(num_layers=3, num_heads=8, emb_dim=384, ctx_len=256, vocab_size=65)
+    printed = sum(p.numel() for p in model.parameters())
+    assert printed == module_.NOTEBOOK_PRINTS == 5_468_993
+    assert module_.parameters_with_head_bias(module_.NOTEBOOK) == printed
+    assert anatomy(module_.NOTEBOOK).parameters == 5_468_928 == printed - model.lm_head.bias.numel()
+
+
+@given(configs())
+def test_the_memory_of_the_scores_is_that_of_the_scores(config):
+    table = module_.score_memory(config).set_index("tokens")
+    assert table.index[-1] == config.context_length and table.index.is_unique
+    for tokens in table.index[:3]:
+        scores = torch.zeros(config.n_layers, config.n_heads, tokens, tokens)
+        assert table.loc[tokens, "all blocks"] == scores.nbytes
+        assert table.loc[tokens, "one block"] == scores[0].nbytes
+        assert table.loc[tokens, "one head"] == scores[0, 0].nbytes

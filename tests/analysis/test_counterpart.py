@@ -62,3 +62,11 @@ def test_a_changed_models_own_answers_count(mini):
     logits = changed.trace(found.ids, keep=[]).logits(-1)
     assert int(logits.argmax()) != int(changed.trace("The man took off", keep=[]).logits(-1).argmax())
     assert torch.isfinite(logits).all()
+
+
+@pytest.mark.parametrize("edit", ["mlp_out.2=x3", "embed@-1=x2", "embed@4=x2"])
+def test_changes_of_later_tokens_and_of_the_last_one_are_made_in_every_text(mini, edit):
+    changed, ids = mini.edited(edit), mini.encode("The man took off his")
+    found = counterpart(changed, ids, 2)
+    own, other = (changed.trace(one, keep=[]).logits(2) for one in (ids, found.ids))
+    assert found.moved == pytest.approx(moved(own, other), abs=1e-3)

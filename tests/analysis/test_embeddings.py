@@ -19,7 +19,7 @@ def test_lengths_obey_the_law_of_cosines(lm, trace):
     lengths = embeddings.lengths_table(lm, trace)
     a, b, c = lengths["token_norm"], lengths["position_norm"], lengths["sum_norm"]
     assert np.allclose(c**2, a**2 + b**2 + 2 * a * b * lengths["cosine"], rtol=1e-5)
-    assert lengths["token"].tolist() == [token.text for token in trace.tokens]
+    assert lengths["token"].tolist() == [token.shown for token in trace.tokens]
     by_hand = math.sqrt(sum(float(x) ** 2 for x in trace["tok_emb"][1]))
     assert lengths["token_norm"][1] == pytest.approx(by_hand, rel=1e-6)
 
@@ -55,6 +55,11 @@ def test_similarity_of_positions_is_the_cosine_of_every_pair():
     expected = torch.cosine_similarity(matrix[:, None], matrix[None], dim=-1)
     assert np.allclose(similarity, expected, atol=1e-6)
     assert similarity[4, 4] == 0 and similarity[0, 0] == pytest.approx(1)
+    assert np.allclose(embeddings.position_similarity(matrix, [7, 4]), similarity[[7, 4]], atol=1e-6)
+    for apart in range(9):
+        wanted = np.diagonal(similarity, apart).mean()
+        assert embeddings.similarity_apart(matrix, apart) == pytest.approx(wanted, abs=1e-6)
+    assert [*embeddings.spread(9, most=4)] == [0, 3, 6] and len(embeddings.spread(9)) == 9
 
 
 finite = st.floats(-100, 100, width=32)

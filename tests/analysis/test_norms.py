@@ -150,3 +150,16 @@ def test_a_norm_run_again_has_the_traces_shapes(lm):
         assert found["LayerNorm.formula"] == {
             "x": whole, "mean": one, "var": one, "norm_x": whole, "scaled": whole,
         }  # fmt: skip
+
+
+@given(values=st.lists(st.floats(-100, 100), min_size=2, max_size=9))
+def test_the_two_variances_are_torchs(values):
+    tensor = torch.tensor(values, dtype=torch.float64)
+    by_all, by_less = norms.two_variances(tensor.numpy())
+    assert by_all == pytest.approx(float(tensor.var(unbiased=False)), abs=1e-9)
+    assert by_less == pytest.approx(float(tensor.var()), abs=1e-9)
+
+
+def test_a_single_value_has_no_variance_by_n_minus_1():
+    with pytest.raises(ValueError, match="there is 1 value; dividing by N - 1 takes at least 2"):
+        norms.two_variances(np.array([3.0]))

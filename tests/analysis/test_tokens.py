@@ -155,3 +155,14 @@ def test_merges_lead_from_bytes_to_tokens(mini, prompt, position, special, whole
         assert rows == [stage.parts for stage in stages(MINI, piece)]
     else:
         assert rows[-1] == (raw,)
+
+
+def test_two_texts_of_words_in_one_batch():
+    longer, shorter = tokens.word_batch(["the cat, the dog", "Hello, world!"], "the cat, the mat")
+    # the vocabulary: , cat mat the [BOS] [EOS] [PAD] [UNK]
+    assert longer.tokens == ("[BOS]", "the", "cat", ",", "the", "[UNK]", "[EOS]")
+    assert longer.ids == (4, 3, 1, 0, 3, 7, 5)
+    assert shorter.tokens == ("[BOS]", "[UNK]", ",", "[UNK]", "[UNK]", "[EOS]", "[PAD]")
+    assert shorter.ids == (4, 7, 0, 7, 7, 5, 6) and shorter.text == "Hello, world!"
+    learnt = tokens.word_batch(["Hello, world!"], "Hello, world!")  # the seeds' four words, all known
+    assert learnt[0].ids == (4, 2, 1, 3, 0, 5)

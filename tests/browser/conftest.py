@@ -92,11 +92,16 @@ def free_port(number: int = 1) -> int:
 
 
 def start_server(
-    home: Path, *options: str, app: str = "app.py", gptviz: Path | None = None, **environment: str
+    home: Path,
+    *options: str,
+    app: str = "app.py",
+    gptviz: Path | None = None,
+    folder: str = "",
+    **environment: str,
 ) -> tuple[subprocess.Popen[bytes], str]:
     """`streamlit run` the app in a home where nobody has ever run Streamlit; waits until it answers.
 
-    An installed `gptviz` command runs its own app, away from this checkout.
+    An installed `gptviz` command runs its own app, away from this checkout. `folder` is that of its address.
     """
     streamlit = (sys.executable, "-m", "streamlit", "run", app)
     port = free_port()
@@ -105,6 +110,7 @@ def start_server(
         [
             *(streamlit if gptviz is None else (str(gptviz), "app")),
             *("--server.port", str(port), "--server.address", "127.0.0.1", "--server.headless", "true"),
+            *(("--server.baseUrlPath", folder) if folder else ()),
             *options,
         ],
         cwd=ROOT if gptviz is None else home,
@@ -113,7 +119,7 @@ def start_server(
         stdout=log,
         stderr=subprocess.STDOUT,
     )
-    url = f"http://127.0.0.1:{port}"
+    url = "/".join([f"http://127.0.0.1:{port}", *filter(None, [folder])])
     deadline = time.monotonic() + 120
     while time.monotonic() < deadline and process.poll() is None:
         try:

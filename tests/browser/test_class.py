@@ -100,6 +100,30 @@ def test_a_class_answers_together(open_page):
         pupil.get_by_text("The class has ended").wait_for()
 
 
+def test_a_strangers_link_asks_and_the_own_class_is_kept(open_page):
+    stranger, mine = open_page("class"), open_page("class")
+    for page in (stranger, mine):
+        press(page.get_by_role("button", name="Begin a class"))
+    theirs, own = (page.get_by_test_id("code").inner_text() for page in (stranger, mine))
+    press(stranger.get_by_role("button", name="Your own link"))
+    link = stranger.locator("code").inner_text()
+    address = f"{mine.url.partition('?')[0]}{link[link.index('#') :]}"
+
+    def opened():
+        mine.goto("about:blank")
+        mine.goto(address)
+        mine.get_by_text(f"steers the class {theirs}").wait_for()
+
+    opened()
+    press(mine.get_by_role("button", name="Stay here"))
+    assert went(mine, "again").get_by_test_id("code").inner_text() == own
+    opened()
+    press(mine.get_by_role("button", name="Steer that class"))
+    assert went(mine, "again").get_by_test_id("code").inner_text() == theirs
+    press(mine.get_by_role("button", name=f"Go to the class {own}"))
+    assert went(mine, "again").get_by_test_id("code").inner_text() == own
+
+
 def test_neither_another_tab_nor_a_dead_link_takes_a_place_in_a_class(open_page, tmp_path):
     tab = open_page("class")
     (tmp_path / "mine.md").write_text("---\ntitle: Mine\n---\n## One\n\nRead.\n\n```step\npage: loss\n```\n")

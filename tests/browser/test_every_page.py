@@ -1,4 +1,5 @@
-"""Every page in one visit: its pictures are saved; dark, on a phone and on a projector nobody is shut out."""
+"""Every page in one visit: its pictures are saved; on paper there are no buttons; dark, on a phone and on a
+projector nobody is shut out."""
 
 import pytest
 
@@ -41,6 +42,32 @@ MOVES = """() => {
   look(document);
   return found;
 }"""
+
+
+# buttons that can be seen: without choices, and without those that are a part of a picture or name one
+BUTTONS = """() => {
+  const choice = '[data-testid=stButtonGroup], [data-testid=stSelectbox], [data-testid=stMultiSelect]';
+  const part = '[data-walk] *, .label, .name, .token, .branch, .switch, .head, .door';
+  const found = [], look = (root) => root.querySelectorAll('*').forEach((one) => {
+    if (one.shadowRoot) look(one.shadowRoot);
+    if (!one.matches('button, [role=button]') || !one.checkVisibility()) return;
+    const drawn = root !== document && one.matches(part);
+    if (!drawn && !one.closest(choice)) found.push(one.outerHTML.slice(0, 200));
+  });
+  look(document);
+  return found;
+}"""
+
+
+def printed(page):
+    """What is read, over the whole page; no sidebar, and nothing that only a click can use."""
+    page.emulate_media(media="print")
+    assert page.evaluate(BUTTONS) == []
+    for place in ("stSidebar", "stHeader", "stToolbar"):
+        assert not page.get_by_test_id(place).filter(visible=True).count(), place
+    main = page.get_by_test_id("stMainBlockContainer").bounding_box()
+    assert main["x"] <= 1 and main["width"] >= 0.98 * page.evaluate("innerWidth")
+    page.emulate_media(media="screen")
 
 
 def turned(page):
@@ -93,6 +120,7 @@ def test_a_page_saves_its_pictures_turns_and_shuts_nobody_out(open_page, tmp_pat
     if name not in ("training", "class"):  # nothing was trained yet: see test_training.py
         saved(page, tmp_path)
     assert shut_out(page) == []
+    printed(page)
     turned(page)
     if name in PRESENTED:
         presented(page)

@@ -253,6 +253,23 @@ def test_a_head_whose_weights_are_off_has_moved_by_1(opened):
     assert "Its pattern moved by 1.0." in head.get_attribute("aria-label")
 
 
+def test_on_a_phone_neither_the_box_nor_the_tokens_are_cut(opened):
+    page = opened("#page=tokens")
+    page.set_viewport_size({"width": 390, "height": 844})
+    hidden = "(one) => one.scrollHeight - one.clientHeight"
+    for one in (page.get_by_role("textbox", name="Prompt"), page.get_by_test_id("chips")):
+        page.wait_for_function(f"(one) => ({hidden})(one) <= 0", arg=one.element_handle())
+    assert page.get_by_test_id("chip").count() == len(gptviz.load("mini").encode(DEFAULT_TEXT))
+
+
+def test_on_paper_it_has_no_buttons(opened):
+    page = opened("#page=attention")
+    page.emulate_media(media="print")
+    for action in ("nav a", ".act", ".save", ".run"):
+        assert page.locator(action).count() and not page.locator(action).filter(visible=True).count(), action
+    assert page.get_by_test_id("chip").first.is_visible()
+
+
 def test_the_tour_travels_in_it(opened, lm):
     """It asks before it shows, says what this model says, and what it has not."""
     page = opened("")

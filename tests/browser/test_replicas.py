@@ -135,3 +135,40 @@ def test_who_comes_once_more_comes_to_the_same_replica(haproxy, tmp_path):
         for one in servers:
             one.shutdown()
             one.server_close()
+
+
+class SaysWhoComes(BaseHTTPRequestHandler):
+    def do_GET(self):
+        said = [f"{name}: {value}" for name, value in self.headers.items() if "forwarded" in name.lower()]
+        body = "\n".join(said).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        """Say nothing."""
+
+
+def test_what_a_visitor_says_of_its_own_address_is_not_believed(haproxy, tmp_path):
+    server = ThreadingHTTPServer(("127.0.0.1", 0), SaysWhoComes)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    (tmp_path / "backend.cfg").write_text(
+        f"backend replicas\n    server r 127.0.0.1:{server.server_port} check\n"
+    )
+    port = free_port()
+    command = [haproxy, "-db", "-f", ROOT / "deploy" / "haproxy.cfg", "-f", tmp_path / "backend.cfg"]
+    router = subprocess.Popen(command, env=os.environ | {"GPTVIZ_PORT": str(port)})
+    try:
+        until(lambda: answers(f"http://127.0.0.1:{port}/healthz"))
+        visitor = HTTPConnection("127.0.0.1", port)
+        visitor.putrequest("GET", "/")
+        for value in ("203.0.113.9", "203.0.113.8, 203.0.113.7"):
+            visitor.putheader("X-Forwarded-For", value)
+        visitor.putheader("x-forwarded-proto", "https")
+        visitor.endheaders()
+        assert visitor.getresponse().read().decode().lower() == "x-forwarded-for: 127.0.0.1"
+    finally:
+        stop_server(router)
+        server.shutdown()
+        server.server_close()

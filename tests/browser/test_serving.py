@@ -3,13 +3,17 @@
 import gzip
 import os
 import re
+import threading
 import urllib.error
 import urllib.request
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
+import streamlit
 
-from tests.browser.conftest import ROOT, start_server, stop_server
+from tests.browser.conftest import ROOT, new_page, start_server, stop_server
 from tests.waiting import until
 
 COUNT = """() => performance.getEntriesByType('resource').concat(performance.getEntriesByType('navigation'))
@@ -94,7 +98,7 @@ def test_what_is_sent_is_bounded_for_all_together_and_goes_with_its_sender(brows
         for number in (
             'gptviz_requests_total{of="_stcore/upload_file",status="413"} 1',
             f"gptviz_uploads_bytes {SIZE}",
-            'gptviz_cache_bytes{of="models"} 27654144',
+            'gptviz_cache_bytes{of="models"} 27588608',
             "gptviz_workers 1",
         ):
             assert number in said
@@ -144,3 +148,81 @@ def test_a_script_that_is_not_there_is_streamlits_answer(server):
     request = urllib.request.Request(f"{server}/static/js/none.js", headers={"Accept-Encoding": "gzip"})
     answer = urllib.request.urlopen(request)
     assert answer.headers["Content-Encoding"] is None and answer.read() == truth
+
+
+@pytest.fixture
+def below_a_folder(browser, tmp_path):
+    """The address of a server that lies in a folder."""
+    process, url = start_server(tmp_path, folder="course/gpt")
+    yield url
+    stop_server(process)
+
+
+def test_below_a_folder_each_file_comes_at_the_first_request_and_a_class_is_joined(browser, below_a_folder):
+    static = Path(streamlit.__file__).parent / "static"
+    files = [file for file in static.rglob("*") if file.is_file() and file.name != "index.html"]
+    assert len(files) > 300
+    for file in files:
+        address = f"{below_a_folder}/{file.relative_to(static)}"
+        asked = urllib.request.Request(address, headers={"Accept-Encoding": "gzip"})
+        with urllib.request.urlopen(asked) as answer:
+            body = answer.read()
+        if answer.headers["Content-Encoding"] == "gzip":
+            body = gzip.decompress(body)
+        assert body == file.read_bytes(), address
+
+    teacher, watch = new_page(browser)
+    teacher.goto(f"{below_a_folder}/class")
+    teacher.get_by_role("button", name="Begin a class").click()
+    link = teacher.get_by_role("link", name=re.compile("class.code=")).inner_text()
+    teacher.get_by_alt_text(f"QR code of {link}").wait_for()
+    teacher.get_by_text("Your own link").click()
+    own = teacher.locator("code", has_text="#teach=").inner_text()
+    pupil, other = new_page(browser)
+    here = urlsplit(below_a_folder)
+    pupil.goto(urlsplit(link)._replace(netloc=here.netloc).geturl())  # it names the machine for others
+    pupil.get_by_role("button", name="Join").click()
+    pupil.get_by_text("Your teacher begins in a moment").wait_for()
+    assert urlsplit(own).path == urlsplit(link).path == f"{here.path}/class"
+    assert not watch.faults and not other.faults
+    for page in (teacher, pupil):
+        page.context.close()
+
+
+def test_a_page_asks_no_other_machine_for_a_picture_or_a_frame(browser, server):
+    """Even if a text of a stranger's were not shown as text some day."""
+    asked = []
+
+    class Other(BaseHTTPRequestHandler):
+        def do_GET(self):
+            asked.append(self.path)
+            self.send_response(404)
+            self.end_headers()
+
+        def log_message(self, *_):
+            """Say nothing."""
+
+    other = ThreadingHTTPServer(("127.0.0.1", 0), Other)
+    threading.Thread(target=other.serve_forever, daemon=True).start()
+    page, _ = new_page(browser)
+    page.goto(f"{server}/tokens")
+    page.get_by_test_id("stMarkdown").first.wait_for()
+    refused = page.evaluate(
+        """async (other) => {
+          const refused = [];
+          const note = (event) => refused.push(event.effectiveDirective);
+          document.addEventListener('securitypolicyviolation', note);
+          for (const tag of ['img', 'video', 'iframe', 'embed']) {
+            const node = document.createElement(tag);
+            node.src = other + tag;
+            document.body.append(node);
+          }
+          while (refused.length < 4) await new Promise((done) => setTimeout(done, 20));
+          return refused.sort();
+        }""",
+        f"http://127.0.0.1:{other.server_port}/",
+    )
+    page.context.close()
+    other.shutdown()
+    other.server_close()
+    assert refused == ["frame-src", "img-src", "media-src", "object-src"] and not asked

@@ -195,6 +195,31 @@ def test_where_a_finger_types_enter_is_a_line_break(open_page):
     assert address(page)["text"] == "one\ntwo"
 
 
+HIDDEN = "(box) => box.scrollHeight - box.clientHeight"  # pixels of its text that a box cuts off
+
+
+def test_the_prompts_box_is_as_high_as_its_text(open_page):
+    page = open_page("tokens", viewport=(390, 844), touch=True)
+    box = page.get_by_role("textbox", name="Prompt")
+    heights = [box.bounding_box()["height"]]
+    assert box.evaluate(HIDDEN) == 0  # three lines, the last of which is the word before the blank
+    for text in ("one", "The little birds sang beside the red mill. " * 4):
+        box.fill(text)
+        heights.append(box.bounding_box()["height"])
+        assert box.evaluate(HIDDEN) == 0
+    assert heights[1] < heights[0] < heights[2]
+    page.set_viewport_size({"width": 1280, "height": 844})
+    page.wait_for_function(
+        "([box, high]) => box.clientHeight < high", arg=[box.element_handle(), heights[2] / 2]
+    )
+    assert box.evaluate(HIDDEN) == 0
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.wait_for_function("([box, high]) => box.clientHeight > high", arg=[box.element_handle(), heights[0]])
+    assert box.evaluate(HIDDEN) == 0
+    box.fill("a line\n" * 200)
+    assert box.bounding_box()["height"] <= 844 / 2  # a long text scrolls
+
+
 def test_nobody_is_asked_for_an_e_mail_address(tmp_path):
     """As a person starts it: a terminal, a new home, no flag; it must come up without a key pressed."""
     leader, follower = pty.openpty()

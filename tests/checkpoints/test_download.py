@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -14,6 +15,8 @@ import torch
 import gptviz
 from gptviz.checkpoints import CheckpointError, download, hub, transfer
 from gptviz.loading import hub_folder
+from gptviz.ui.models import in_use
+from gptviz.ui.models.cache import ModelCache
 from tests.checkpoints import makers
 from tests.checkpoints.hub_server import Hub
 from tests.waiting import together
@@ -237,3 +240,43 @@ def test_the_environment_is_obeyed(server, tmp_path):
     assert run() == "1\n"
     assert (tmp_path / "home" / "hub" / "models--someone--tiny" / "refs" / "main").exists()
     assert run(HF_HUB_OFFLINE="1") == "1\n"
+
+
+def no_large_file_was_fetched(server):
+    return not server.gets("/cdn/")
+
+
+def test_weights_that_are_too_large_are_refused_before_they_begin(server):
+    server.size_of["model.safetensors"] = 10**12
+    with pytest.raises(CheckpointError, match=r"model\.safetensors.*1\.00 TB, and at most 1\.07 GB are"):
+        hub_folder(NAME, most_bytes=2**30)
+    assert no_large_file_was_fetched(server)
+
+
+@pytest.mark.parametrize(
+    ("name", "setting"),
+    [
+        ("config.json", "MOST_OF_CONFIG"),
+        ("tokenizer.json", "MOST_OF_TOKENIZER"),
+        ("model.safetensors.index.json", "MOST_OF_INDEX"),
+    ],
+)
+def test_no_other_file_of_a_repository_is_without_a_limit(server, monkeypatch, name, setting):
+    monkeypatch.setattr(download, setting, 2000)
+    server.files[name] = server.files.get(name, b"{}") + b" " * 2000
+    if name.endswith("index.json"):
+        del server.files["model.safetensors"]
+    with pytest.raises(CheckpointError, match=rf"{re.escape(name)}.*and at most 2\.00 kB are"):
+        hub_folder(NAME)
+    assert no_large_file_was_fetched(server)
+    assert not [path for method, path, _ in server.requests if method == "GET" and path.endswith(f"/{name}")]
+
+
+def test_a_server_bounds_its_downloads_by_the_models_that_it_can_hold(server, monkeypatch):
+    cache = ModelCache(2**18)
+    monkeypatch.setattr(in_use, "model_cache", lambda: cache)
+    in_use.downloads.clear()
+    found = in_use.downloads().start(NAME)
+    found.wait(60)
+    in_use.downloads.clear()
+    assert "at most 524 kB are downloaded" in found.error and no_large_file_was_fetched(server)

@@ -117,6 +117,47 @@ def test_what_was_acknowledged_is_there_for_another_server(classes, url):
     assert classes.member(secret).room.step == 2
 
 
+@pytest.mark.parametrize("days", [2, 400, -400])
+def test_a_clock_that_is_set_anew_ends_no_class(classes, monkeypatch, days):
+    secret, code, one = begin(classes, 1)
+    clock = time.time
+    monkeypatch.setattr(time, "time", lambda: clock() + days * module.DAY)
+    assert classes.member(secret) is not None
+    pupil = classes.join(code, "here")
+    classes.vote(one, 0, 1)
+    other, _ = begin(classes)  # which would remove what has ended
+    monkeypatch.setattr(time, "time", clock)
+    assert None not in [classes.member(somebody) for somebody in (secret, pupil, other)]
+
+
+def test_a_full_disk_is_called_one(tmp_path):
+    engine = open_database(f"sqlite:///{tmp_path / 'classes.sqlite'}")
+    full = Classes(engine)
+    secret, _, one = begin(full, 1)
+    with engine.begin() as connection:
+        connection.exec_driver_sql("PRAGMA max_page_count=1")  # no more than it has
+    with pytest.raises(ClassError, match=r"Its disk is full\. What it holds is not lost") as told:
+        full.begin("x" * 100_000, {}, ())
+    assert "Error" not in str(told.value)
+    assert full.member(secret) is not None and full.names(one.room) == [one.name]
+    engine.dispose()
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [(b"no database " * 100, "is damaged, or is no database"), (None, "cannot be opened")],
+)
+def test_what_is_wrong_with_a_file_is_said_without_a_programs_words(tmp_path, content, said):
+    file = tmp_path / "classes.sqlite"
+    if content is None:
+        file.mkdir()
+    else:
+        file.write_bytes(content)
+    with pytest.raises(ClassError, match=said) as told:
+        open_database(f"sqlite:///{file}")
+    assert "Error" not in str(told.value)
+
+
 @pytest.mark.parametrize("teaches", [True, False])
 def test_a_class_ends_after_a_day_and_is_deleted(classes, teaches):
     secret, code = begin(classes)
@@ -186,11 +227,89 @@ def test_an_older_database_is_brought_forward(url, monkeypatch):
     from gptviz.classroom import tables
 
     open_database(url)
-    monkeypatch.setattr(tables, "MIGRATIONS", (("alter table classes add column motto text",),))
+    monkeypatch.setattr(
+        tables, "MIGRATIONS", (*tables.MIGRATIONS, ("alter table classes add column motto text",))
+    )
     for _ in range(2):  # the second finds it done
         engine = open_database(url)
     with engine.begin() as connection:
         assert connection.exec_driver_sql("select motto from classes").all() == []
+
+
+def test_a_database_of_the_first_version_gets_the_new_columns(tmp_path):
+    engine = open_database(f"sqlite:///{tmp_path / 'old.sqlite'}")
+    with engine.begin() as connection:
+        for table in ("classes", "pupils"):
+            connection.exec_driver_sql(f"alter table {table} drop column browser")
+        connection.exec_driver_sql("update schema_version set version = 1")
+    engine.dispose()
+    brought = Classes(open_database(f"sqlite:///{tmp_path / 'old.sqlite'}"))
+    secret = brought.begin("a guide", {}, (), browser="b")
+    code = brought.member(secret).room.code
+    assert brought.member(brought.join(code, browser="b")) is not None
+
+
+SCHOOL, HOME, MOBILE = "203.0.113.7", "198.51.100.1", "2001:db8:1:2:3:4:5:6"
+
+
+@pytest.mark.parametrize(("browser", "address"), [("one browser", None), (None, SCHOOL), (None, MOBILE)])
+def test_nobody_begins_so_many_classes_that_others_cannot(classes, browser, address):
+    most = module.OF_BROWSER if browser else module.OF_ADDRESS
+    begun = [classes.begin("a guide", {}, (), browser, address) for _ in range(most)]
+    with pytest.raises(ClassError, match=f"{most} classes .* are running"):
+        classes.begin("a guide", {}, (), browser, address)
+    assert classes.begin("a guide", {}, (), "another browser", HOME)
+    classes.end(begun[0])  # which makes room for one
+    classes.begin("a guide", {}, (), browser, address)
+    assert most < module.MOST_CLASSES / 10
+
+
+def test_one_who_joins_again_has_the_same_place(classes):
+    secret, code = begin(classes)
+    room = classes.member(secret).room
+    first = classes.join(code, SCHOOL, "a browser")
+    one = classes.member(first)
+    classes.vote(one, 0, "mill")
+    again = [classes.join(code, HOME, "a browser") for _ in range(300)]
+    assert classes.names(room) == [one.name] and len(classes.votes(room)) == 1
+    assert (
+        classes.member(again[-1]) == classes.member(again[-1])
+        and classes.member(again[-1]).pupil == one.pupil
+    )
+    assert classes.member(first) is None  # its secret went with the lost cookie
+    assert classes.member(classes.join(code, SCHOOL, "another")).pupil != one.pupil
+
+
+def test_a_stranger_fills_no_class(classes, monkeypatch):
+    monkeypatch.setattr(module, "MOST_PUPILS", 8)
+    monkeypatch.setattr(module, "PUPILS_OF_ADDRESS", 4)
+    secret, code = begin(classes)
+    network = [f"2001:db8:1:2::{n}" for n in range(4)]  # as many addresses as one household has
+    came = [classes.member(classes.join(code, address, f"browser {n}")) for n, address in enumerate(network)]
+    with pytest.raises(ClassError, match="4 have joined this class from your address"):
+        classes.join(code, MOBILE, "one more")
+    assert classes.join(code, SCHOOL, "a pupil")
+    classes.remove(secret, came[0].name)
+    assert classes.join(code, MOBILE, "one more")
+    with pytest.raises(ClassError, match="is in this class any more"):
+        classes.remove(secret, came[0].name)
+    with pytest.raises(ClassError, match="has ended"):
+        classes.remove("no teacher's", came[1].name)
+
+
+@pytest.mark.parametrize(
+    ("address", "source"),
+    [
+        (None, ""),
+        ("here", "here"),
+        ("127.0.0.1", ""),
+        ("::1", ""),
+        (SCHOOL, SCHOOL),
+        (f"::ffff:{SCHOOL}", SCHOOL),
+    ],
+)
+def test_what_counts_as_an_address(address, source):
+    assert module.source_of(address) == source
 
 
 def test_a_database_that_does_not_answer_is_a_sentence(classes, monkeypatch):

@@ -462,8 +462,10 @@ def test_a_hidden_token_is_one_that_the_causal_mask_hides(changes):
         lm = random_lm(6, n_layers=3, **changes)
         got = lm.trace(IDS, edits=[f"attn.*=hide{place}"]).logits(6)
         assert (got - lm.trace(IDS).logits(6)).abs().max() > 0.02  # it is not nothing
+        hidden = torch.ones(len(IDS), len(IDS), dtype=torch.bool).triu(1)
+        hidden[place + 1 :, place] = True
         for block in lm.model.trf_blocks:
-            block.att.mask[place + 1 :, place] = True
+            block.att.mask = lambda num_tokens, device, hidden=hidden: hidden
         with torch.no_grad():
             assert torch.allclose(got, lm.model(torch.tensor([IDS]))[0, 6], atol=2e-4)
 

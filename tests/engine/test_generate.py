@@ -9,6 +9,7 @@ import pytest
 import torch
 
 import gptviz
+from gptviz.book import generate_text_simple
 from gptviz.engine import forward, generate as module
 from gptviz.engine.generate import generate
 from gptviz.engine.sampling import Sampling
@@ -18,37 +19,18 @@ from tests.conftest import random_lm
 TEXT = "The cat sat on the mat and"
 
 
-def generate_text_simple(model, idx, max_new_tokens, context_size):
-    """The book's greedy loop (section 4.7): (b, T) ids in, (b, T + max_new_tokens) ids out."""
-    for _ in range(max_new_tokens):
-        logits = forward.last_logits(model, idx[:, -context_size:])  # (b, V)
-        idx = torch.cat((idx, logits.argmax(dim=-1, keepdim=True)), dim=1)
-    return idx
-
-
 def plain_logits(lm, ids):
     """The last row of the book's forward, all rows computed."""
     with torch.no_grad():
         return lm.model(torch.tensor([ids[-lm.config.context_length :]]))[0, -1]
 
 
-def test_the_books_greedy_continuation():
+def test_greedy_is_the_books_generate_text_simple():
     lm = gptviz.load("gpt2-untrained")
     idx = torch.tensor([lm.encode("Hello, I am")])
     out = generate_text_simple(lm.model, idx, max_new_tokens=6, context_size=1024)
-    # the book, section 4.7
-    assert out.tolist() == [[15496, 11, 314, 716, 27018, 24086, 47843, 30961, 42348, 7267]]
     assert lm.decode(out[0].tolist()) == "Hello, I am Featureiman Byeswickattribute argue"
     assert [step.id for step in lm.generate("Hello, I am", 6, temperature=0)] == out[0, 4:].tolist()
-
-
-def test_the_greedy_loop_takes_the_largest_logit_of_every_row_of_the_batch(lm):
-    idx = torch.randint(0, lm.config.vocab_size, (3, 5), generator=torch.Generator().manual_seed(0))
-    out = generate_text_simple(lm.model, idx, max_new_tokens=4, context_size=lm.config.context_length)
-    assert out.shape == (3, 9)
-    for row in out.tolist():
-        for end in range(5, 9):
-            assert row[end] == plain_logits(lm, row[:end]).argmax().item()
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ def test_tokens_carry_their_bytes(lm):
     tokens = lm.trace("naïve 😀 x").tokens
     assert b"".join(token.raw for token in tokens).decode() == "naïve 😀 x"
     assert [token.position for token in tokens] == list(range(len(tokens)))
-    assert any("\ufffd" in token.text for token in tokens)
+    assert any(token.text.startswith("\\x") for token in tokens)
     assert lm.tokens([token.id for token in tokens]) == tokens
 
 

@@ -195,8 +195,6 @@ def test_the_fingerprint_sees_every_tensor_changed_in_every_way():
         is_new()
     model.trf_blocks[0] = copy.deepcopy(model.trf_blocks[0])
     is_new()
-    model.trf_blocks[0].att.mask[:] = False
-    is_new()
     model.out_head.weight.data[:] = torch.nan  # which is not equal to itself
     is_new()
     model.bfloat16()

@@ -173,9 +173,11 @@ def test_weights_changed_in_place_by_a_hook_count(linears, book):
 
 def test_a_mask_that_is_not_the_books_is_obeyed(book):
     lm = calm(random_lm(1, context_length=LONGEST))
+    hidden = torch.ones(LONGEST, LONGEST, dtype=torch.bool).triu(1)
+    hidden[:, 100:] = False  # late keys hide from nobody
+    hidden[250:, :100] = True
     for block in lm.model.trf_blocks:
-        block.att.mask[:, 100:] = False  # late keys hide from nobody
-        block.att.mask[250:, :100] = True
+        block.att.mask = lambda num_tokens, before=0, device=None: hidden
     ids = torch.arange(LONGEST).view(1, -1)
     truth, got = book(forward.hidden, lm.model, ids), forward.hidden(lm.model, ids)
     assert off(got, truth) <= 1e-5

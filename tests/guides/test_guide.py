@@ -3,6 +3,8 @@
 import inspect
 import random
 import re
+import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -99,6 +101,20 @@ WRONG = [
     ("Read this.", "Read <b>this</b>.", 7, "HTML"),
     ("Read this.", "- Read\n  - <b>this</b>.", 7, "HTML"),
     ("Read this.", "![x](http://example.org/x.png)", 7, "a picture"),
+    ("Read this.", "[x](http://example.org)", 7, "a link"),
+    ("Read this.", "<http://example.org>", 7, "a link"),
+    ("Read this.", "> [x]: http://example.org", 7, "a link"),
+    ("title: A guide", "title: '![x](http://example.org/x.png)'", 1, "a picture"),
+    ("title: A guide", "title: A\nlearnt: '![x](http://example.org/x.png)'", 1, "a picture"),
+    ("## One", "## One ![x](http://example.org/x.png)", 5, "a picture"),
+    ("Which?", "![x](http://example.org/x.png)", 9, "a picture"),
+    ("[a, b]", "['![x](http://example.org/x.png)']", 9, "a picture"),
+    ("hints: [a, b]", "options: ['![x](http://example.org/x.png)']", 9, "a picture"),
+    ("page: attention", "page: !!str attention", 10, "a tag"),
+    ("Read this.", "x" * guide.LONGEST_STEP + "x", 7, "this step has more"),
+    ("page: attention", "page: attention #" + "x" * guide.LONGEST_BLOCK, 9, "this one has"),
+    ("page: attention", "page: " + "[" * 3000, 10, "deep in one another"),
+    ("title: A guide", "title: " + "{" * 3000, 2, "deep in one another"),
     ("token: 2,", "token: &a [2], block: *a,", 10, "alias"),
     ("It was {truth}.", "```step\npage: tokens\n```", 17, "its second"),
     ("- and more", "## Two\n\n```step\nlook: chips\n```", 21, "names no page"),
@@ -114,10 +130,49 @@ def test_what_is_wrong_is_said_with_its_line(old, new, line, said):
 
 
 def test_too_much_is_refused():
-    with pytest.raises(GuideError, match="200,000"):
+    with pytest.raises(GuideError, match=f"{guide.LONGEST:,} characters"):
         read(SMALL + "x" * guide.LONGEST)
     with pytest.raises(GuideError, match="61 steps"):
         read(SMALL + "\n## More\n\n```step\npage: tokens\n```\n" * 60)
+
+
+def test_at_most_twenty_faults_are_named():
+    with pytest.raises(GuideError) as error:
+        read(SMALL.replace("Read this.", "<b>no</b>\n\n" * 300))
+    assert len(error.value.faults) == 20 and str(error.value).endswith("and 280 more")
+    with pytest.raises(GuideError, match="and 280 more"):
+        read(SMALL.replace("Read this.", "<b>no</b>\n\n" * 300))  # of what is known to be none, too
+
+
+@pytest.mark.parametrize("opens", ["[", "{", "[{a: ", "- [", "? [", "![", "*a_", "[a](", "`"])
+def test_reading_takes_no_more_of_what_opens_and_never_closes(opens):
+    """As many lines of Python as there are signs, whatever they are: never their square."""
+    taken = []
+    for length in (800, 1600):
+        before = sys.gettrace()
+        steps = [0]
+
+        def count(frame, event, argument, steps=steps):
+            steps[0] += event == "line"
+            return count
+
+        for where in ("page: attention", "Read this."):
+            text = SMALL.replace(where, where[:6] + opens * (length // len(opens)))
+            sys.settrace(count)
+            try:
+                with suppress(GuideError):
+                    read(text)
+            finally:
+                sys.settrace(before)
+        taken.append(steps[0])
+    assert taken[1] < 2.5 * taken[0]
+
+
+def test_a_number_of_many_digits_is_a_text():
+    for number in ("9" * 3000, "0x" + "f" * 3000, "1:1" * 900, "2024-99-99"):
+        assert read(SMALL.replace("A guide", number)).title == number
+        with pytest.raises(GuideError, match="must be a whole number"):
+            read(SMALL.replace("minutes: 3", f"minutes: {number}"))
 
 
 PIECES = ["<script>", "*a", "&a [*a]", "{" * 99, "---", "```", "## ", "\x00", "!!python/name:os.system"]

@@ -16,7 +16,7 @@ from gptviz.guides import Question, files, keys, read
 from gptviz.guides.answers import CannotAsk
 from gptviz.guides.keys import KEYS
 from gptviz.lessons.sentences import SENTENCES
-from gptviz.training.datasets import GPTDatasetV1
+from gptviz.training.datasets import TokenWindows
 from tests.checkpoints import makers
 from tests.conftest import random_lm
 
@@ -210,7 +210,7 @@ def test_windows(model):
         starts = [s for s in range(0, len(trace), stride) if s + length < len(trace)]
         assert found.truth == len(starts)
     target, trace = asked(model, "last_target", None, 4, 2)
-    dataset = GPTDatasetV1(np.array([token.id for token in trace.tokens]), 4, 1)
+    dataset = TokenWindows(np.array([token.id for token in trace.tokens]), 4, 1)
     assert trace.tokens[target.truth].id == int(dataset[2][1][-1]) and target.truth == 6
 
 

@@ -76,6 +76,15 @@ def test_products_by_distance(mini):
     by_hand = [float(learned[m].double() @ learned[m - 3].double()) for m in range(3, len(learned))]
     row = table.loc[3]
     assert (row["least"], row["most"]) == pytest.approx((min(by_hand), max(by_hand)))
+    assert row["mean"] == pytest.approx(np.mean(by_hand)) and len(table) == len(learned)
+
+
+def test_the_products_of_a_long_table_are_the_same_in_parts(monkeypatch):
+    rows = torch.randn(23, 4, generator=torch.Generator().manual_seed(1))
+    whole = lesson.products_by_distance(rows)
+    monkeypatch.setattr(lesson, "AT_ONCE", 5)
+    parts = lesson.products_by_distance(rows)
+    assert np.allclose(whole, parts, atol=1e-12)
 
 
 def test_with_the_learned_rows_the_scores_are_the_models(mini):

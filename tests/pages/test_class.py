@@ -7,7 +7,7 @@ from types import MappingProxyType
 import pytest
 import streamlit as st
 
-from gptviz.classroom import classes as store
+from gptviz.classroom import classes as store, written_code
 from gptviz.guides import find
 from gptviz.ui.guide_check import keys_of
 from gptviz.ui.shell import classroom, wall
@@ -100,7 +100,7 @@ def test_a_class_predicts_before_it_sees(monkeypatch):
     guess(pupil, "mill")
     assert "You said mill. You may still change your mind" in prose(pupil)
     other = guess(page_of("next_token", owl), "<b>=cmd</b>")
-    assert r"You said \<b\>\=cmd\<\/b\>" in prose(other)
+    assert r"You said \<b\>=cmd\</b\>" in prose(other)
     seen = everything(pupil)
     assert "This model" not in prose(pupil)
     assert not [one for one in (names[1], secret, owl) if one in seen]
@@ -230,6 +230,74 @@ def test_the_class_ends_and_everybody_is_told():
     pupil.run()
     assert "has ended" in pupil.warning[0].value and given(pupil, "token_cards") is not None
     assert pupil.session_state["class_secret"] == ""
+
+
+def test_a_link_of_another_class_asks_before_it_takes_a_place_and_both_are_kept():
+    teacher, mine = begun()
+    mine_code = code_of(teacher)
+    stranger, theirs = begun()
+    their_code = code_of(stranger)
+    pupil = joined(mine_code)
+    for own, who in ((mine, "the teacher of"), (pupil, classroom.classes().member(pupil).name)):
+        at = page_of("class", own, {"class_offered": theirs})
+        assert f"you would be its teacher. You are {who}".replace("*", "") in prose(at).replace("*", "")
+        assert at.session_state["class_secret"] == own
+        press(at, "Stay here")
+        assert at.session_state["class_secret"] == own and "Steer that class" not in str(at.button)
+        assert held(at) == own
+        at = page_of("tokens", own, {"class_offered": theirs})  # wherever the link was opened
+        press(at, "Steer that class")
+        assert at.session_state["class_secret"] == theirs and held(at) == f"{theirs}.{own}"
+        at = page_of("class", theirs, {"class_others": [own]})
+        assert written_code(their_code) in everything(at)
+        press(at, f"Go to the class {written_code(mine_code)}")
+        assert at.session_state["class_secret"] == own and held(at) == f"{own}.{theirs}"
+    press(page_of("class", mine), "End it now")
+    at = page_of("class", mine, {"class_others": [theirs], "class_member": "somebody"})
+    assert at.session_state["class_secret"] == theirs and "has ended" in at.warning[0].value
+    assert held(at) == theirs
+
+
+def held(at):
+    """What the browser is given for its cookie."""
+    return given(at, "seat")["secret"]
+
+
+def test_a_link_with_a_pupils_secret_or_a_dead_one_takes_no_place(monkeypatch):
+    teacher, mine = begun()
+    pupil, session = joined(code_of(teacher)), {}
+    _, theirs = begun()
+    taken, said = [], []
+    monkeypatch.setattr(classroom.st, "session_state", session)
+    monkeypatch.setattr(classroom, "become", taken.append)
+    monkeypatch.setattr(classroom, "say", said.append)
+    for own, link, offered, takes in (
+        (mine, pupil, None, []),
+        (mine, "nonsense", None, []),
+        (mine, theirs, theirs, []),
+        ("", theirs, None, [theirs]),
+        ("ended", theirs, None, [theirs]),
+    ):
+        session.clear()
+        session["class_secret"] = own
+        taken.clear()
+        classroom._taught(link)
+        assert (session.get("class_offered"), taken) == (offered, takes)
+    assert len(said) == 2
+
+
+def test_a_teacher_takes_a_pupil_out():
+    teacher, secret = begun()
+    code = code_of(teacher)
+    rude, kind = joined(code), joined(code)
+    names = classroom.classes().names(room(secret))
+    at = page_of("class", secret, {"class_out": True})
+    at.selectbox(key="class_removed").set_value(names[0])
+    press(at, "Take out of the class")
+    assert classroom.classes().names(room(secret)) == names[1:]
+    pupil = page_of("tokens", rude, {"class_member": "somebody"}, text="a b")
+    assert "your teacher has taken you out" in pupil.warning[0].value
+    assert classroom.classes().member(kind) is not None
 
 
 def test_what_cannot_be_begun_or_joined_is_a_sentence(monkeypatch):

@@ -9,8 +9,10 @@ import torch
 
 from gptviz.analysis.tokens import chapter
 from gptviz.lessons import Windows
+from gptviz.lessons.windows import VERDICT
+from gptviz.tokenizer import get_encoding
 from tests.lessons.test_windows import STRIDE_1, STRIDE_4
-from tests.specs import charts, in_numbers, opened, table
+from tests.specs import charts, in_numbers, left_by_program, opened, table
 
 TEXT = "Sam and the dog and the cat and the mouse"
 
@@ -94,3 +96,13 @@ def test_no_token_is_in_more_windows_than_there_are(run_page, mini, text, length
     starts = range(count - length)  # stride 1
     assert most == max(sum(start <= i < start + length for start in starts) for i in range(count))
     assert f"a token is in up to {most} windows" in " ".join(one.value for one in at.markdown)
+
+
+@pytest.mark.parametrize("text", ["book", "chapter"])
+def test_the_books_own_lines_give_the_batches_of_the_page(run_page, mini, text):
+    query = {"dw_text": text, "dw_length": 5, "dw_stride": 3, "dw_batch": 4, "dw_window": 6}
+    at = run_page("data_windows", text="x", **query)
+    left = left_by_program(at)
+    assert [part.tolist() for part in [*left["dataloader"]][1]] == printed(at)
+    ids = mini.encode(chapter()) if text == "chapter" else get_encoding("gpt2").encode(VERDICT)
+    assert len(left["dataloader"]) == Windows(tuple(ids), 5, 3, 4).n_batches

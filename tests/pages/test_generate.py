@@ -15,7 +15,7 @@ from gptviz.tokenizer import show_token
 from gptviz.ui.pages.generate.tree import Branch, Tree
 from gptviz.ui.pages.generate.written import Written, log_probability, perplexity, text_of
 from gptviz.ui.shell.sampling import name_of
-from tests.specs import given, opened, paragraph, prose
+from tests.specs import given, left_by_program, opened, paragraph, prose
 
 TEXT = "The cat sat on the mat. The dog sat on the"
 
@@ -200,3 +200,12 @@ def test_nothing_has_no_perplexity_and_a_step_that_is_not_there_is_refused():
     assert (log_probability(()), perplexity(0, 0)) == (0, None)
     with pytest.raises(ValueError, match="step 3"):
         Written(Run("mini", (7, 8, 9)), (), 3, Sampling(seed=0), context=5)
+
+
+def test_a_greedy_text_is_what_the_books_own_function_writes(run_page, mini):
+    at = run_page("generate", text=TEXT, written=20, temperature=0.0)
+    written = mini.encode(TEXT) + ids_of(at)
+    assert left_by_program(at, "in_code_book")["picture"].tolist() == [written]
+    for query in ({"temperature": 0.7}, {"temperature": 0.0, "edits": "z.4.3=zero"}):
+        at = run_page("generate", text=TEXT, written=2, **query)
+        assert "in_code_book" not in [box.key for box in at.expander]

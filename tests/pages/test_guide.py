@@ -1,5 +1,6 @@
 """The guide bar through AppTest: a question comes before its picture, the truth is the live model's."""
 
+import html
 import re
 
 import pytest
@@ -13,6 +14,7 @@ from gptviz.ui.shell import guide
 from gptviz.ui.shell.navigation import PAGES
 from gptviz.ui.shell.question import ANSWERS
 from gptviz.ui.shell.state import DEFAULT_TEXT
+from tests.conftest import WITHOUT_TEXT
 from tests.pages.conftest import run_page
 from tests.specs import charts, given, links, opened, prose, put
 
@@ -167,3 +169,54 @@ def test_an_answer_about_another_text_is_no_error(own_guide):
     assert "You said" in prose(at)
     put(at, text="one two three")
     assert "position 4 was your answer" in at.info[0].value
+
+
+# ---- presented, and what stays of a question ----
+
+ASKED = [
+    (name, number)
+    for name in files()
+    for number, step in enumerate(find(name).steps, 1)
+    if step.ask is not None and step.page not in WITHOUT_TEXT
+]
+
+
+def text_in_card(at):
+    """The text that the card shows, with ‸ for the blank; None where it shows none."""
+    bodies = [one.proto.body for one in at.get("html") if 'data-testid="asked_text"' in one.proto.body]
+    marked = [re.sub(r'<span class="gv-blank".*?</span>', "‸", body) for body in bodies]
+    return html.unescape(re.sub("<.*?>", "", marked[0])) if marked else None
+
+
+@pytest.mark.parametrize(("name", "number"), ASKED)
+def test_a_question_that_is_presented_has_its_text(name, number):
+    step = find(name).steps[number - 1]
+    at = run_page(step.page, guide=name, step=number, present="on")
+    shown = text_in_card(at)
+    if shown is None:  # then its tokens are there, to be clicked or on the page
+        assert given(at, "guide_chips") or given(at, "chips")
+        return
+    text = at.session_state["text"]
+    assert shown.replace("‸", "") == text
+    assert ("‸" in shown) == (step.ask.key == "next_word")
+    if "‸" in shown and not at.session_state["token"]:
+        assert shown == f"{text}‸"
+    assert text_in_card(run_page(step.page, guide=name, step=number)) is None  # its box shows it
+
+
+def test_the_blank_stands_behind_the_selected_token_and_a_text_is_text():
+    text = "The <b>cat</b> & the dog"
+    at = at_step(1, text=text, token=3, present="on")
+    before, after = text_in_card(at).split("‸")
+    tokens = load("mini").tokens(load("mini").encode(text))
+    assert before + after == text and before == "".join(token.text for token in tokens[:4])
+
+
+@pytest.mark.parametrize("present", ["on", "off"])
+def test_a_question_stays_when_its_answer_comes(present):
+    at = at_step(1, present=present)
+    question = TOUR[0].ask.text
+    assert question in prose(at) and question not in [one.value for one in at.caption]
+    at.button(key="guide_skip").click().run()
+    assert question in [one.value for one in at.caption] and text_in_card(at) is None
+    assert "This model: **" in prose(at)

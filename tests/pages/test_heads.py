@@ -14,11 +14,13 @@ from gptviz.analysis.head_trial import Trial
 from gptviz.digits import percent
 from gptviz.ui import heads, works
 from gptviz.ui.shell.state import DEFAULT_TEXT
+from gptviz.work import Line
 from tests.pages.conftest import not_started
 from tests.pages.test_saved_charts import saved
-from tests.specs import charts, given, keys, opened, prose, table
+from tests.specs import charts, given, keys, opened, paragraph, prose, table
 
 TEXT = "The cat sat on the mat. The cat sat on the"
+START = Line.start
 
 
 def points(figure):
@@ -138,6 +140,15 @@ def test_all_labels_can_be_put_on_trial(run_page, known, monkeypatch):
     assert set(labels.itertuples(index=False, name=None)) <= set(asked)
 
 
+def test_labels_that_cannot_be_tried_say_why(run_page, known, monkeypatch):
+    monkeypatch.setattr(Line, "start", START)
+    works.line().most_waiting = 0
+    at = run_page("heads", text=TEXT, block=0, head=3)
+    at.button(key="heads_try_all").click().run()
+    (said,) = [warning.value for warning in at.warning if "Not every label" in warning.value]
+    assert "0 works of this server's visitors wait already" in said and keys(at, "heads_try_all")
+
+
 RISES = ("repeated_rise", "unrepeated_rise", "extra", "rise")
 REASONS = {
     "induction": ("enough", "enough"),
@@ -196,6 +207,7 @@ def test_a_verdict_is_given_by_both_baselines_or_not_at_all(run_page, tried):
     at.session_state["in_code_trial"] = True
     at.number_input(key="head").set_value(1).run()
     assert "**withdrawn**" in verdict(at)
+    assert f"+{a_trial(0, 1, 'previous').own['rise']['zero']:.3f} ± 0.010 nats per token" in verdict(at)
     assert "picture = trial(lm, 0, 1, 'previous')" in at.code[-1].value
     hollow = [t for t in charts(at)[2]["data"] if t.get("name") == "previous"]
     assert set(hollow[0]["marker"]["symbol"]) == {"diamond-open"}  # its role has the diamond
@@ -252,7 +264,11 @@ def test_attention_strikes_out_what_was_withdrawn(run_page, tried, mini):
     labels = given(at, "heads")["roles"]
     for role in (role for row in roles(mini.trace(TEXT)) for role in row):
         assert ("\u0336" in labels[role.block][role.head]["label"]) == (role.kind == "previous")
-    assert "Its label was withdrawn" in prose(at)
+    said = paragraph(at, "Its label was withdrawn")
+    costs = a_trial(4, 3, "previous").own["rise"]
+    for baseline, words in (("zero", "With zero in its place it costs"), ("sample", "with its mean")):
+        assert f"{words} +{costs[baseline]:.3f} ± 0.010" in said  # how much the verdict weighs
+    assert f"+{costs['zero']:.3f} ± 0.010 nats per token" in labels[4][3]["says"]
 
 
 def test_what_is_general_of_heads_is_saved_as_the_unchanged_model_s(run_page, known):

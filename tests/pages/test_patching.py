@@ -9,6 +9,7 @@ import streamlit as st
 from gptviz import Edit
 from gptviz.analysis import patching
 from gptviz.analysis.activation_patching import SHARES_FROM, agreement
+from gptviz.analysis.counterpart import counterpart
 from gptviz.analysis.patches import HEAD_SITES, Patch
 from gptviz.digits import significant
 from gptviz.ui.pages.patching.other import PAIRS, Other, toggle
@@ -181,12 +182,25 @@ def test_a_click_makes_a_patch_and_a_second_one_undoes_it(monkeypatch):
     assert state.EDITS.value == ""
 
 
-@pytest.mark.parametrize("edits", ["", "final=zero"])
-def test_the_text_that_is_made_is_the_unchanged_models(run_page, edits):
-    at = run_page("patching", text="The cat sat on the mat", edits=edits)
+@pytest.mark.parametrize(
+    ("edits", "whose"),
+    [
+        ("", "the"),
+        ("mlp_out.2=x3,embed@-1=x2", "the changed model's"),
+        ("resid_pre.1@2=ids5+6+7", "the unpatched model's"),
+        ("mlp_out.2=x3,resid_pre.1@2=ids5+6+7", "the changed model's"),
+    ],
+)
+def test_the_text_that_is_made_is_searched_with_the_changes_and_without_the_patches(
+    run_page, mini, edits, whose
+):
+    text = "The cat sat on the mat"
+    at = run_page("patching", text=text, token=4, edits=edits)
     (note,) = [one.value for one in at.caption if "Made from your prompt" in one.value]
-    assert ("moves the unchanged model's prediction most" in note) == bool(edits)
-    assert ("moves the prediction most" in note) != bool(edits)
+    assert f"moves {whose} prediction most" in note
+    kept = [edit for edit in edits.split(",") if edit and "ids" not in edit]
+    wanted = counterpart(mini.edited(*kept), mini.encode(text), 4)
+    assert at.text_input(key="other_box").value == wanted.text
 
 
 def test_no_head_is_said_to_move_most_where_none_moves_anything(run_page):

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 from gptviz.training.live import LiveConfig, task_for, train
-from gptviz.training.live.config import PRESETS, named
+from gptviz.training.live.config import PRESETS, V2, V3, named
 from gptviz.training.live.snapshots import Snapshots
 from gptviz.training.live.work import train_one
 from gptviz.ui.pages.training import snapshot
 from gptviz.ui.training import mine
 from gptviz.ui.training.queue import Queue
 from tests.pages.conftest import run_page
-from tests.specs import charts, keys, opened, prose, put
+from tests.specs import charts, keys, opened, prose, put, words
 from tests.training.live.conftest import one_thread  # noqa: F401
 
 SIZES = {"n_layers": 2, "n_heads": 2, "emb_dim": 16, "context_length": 16}
@@ -294,6 +294,44 @@ def test_the_presets_can_be_trained_and_are_told_apart():
     assert named(other) == "1 block, 1 head, context 32, no positions"
     muted = replace(other, n_layers=3, muted=((2, 0),))
     assert named(muted) == "3 blocks, 1 head, context 32, no positions, off: 2.0"
+
+
+def test_every_choice_of_the_form_is_trained(queued):
+    """What somebody chooses, in the form or by an address, is what the run is given."""
+    queue = queued()
+    chosen = {
+        "activation": "relu",
+        "dropout": 0.2,
+        "weight_decay": 0.1,
+        "attention": "off",
+        "positions": "off",
+    }
+    at = started(**{f"tr_{name}": value for name, value in chosen.items()})
+    expected = replace(
+        CONFIG, activation="relu", dropout=0.2, weight_decay=0.1, attention=False, positions=False
+    )
+    assert the_run(queue).config == expected
+    said = words(at)
+    assert "There is no attention, and so no induction head." in said
+    assert "This model has ReLU where a GPTModel has GELU." in said
+    at.segmented_control(key="tr_activation").set_value("gelu").run()
+    at.toggle(key="tr_attention").set_value(True).run()
+    at.selectbox(key="tr_dropout").set_value(0.5).run()
+    at.button(key="training_start").click().run()
+    runs = [training.run.config for training in queue._all.values()]
+    assert runs[-1] == replace(expected, activation="gelu", attention=True, dropout=0.5)
+
+
+def test_the_notebooks_second_and_third_model_train_beside_each_other(queued):
+    queue = queued()
+    at = run_page("training").button(key="training_preset_v3").click().run()
+    configs = [training.run.config for training in queue._all.values()]
+    assert configs == [V3, V2] == [*PRESETS["v3"].runs] and PRESETS["v2"].runs == (V2,)
+    said = prose(at)
+    assert "A single head between the tables and the linear layer" in said
+    assert "Beside it, dashed, **" in said and "its best induction score" not in said
+    first, second = (training.run.measures[-1].validation for training in queue._all.values())
+    assert first < second  # a head knows more than the last character
 
 
 def test_in_code_is_the_same_picture(capsys):

@@ -144,7 +144,7 @@ def test_a_changed_logit_stands_beside_the_unchanged_one(run_page, mini):
     was = source_tokens(plain, mini.model, MILL)[5]
     assert np.allclose(sources[0]["z"][3], -was[3], atol=1e-5)  # off: nothing is left
     assert f"**{own:.3g} (unchanged {before:.3g})** above" in prose(at)
-    assert "switched off, and wrote nothing" in prose(at)
+    assert "a change leaves the head nothing to write" in prose(at)
     frame = in_numbers(at, "why")["contribution"]
     assert np.allclose(frame, [*new["contribution"], total, own], atol=1e-4)
 

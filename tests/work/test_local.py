@@ -2,12 +2,16 @@
 
 import os
 import signal
+import subprocess
+import sys
+import tempfile
 import time
 from pathlib import Path
 
 import pytest
 
 from gptviz.analysis.ablation import knock_out
+from gptviz.root import WORKS
 from gptviz.work import Line, Task
 from gptviz.work.local import FORKS, Processes, Thread
 from tests.waiting import until
@@ -40,6 +44,37 @@ def processes(tmp_path_factory):
     made = Line(Processes(1, lambda: tmp_path_factory.getbasetemp()), 10**7)
     yield made
     made.close()
+
+
+PROGRAM = """
+import sys, tempfile
+from pathlib import Path
+from gptviz.root import WORKS, Root
+from gptviz.work.local import Processes
+root = Root(WORKS)
+processes = Processes(1, lambda: root.path)
+if sys.argv[1:]:
+    from multiprocessing.util import get_temp_dir
+    get_temp_dir()
+    print("ready", flush=True)
+    sys.stdin.read()
+processes.close()
+root.clear()
+"""
+
+
+@pytest.mark.skipif(not FORKS or sys.platform != "linux", reason="forkserver's socket, and flock, are meant")
+def test_a_killed_server_leaves_nothing_that_the_next_does_not_remove():
+    command = [sys.executable, "-c", PROGRAM]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with tempfile.TemporaryDirectory(prefix="t-") as folder:  # whose path is short, as a socket's must be
+        environment = os.environ | {"TMPDIR": folder}
+        with subprocess.Popen([*command, "waits"], env=environment, **pipes) as killed:
+            assert killed.stdout.readline() == b"ready\n"
+            killed.kill()
+        assert [path.name.startswith(WORKS) for path in Path(folder).iterdir()] == [True]
+        subprocess.run(command, env=environment, check=True, timeout=120)
+        assert not [*Path(folder).iterdir()]
 
 
 def pids(folder):

@@ -8,12 +8,13 @@ run.curve, run.measures, run.attention(260), run.lm(260)
 off = fork(run, 260, other_folder, mute=((1, 3),))
 """
 
-from gptviz.training.live.config import LIMITS, SWITCHES, TASKS, LiveConfig
+from gptviz.training.live.config import ACTIVATIONS, LIMITS, SWITCHES, TASKS, LiveConfig
 from gptviz.training.live.run import LiveRun, Status, archive, begin, fork, model_files
 from gptviz.training.live.tasks import Probe, Task, task_for
 from gptviz.training.live.work import train
 
 __all__ = [
+    "ACTIVATIONS",
     "LIMITS",
     "SWITCHES",
     "TASKS",

@@ -5,7 +5,7 @@ run is called.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from gptviz.engine.config import GPTConfig
@@ -31,12 +31,15 @@ LIMITS: dict[str, tuple[float, float]] = {
     "seed": (0, 2**31 - 1),
     "every": (1, 500),
     "threads": (1, 64),
+    "dropout": (0.0, 0.9),
+    "weight_decay": (0.0, 1.0),
 }
-SWITCHES = ("layer_norm", "shortcut", "positions", "feed_forward")
+SWITCHES = ("layer_norm", "shortcut", "positions", "attention", "feed_forward")
+ACTIVATIONS = {"gelu": "GELU", "relu": "ReLU"}  # between the two matrices of a feed-forward
 
 Heads = tuple[tuple[int, int], ...]  # block and head of each
 
-BETA2, WEIGHT_DECAY = 0.98, 0.01
+BETA2 = 0.98
 
 
 @dataclass(frozen=True)
@@ -44,8 +47,9 @@ class LiveConfig:
     """A small GPTModel, what it learns, and how. Raises ValueError, a sentence, for what is out of range.
 
     `every`: steps from one point of the curve, and one snapshot, to the next. `muted`: (block, head) pairs
-    that are off in training. Without `positions` or `feed_forward` those weights are held at 0, so that
-    the model is a GPTModel as any other; without `layer_norm` or `shortcut` no GPTModel's file can say so.
+    that are off in training. Without `positions`, `attention` or `feed_forward` those weights are held at 0,
+    so that the model is a GPTModel as any other; without `layer_norm` or `shortcut`, or with ReLU, no
+    GPTModel's file can say so. `dropout` is the book's `drop_rate`, in its three places.
     `threads` of torch belong to a run for good, and to its forks: more of them add the same numbers in
     another order, so that only as many give the same curve again. What is learnt is no other for it.
     """
@@ -58,7 +62,11 @@ class LiveConfig:
     layer_norm: bool = True
     shortcut: bool = True
     positions: bool = True
+    attention: bool = True
     feed_forward: bool = True
+    activation: str = "gelu"
+    dropout: float = 0.0
+    weight_decay: float = 0.01
     steps: int = 600
     learning_rate: float = 3e-3
     batch_size: int = 32
@@ -70,6 +78,7 @@ class LiveConfig:
 
     def __post_init__(self) -> None:
         one_of("the task", self.task, TASKS)
+        one_of("the activation", self.activation, ACTIVATIONS)
         for name, (low, high) in LIMITS.items():
             value, whole = getattr(self, name), isinstance(low, int)
             kind = int if whole else (int, float)
@@ -95,7 +104,15 @@ class LiveConfig:
 
     def gpt_config(self, vocab_size: int) -> GPTConfig:
         """The model's own config, for a task with so many tokens."""
-        return GPTConfig(vocab_size, self.context_length, self.emb_dim, self.n_heads, self.n_layers)
+        sizes = (self.context_length, self.emb_dim, self.n_heads, self.n_layers)
+        return GPTConfig(vocab_size, *sizes, drop_rate=self.dropout)
+
+    @property
+    def off(self) -> Heads:
+        """The heads that write nothing: those that are muted, or all of them without attention."""
+        if self.attention:
+            return self.muted
+        return tuple((block, head) for block in range(self.n_layers) for head in range(self.n_heads))
 
     def recipe(self) -> Recipe:
         """For the loop that made the bundled model. The book's first weights: with GPT-2's small ones an
@@ -110,7 +127,7 @@ class LiveConfig:
             hidden_optimizer="adamw",
             hidden_lr=self.learning_rate,
             other_lr=self.learning_rate,
-            weight_decay=WEIGHT_DECAY,
+            weight_decay=self.weight_decay,
             repeat_share=0.0,
             shuffle_share=0.0,
             beta2=BETA2,
@@ -122,27 +139,52 @@ class LiveConfig:
         """Return how many numbers are trained."""
         D, blocks = self.emb_dim, self.n_layers
         norms, positions = (2 * blocks + 1) * 2 * D, self.context_length * D
+        attentions = blocks * (4 * D * D + D)
         feed_forwards = blocks * (8 * D * D + 5 * D)
-        absent = norms * (not self.layer_norm) + positions * (not self.positions)
-        absent += feed_forwards * (not self.feed_forward)
+        parts = (
+            (self.layer_norm, norms),
+            (self.positions, positions),
+            (self.attention, attentions),
+            (self.feed_forward, feed_forwards),
+        )
+        absent = sum(count for is_there, count in parts if not is_there)
         return self.gpt_config(vocab_size).parameters - absent
 
     @property
     def why_not_elsewhere(self) -> str | None:
         """Why such a model can neither open on the other pages nor be downloaded; None where it can."""
-        parts = {"LayerNorm": self.layer_norm, "shortcuts": self.shortcut}
-        missing = [name for name, there in parts.items() if not there]
-        if not missing:
+        other = []
+        if not self.layer_norm:
+            other.append("no LayerNorm")
+        if not self.shortcut:
+            other.append("no shortcuts")
+        if self.activation != "gelu" and self.feed_forward:
+            other.append(f"{ACTIVATIONS[self.activation]} where a GPTModel has GELU")
+        if not other:
             return None
         return (
-            f"This model has no {' and no '.join(missing)}. A GPTModel always has, and its file has no place "
-            "to say otherwise: whoever opened it would compute something else. So it stays on this page"
+            f"This model has {' and '.join(other)}. The file of a GPTModel has no place to say so: whoever "
+            "opened it would compute something else. So it stays on this page"
         )
 
 
 # ---- trainings that are worth a look ----
 
 USUAL = LiveConfig()
+
+# The second and the third model of "Let's build GPT": two tables and a linear layer, and then one head
+# between them, whose result replaces what it read. Theirs have a context of 8 and a bias in the last layer.
+_NOTEBOOK = LiveConfig(
+    task="chapter",
+    n_layers=1,
+    n_heads=1,
+    emb_dim=32,
+    context_length=16,
+    layer_norm=False,
+    feed_forward=False,
+)
+V2 = replace(_NOTEBOOK, attention=False)
+V3 = replace(_NOTEBOOK, shortcut=False)
 
 
 @dataclass(frozen=True)
@@ -190,6 +232,26 @@ PRESETS = {
         (LiveConfig(task="chapter"),),
         "First blanks and the frequent letters, then pieces of words. Compare the bigram's line.",
     ),
+    "v2": Preset(
+        "No attention: v2",
+        (V2,),
+        "Two tables and a linear layer: each character by itself, and its place. Compare the bigram's line.",
+    ),
+    "v3": Preset(
+        "One head: v3",
+        (V3, V2),
+        "A single head between the tables and the linear layer: now a character can hear of those before it.",
+    ),
+    "relu": Preset(
+        "ReLU or GELU",
+        (LiveConfig(activation="relu"), USUAL),
+        "ReLU gives 0 for all below 0. Does the induction head come at another time?",
+    ),
+    "dropout": Preset(
+        "With dropout",
+        (LiveConfig(task="chapter", dropout=0.2), LiveConfig(task="chapter")),
+        "A fifth of the numbers goes out at each step. Compare the training loss with the validation loss.",
+    ),
 }
 
 
@@ -203,10 +265,11 @@ def watch(*runs: LiveConfig) -> str | None:
 _SAID = {
     "task": "{}", "n_layers": "{} blocks", "n_heads": "{} heads", "emb_dim": "{} wide",
     "context_length": "context {}", "layer_norm": "no LayerNorm", "shortcut": "no shortcuts",
-    "positions": "no positions", "feed_forward": "no feed-forward", "learning_rate": "rate {:g}",
-    "seed": "seed {}",
+    "positions": "no positions", "attention": "no attention", "feed_forward": "no feed-forward",
+    "activation": "{}", "dropout": "dropout {:g}", "weight_decay": "weight decay {:g}",
+    "learning_rate": "rate {:g}", "seed": "seed {}",
 }  # fmt: skip
-_TASKS = {"chapter": "Alice", "own": "own text"}
+_WORDS = {"chapter": "Alice", "own": "own text"} | ACTIVATIONS
 
 
 def named(config: LiveConfig) -> str:
@@ -215,7 +278,7 @@ def named(config: LiveConfig) -> str:
     for name, said in _SAID.items():
         value = getattr(config, name)
         if value != getattr(USUAL, name):
-            part = said.format(_TASKS.get(value, value))
+            part = said.format(_WORDS.get(value, value))
             parts.append(part.removesuffix("s") if value == 1 and said.endswith("s") else part)
     if config.muted:
         parts.append("off: " + ", ".join(f"{block}.{head}" for block, head in config.muted))

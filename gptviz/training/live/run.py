@@ -122,7 +122,7 @@ class LiveRun:
         return self.kept.attention(step)
 
     def lm(self, step: int) -> LanguageModel:
-        """The model of a snapshot. ValueError where it has parts off that a GPTModel always has."""
+        """The model of a snapshot. ValueError where a GPTModel's file could not say what it computes."""
         if self.config.why_not_elsewhere is not None:
             raise ValueError(self.config.why_not_elsewhere)
         return self.own_lm(step)

@@ -21,7 +21,7 @@ import torch
 from gptviz.tokenizer import check_well_formed
 from gptviz.tokenizer.vocabulary import fitted, of_characters
 from gptviz.training.baselines import fit_bigram
-from gptviz.training.datasets import Batches, GPTDatasetV1, Ids, repeat_passage
+from gptviz.training.datasets import Batches, Ids, TokenWindows, repeat_passage
 from gptviz.training.live.config import LiveConfig
 from gptviz.training.loop import Steps, validation_windows
 
@@ -61,7 +61,7 @@ class Task:
     config: LiveConfig
     characters: str  # id i is characters[i]
     batches: Steps
-    validation: GPTDatasetV1
+    validation: TokenWindows
     probes: tuple[Probe, ...]
     prompt: str
     floor: float | None
@@ -158,7 +158,7 @@ def _repeats(config: LiveConfig) -> Task:
     probes = tuple(_repeated_probe(rng, SYMBOLS, period, T) for period in periods)
     passage = probes[1].text[: periods[1]]
     batches = RepeatedPassages(V, T, config.batch_size, config.seed)
-    validation = GPTDatasetV1(held_out.numpy().astype(np.uint16), T, T + 1)
+    validation = TokenWindows(held_out.numpy().astype(np.uint16), T, T + 1)
     prompt, ids = (passage + passage)[: periods[1] + 4], counted.numpy().astype(np.uint16)
     return Task(config, SYMBOLS, batches, validation, probes, prompt, floor(V, T), ids)
 
@@ -181,13 +181,13 @@ def _characters(config: LiveConfig, text: str) -> Task:
     table = {character: id for id, character in enumerate(characters)}
     ids = np.array([table[character] for character in text], dtype=np.uint16)
     training, held_out = ids[: _cut(len(ids), T)], ids[_cut(len(ids), T) :]
-    windows = GPTDatasetV1(training, T, max(1, len(training) // MOST_WINDOWS))
+    windows = TokenWindows(training, T, max(1, len(training) // MOST_WINDOWS))
     rng = np.random.default_rng(_PROBE_SEED)
     own = held_out[:T].tolist()
     shown = "".join(characters[i] for i in own)
     periods = sorted({max(SHORTEST, T // 4), T // 2})
     batches = Batches(windows, config.batch_size, config.seed, repeat_share=0.0, shuffle_share=0.0)
-    validation = GPTDatasetV1(held_out, T, max(1, len(held_out) // MOST_WINDOWS))
+    validation = TokenWindows(held_out, T, max(1, len(held_out) // MOST_WINDOWS))
     repeated = [_repeated_probe(rng, characters, period, T) for period in periods]
     probes = (Probe("text it was not trained on", tuple(own), None, shown), *repeated)
     return Task(config, characters, batches, validation, probes, shown[: T // 4], None, training)

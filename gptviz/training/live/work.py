@@ -4,6 +4,7 @@
 one watches: measures, snapshots, wishes.
 """
 
+import errno
 import math
 import tempfile
 import time
@@ -12,11 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 
 from gptviz.engine.forward import threads
 from gptviz.engine.language_model import LanguageModel
 from gptviz.training.live.config import LiveConfig
-from gptviz.training.live.parts import held_at_zero, make_model
+from gptviz.training.live.parts import held_at_zero, make_model, set_noise
 from gptviz.training.live.run import LiveRun, Status, begin
 from gptviz.training.live.snapshots import MAX_BYTES, Snapshot, snapshot
 from gptviz.training.live.tasks import VALIDATION_BATCHES
@@ -42,10 +44,18 @@ def train(
         with threads(worker.live.config.threads):
             worker.work()
     except Exception as error:
-        broke = "" if isinstance(error, ValueError) else f"The training broke off: {type(error).__name__} "
-        worker.say("failed", f"{broke}{error}")
+        worker.say("failed", _why(error))
         raise
     return worker.live
+
+
+def _why(error: Exception) -> str:
+    """Why a training ended, as a sentence."""
+    if isinstance(error, ValueError):
+        return f"{error}"
+    if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+        return "The training broke off, since the disk is full. What was saved before is kept: make room."
+    return f"The training broke off: {type(error).__name__} {error}"
 
 
 def train_one(changes: dict[str, Any] | None = None, text: str | None = None) -> np.ndarray:
@@ -67,8 +77,10 @@ class _Worker:
         self.live, self.task = live, live.task
         self.stop_at, self.snapshots, self.max_bytes = stop_at, snapshots, max_bytes
         config = live.config.gpt_config(self.task.vocab_size)
-        make, held = partial(make_model, live.config), held_at_zero(live.config, config)
+        self.noise = torch.Generator() if live.config.dropout else None
+        make, held = partial(make_model, live.config, noise=self.noise), held_at_zero(live.config, config)
         self.run = TrainingRun.start(config, live.config.recipe(), live.folder, make=make, held=held)
+        self._begin_step()
         self.lm = LanguageModel(self.run.model, self.task.tokenizer, config, "live")
         self.measures: list[Snapshot] = [m for m in live.measures if m.step <= self.run.step]
         self.began_at, self.seconds_before = self.run.step, self.run.seconds
@@ -103,7 +115,12 @@ class _Worker:
         )
         self._measure(None if point is None else point["train"], round(validation, 4))
 
+    def _begin_step(self) -> None:
+        if self.noise is not None:
+            set_noise(self.noise, self.live.config.seed, self.run.step)
+
     def _watch(self, run: TrainingRun) -> bool:
+        self._begin_step()  # the next one
         point = run.curve[-1] if run.curve and run.curve[-1]["step"] == run.step else None
         loss = run.recent[-1] if point is None else point["train"] + point["validation"]
         if not math.isfinite(loss):
@@ -126,7 +143,7 @@ class _Worker:
     def _measure(self, train: float | None, validation: float) -> None:
         if not self.snapshots:
             return
-        off = self.live.config.muted
+        off = self.live.config.off
         measured, attn = snapshot(self.lm, self.task, self.run.step, train, validation, off)
         self.measures.append(measured)
         self.live.kept.keep(self.run.step, self.run.state(), attn, self.live.config.every, self.max_bytes)

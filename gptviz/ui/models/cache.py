@@ -10,10 +10,11 @@ from cachetools import LRUCache
 from gptviz import LanguageModel
 from gptviz.digits import gigabytes
 from gptviz.loading import Plan
+from gptviz.ui.memory import megabytes
 from gptviz.ui.settings import cache_bytes
 
 SETTING = "GPTVIZ_MODEL_CACHE_MB"
-DEFAULT_MEGABYTES = 8192  # GPT-2 XL in float32, and a small one beside it
+HALF, MOST_MEGABYTES = 2, 8192  # of the memory; and GPT-2 XL in float32, with a small one beside it
 
 
 class ModelCache:
@@ -107,8 +108,11 @@ class ModelCache:
 
 @st.cache_resource(max_entries=1, show_spinner=False)
 def model_cache() -> ModelCache:
-    """The process's one cache of models; its size in MB is the environment variable GPTVIZ_MODEL_CACHE_MB."""
-    return ModelCache(cache_bytes(SETTING, DEFAULT_MEGABYTES))
+    """The process's one cache of models; its size in MB is the environment variable GPTVIZ_MODEL_CACHE_MB.
+
+    If that is not set, half of the machine's memory and at most MOST_MEGABYTES.
+    """
+    return ModelCache(cache_bytes(SETTING, megabytes(HALF, MOST_MEGABYTES)))
 
 
 def find(key: str) -> LanguageModel | None:

@@ -10,7 +10,7 @@ import streamlit as st
 from gptviz import KNOWN_MODELS, LanguageModel
 from gptviz.checkpoints import CheckpointError
 from gptviz.checkpoints.hub import HUB_MODELS
-from gptviz.loading import Plan, devices, on_disk, plan
+from gptviz.loading import Plan, devices, hub_folder, on_disk, plan
 from gptviz.tokenizer import encoding_names
 from gptviz.ui.models.apart import NotRead, check_here, converted, line
 from gptviz.ui.models.browsers import browser, find_upload
@@ -236,5 +236,5 @@ def paths_allowed() -> bool:
 
 @st.cache_resource(max_entries=1, show_spinner=False)
 def downloads() -> Downloads:
-    """The process's downloads."""
-    return Downloads()
+    """The process's downloads: of no model that this server could not hold, were it read in bfloat16."""
+    return Downloads(partial(hub_folder, most_bytes=2 * model_cache().max_bytes))

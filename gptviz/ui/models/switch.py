@@ -6,7 +6,7 @@ import streamlit as st
 
 from gptviz.analysis.alignment import differences, same_place
 from gptviz.tokenizer import show_token
-from gptviz.ui.words import as_code
+from gptviz.ui.words import as_code, escaped
 
 MOST_SHOWN = 5
 
@@ -46,7 +46,8 @@ def sentence(before: Pieces, now: Pieces) -> str | None:
     nothing of one that only computes differently.
     """
     had, has = len(before.raws), len(now.raws)
-    count = f"{now.name} reads {has} tokens where {before.name} read {had}."
+    names = escaped(before.name), escaped(now.name)
+    count = f"{names[1]} reads {has} tokens where {names[0]} read {had}."
     try:
         found = differences(before.raws, now.raws)
     except ValueError:  # a tokenizer that cannot say every character
@@ -54,11 +55,11 @@ def sentence(before: Pieces, now: Pieces) -> str | None:
     if not found and now.name == before.name:
         return None
     if not found:
-        return f"The prompt's tokens are the same for {now.name} as for {before.name}."
+        return f"The prompt's tokens are the same for {names[1]} as for {names[0]}."
     shown = [f"{_tokens(before.raws, d.before)} → {_tokens(now.raws, d.after)}" for d in found[:MOST_SHOWN]]
     more = len(found) - len(shown)
     if sum(map(len, before.raws)) == sum(map(len, now.raws)):  # else one reads only its beginning
-        count = f"{before.name} cut this text into {had} tokens, {now.name} into {has}."
+        count = f"{names[0]} cut this text into {had} tokens, {names[1]} into {has}."
     return f"{count} What changed: {'; '.join(shown)}{f'; and {more} more places' if more else ''}."
 
 

@@ -24,7 +24,7 @@ from gptviz.ui.shell import changes, state, target
 from gptviz.ui.shell.muted import GIVES
 from gptviz.ui.shell.params import Param, if_there, in_link
 from gptviz.ui.shell.slow import is_asked_for, is_wanted, read_sample, worked
-from gptviz.ui.words import as_code, counted, prose
+from gptviz.ui.words import as_code, counted, escaped, prose
 
 T = TypeVar("T")
 
@@ -113,7 +113,7 @@ if CIRCUIT.value is not None:
     try:
         heads = tuple(numbers.parse("" if CIRCUIT.value == NOBODY else CIRCUIT.value, lm))
     except ValueError as error:
-        st.warning(f"The link's circuit cannot be read, and is left out: {error}.")
+        st.warning(f"The link's circuit cannot be read, and is left out: {escaped(str(error))}.")
 
 tokens, shape = len(scene.tokens), (lm.config.n_layers, lm.config.n_heads)
 asked = pair, heads, others, forwards, scene.position
@@ -290,11 +290,11 @@ link = {CIRCUIT.name: numbers.written(heads) or NOBODY, SCORE.name: f"{value:.4g
 query = urlencode(state.link() | in_link(PARAMS, link), safe="+")
 st.code(f"{(st.context.url or '').partition('?')[0]}?{query}", language=None, wrap_lines=True)
 prose(
-    "**What to look for.** A head that is in and pale can go. One that is out and has a colour would change "
-    "F: orange raises it, blue lowers it. Heads work together: one that copies is worth nothing without the "
-    "one that finds what to copy, so heads that are *added* one by one may seem to bring nothing for long. "
-    "And heads stand in for one another: of two that do the same, either can go. So neither way need find "
-    "the fewest.",
+    "**What to look for.** A head that is in and has hardly any colour can go. One that is out and has a "
+    "colour would change F: orange raises it, blue lowers it. Heads work together: one that copies is worth "
+    "nothing without the one that finds what to copy, so heads that are *added* one by one may seem to bring "
+    "nothing for long. And heads stand in for one another: of two that do the same, either can go. So "
+    "neither way need find the fewest.",
     "head",
 )
 st.caption(

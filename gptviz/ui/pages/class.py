@@ -14,10 +14,12 @@ from streamlit.net_util import get_internal_ip
 
 from gptviz.classroom import LOBBY, Member, Room, Vote, written_code
 from gptviz.guides import Guide, GuideError, files, find, read
+from gptviz.ui.models.browsers import browser
 from gptviz.ui.models.choice import UPLOAD
 from gptviz.ui.models.room import still_here
 from gptviz.ui.shell import classroom, guide as guide_bar, state
-from gptviz.ui.shell.guide import checked
+from gptviz.ui.shell.guide import checked, text_of
+from gptviz.ui.shell.navigation import folder_of
 from gptviz.ui.shell.page import frame
 from gptviz.ui.shell.params import Param, in_link
 from gptviz.ui.words import counted, escaped
@@ -29,9 +31,8 @@ ALL, OF_GUIDE = "All pages", "Only the guide's pages"
 
 def join() -> None:
     """Callback: this browser is a pupil."""
-    source = st.context.ip_address or "here"
-    code = str(st.session_state["class_code"])
-    if found := classroom.attempt(lambda: classroom.classes().join(code, source)):
+    address, code = st.context.ip_address, str(st.session_state["class_code"])
+    if found := classroom.attempt(lambda: classroom.classes().join(code, address, browser())):
         classroom.become(found)
 
 
@@ -42,8 +43,7 @@ def begin() -> None:
         classroom.say("Your guide is no longer here: choose its file once more.")
         return
     try:
-        held = own[0].getvalue() if own else files()[name].read_bytes()
-        text = held.decode("utf-8", "replace")
+        text = text_of(own[0]) if own else files()[name].read_text("utf-8", "replace")
         guide = read(text)
         checked(guide)
     except GuideError as error:
@@ -54,8 +54,16 @@ def begin() -> None:
         return
     model = in_link(state.MODEL)
     pages = sorted({step.page for step in guide.steps}) if st.session_state["class_pages"] == OF_GUIDE else []
-    if found := classroom.attempt(lambda: classroom.classes().begin(text, model, pages)):
+    address = st.context.ip_address
+    if found := classroom.attempt(lambda: classroom.classes().begin(text, model, pages, browser(), address)):
         classroom.become(found)
+
+
+def remove() -> None:
+    """Callback: the teacher takes a pupil out of the class."""
+    name = st.session_state["class_removed"]
+    if name is not None:
+        classroom.attempt(lambda: classroom.classes().remove(classroom.secret(), name))
 
 
 def leave(member: Member) -> None:
@@ -74,11 +82,15 @@ def leave(member: Member) -> None:
 
 
 def origin() -> str:
-    """The server's address as other machines reach it, also where this browser is on the server's own."""
+    """The app's address as other machines reach it, with its folder if it has one.
+
+    Also where this browser is on the server's own machine.
+    """
     here = urlsplit(st.context.url or "http://localhost:8501")
+    folder = folder_of(here.path)
     if here.hostname not in ("localhost", "127.0.0.1"):
-        return f"{here.scheme}://{here.netloc}"
-    return f"{here.scheme}://{get_internal_ip() or here.hostname}:{here.port or 80}"
+        return f"{here.scheme}://{here.netloc}{folder}"
+    return f"{here.scheme}://{get_internal_ip() or here.hostname}:{here.port or 80}{folder}"
 
 
 def answers(votes: list[Vote], guide: Guide) -> str:
@@ -145,7 +157,7 @@ def teacher(member: Member) -> None:
             picture = segno.make(link, error="m").svg_data_uri(scale=8, dark="#000", light="#fff")
             st.html(f'<img alt="QR code of {escape(link)}" width="320" height="320" src="{picture}">')
             st.html(f'<p class="gv-code" data-testid="code">{written_code(room.code)}</p>')
-            st.markdown(escaped(link))
+            st.markdown(f"<{link}>")
         with st.container(width="stretch"):
             st.fragment(run_every=2.0)(gathered)(room)
             if room.step == LOBBY:
@@ -158,6 +170,13 @@ def teacher(member: Member) -> None:
         if own.open:  # only then is it on the page at all
             own.markdown("It steers the class. Keep it to yourself.")
             own.code(f"{origin()}/class#teach={classroom.secret()}")
+        out = st.popover("Take a pupil out", key="class_out", on_change="rerun")
+        if out.open:
+            with out:
+                names = classroom.attempt(lambda: classroom.classes().names(room)) or []
+                st.selectbox("Pupil", names, index=None, placeholder="choose a name", key="class_removed")
+                st.markdown("All answers of this pupil are deleted.")
+                st.button("Take out of the class", type="primary", key="class_remove", on_click=remove)
         with st.popover("End the class", key="class_end"):
             st.markdown("All answers are deleted, for everybody.")
             st.button("End it now", type="primary", key="class_end_now", on_click=leave, args=(member,))
@@ -195,5 +214,7 @@ if member is None:
     nobody()
 elif member.teaches:
     teacher(member)
+    classroom.ways_back()
 else:
     pupil(member)
+    classroom.ways_back()

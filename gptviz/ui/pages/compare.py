@@ -109,7 +109,7 @@ def other_model() -> Scene | None:
     try:
         key, model = models.load(choice)
     except ValueError as error:
-        st.warning(f"{label_of(choice)} cannot be compared: {error}")
+        st.warning(f"{escaped(label_of(choice))} cannot be compared: {escaped(str(error))}")
         return None
     runs.use(key, model)
     return read(key, models.code_of(InUse(model, key, choice, choice, None)), scene.text, ())
@@ -196,7 +196,7 @@ def pick_right(query: int | None, key: int | None = None) -> None:
 
 
 if [token.raw for token in scene.tokens] != [token.raw for token in right.tokens]:
-    st.caption(f"On the right, {names[1]}:")
+    st.caption(f"On the right, {escaped(names[1])}:")
     chips(right.tokens, at[1], pick_right, key="chips_right")
 if scene.run == right.run:
     st.info(
@@ -391,8 +391,8 @@ if one_shape:
         "before_block": np.repeat(np.arange(len(depths)), len(pairs)),
         "left_position": pairs.left * len(depths),
         "right_position": pairs.right * len(depths),
-        "left_token": [scene.tokens[i].text for i in pairs.left] * len(depths),
-        "right_token": [right.tokens[i].text for i in pairs.right] * len(depths),
+        "left_token": [scene.labels[i] for i in pairs.left] * len(depths),
+        "right_token": [right.labels[i] for i in pairs.right] * len(depths),
         "one_minus_cosine": distances.ravel(),
     }
     sheet.numbers_of("compare-streams", pd.DataFrame(by_depth), what="the streams")

@@ -10,18 +10,19 @@ import streamlit as st
 from gptviz import Run
 from gptviz.analysis.next_token import losses
 from gptviz.analysis.tokens import chapter
+from gptviz.book import GPTDatasetV1, create_dataloader_v1
 from gptviz.both import Both
 from gptviz.digits import fixed
 from gptviz.engine.tokens import tokens_of
 from gptviz.figures.next_token import loss_text, probability_text
 from gptviz.lessons.windows import VERDICT, Windows, examples
 from gptviz.tokenizer import get_encoding, show_token
-from gptviz.training.datasets import GPTDatasetV1
+from gptviz.training.datasets import TokenWindows
 from gptviz.ui import sheet
 from gptviz.ui.components.windows import draw_windows
 from gptviz.ui.sheet import Param, Scene, between, if_there, in_code, page, panel, side_by_side
 from gptviz.ui.tables import STYLE, Cell, Row, table
-from gptviz.ui.words import counted, prose
+from gptviz.ui.words import as_code, counted, prose
 
 SOURCE = Param("dw_text", str, "prompt", if_there)
 LENGTH = Param("dw_length", int, 4, between)
@@ -146,7 +147,9 @@ def slide() -> None:
     if source == "book" and (length, batch_size, batch) == (4, 8, 0) and stride in (1, 4):
         st.caption("These are the numbers that the book prints for its text, token by token.")
     else:
-        st.caption(f"Token ids of the tokenizer `{encoding.name}`, as PyTorch prints them: a row per window.")
+        st.caption(
+            f"Token ids of the tokenizer {as_code(encoding.name)}, as PyTorch prints them: a row per window."
+        )
 
     st.subheader(f"One window, {counted(length, 'example')}", anchor=False)
     told = found(window)
@@ -216,6 +219,23 @@ lm = {(read or scene).load}
 windows = Windows(tuple({given}), {length}, {stride}, {batch_size}, drop_last={drop})
 picture = windows.table()
 """
+    if source != "prompt":
+        lines += f"""\
+
+from gptviz.book import create_dataloader_v1
+
+dataloader = create_dataloader_v1(
+    {"VERDICT" if source == "book" else "chapter()"},
+    batch_size={batch_size},
+    max_length={length},
+    stride={stride},
+    shuffle=False,
+    drop_last={drop},
+    tokenizer={"get_encoding('gpt2')" if source == "book" else "lm.tokenizer"},
+)
+for batch in dataloader:  # the batches that the page shows
+    print(batch)
+"""
     if count:
         lines += f"""\
 inputs, targets = (part.tolist() for part in windows.dataset[{window}])
@@ -249,7 +269,17 @@ def rest() -> None:
     sheet.numbers_of("windows", windows.table, caption, "the windows")
     if count:
         sheet.numbers_of("examples", lambda: in_window(WINDOW.value), what="one window's examples")
-    in_code([GPTDatasetV1.__init__, GPTDatasetV1.window, Windows.loader, examples, losses], program())
+    in_code(
+        [
+            GPTDatasetV1.__init__,
+            TokenWindows.__init__,
+            TokenWindows.window,
+            create_dataloader_v1,
+            examples,
+            losses,
+        ],
+        program(),
+    )
 
 
 rest()

@@ -4,6 +4,7 @@ from typing import cast
 
 import numpy as np
 import streamlit as st
+import torch
 
 from gptviz import GPTModel
 from gptviz.analysis import embeddings
@@ -13,12 +14,17 @@ from gptviz.figures.embeddings import embedding_sum, similarity_matrix
 from gptviz.figures.maps import Map
 from gptviz.figures.marks import token_ticks, window
 from gptviz.figures.theme import palette
+from gptviz.lessons import embedding as lesson
+from gptviz.lessons.windows import VERDICT, Windows
+from gptviz.tokenizer import get_encoding
 from gptviz.ui import sheet
 from gptviz.ui.sheet import Param, if_there, page, panel, sideways
+from gptviz.ui.tables import STYLE, Cell, Row, table as table_of
 from gptviz.ui.words import as_code, counted, prose, show_id
 
 PARTS_OF_SUM = ("token embedding", "+ position embedding", "= what block 0 is given")
 MOST = 256  # tokens of the maps
+SMALL_ROW = 3  # of the book's first table: the one that the book looks up
 ROWS = ("the token's row", "the position's row", "what block 0 is given")
 
 MEASURES = {"cosine": "cosine similarity", "dot": "dot product"}
@@ -179,10 +185,12 @@ with panel("Every token of the prompt", ":material/grid_on:", "emb_rows") as is_
 
 with panel("Which positions are alike?", ":material/straighten:", "emb_positions") as is_open:
     if is_open:
-        similarity = embeddings.position_similarity(lm.model.pos_emb.weight)  # (C, C)
-        square, places = embeddings.thin(similarity)
-        count = len(similarity)
-        beside, apart = (embeddings.similarity_apart(similarity, d) for d in (min(1, count - 1), count // 2))
+        table = lm.model.pos_emb.weight  # (C, D)
+        count = len(table)
+        places = embeddings.spread(count)
+        square = embeddings.position_similarity(table, places)[:, places]  # (n, n)
+        own = embeddings.position_similarity(table, [at])[0]  # (C,)
+        beside, apart = (embeddings.similarity_apart(table, d) for d in (min(1, count - 1), count // 2))
         st.markdown(
             f"`pos_emb` has a learned row for each of the {count:,} positions; this prompt uses the first "
             f"{len(tokens):,} (shaded). Neighbours have a cosine of {fixed(beside, 2)} on average, what "
@@ -194,12 +202,13 @@ with panel("Which positions are alike?", ":material/straighten:", "emb_positions
         left, right = st.columns(2)
         with left:
             alt = "The cosine of every learned position with every other"
-            scene.chart(similarity_matrix(square, places, at, scene.mode), key="embedding_positions", alt=alt)
+            fig = similarity_matrix(square, list(places), at, scene.mode)
+            scene.chart(fig, key="embedding_positions", alt=alt)
         with right:
             sheet.curves(
                 scene,
                 "embedding_position",
-                {"cosine": Both(similarity[at])},
+                {"cosine": Both(own)},
                 [f"position {at} and position {i}" for i in range(count)],
                 f"cosine with position {at}",
                 f"The cosine of position {at} with every other position",
@@ -210,6 +219,47 @@ with panel("Which positions are alike?", ":material/straighten:", "emb_positions
                 up={"range": [-1.05, 1.1]},
                 used=len(tokens),
             )
+
+with panel("In small: the book's first table", ":material/view_compact:", "emb_small") as is_open:
+    if is_open:
+        small = lesson.first_table()
+        one = lesson.looked_up(small, SMALL_ROW)
+        st.html(STYLE)
+        prose(
+            f"The book begins with {len(small)} tokens of {small.shape[1]} random numbers each, after "
+            f"`torch.manual_seed({lesson.SEED})`. Token {SMALL_ROW} is row {SMALL_ROW}. A linear layer gives "
+            "the same for a **one-hot** row: zeros, and a 1 in its place. Looking up saves the multiplying.",
+            *("token", "one-hot"),
+        )
+        small_rows = []
+        for place, values in enumerate(small.tolist()):
+            kind = "line chosen" if place == SMALL_ROW else "line"
+            hot = fixed(float(one.one_hot[place]), 0)
+            small_rows.append(Row([str(place), hot, *(fixed(value, 4) for value in values)], kind))
+        product = [fixed(value, 4) for value in one.product.tolist()]
+        small_rows.append(Row(["one-hot × table", "", *product], "sum"))
+        head = ["row", "#one-hot", *(f"#dimension {d}" for d in range(small.shape[1]))]
+        st.html(table_of("first table", head, small_rows))
+        st.markdown(
+            "**A batch has a row for each of its tokens.** The book's batch has 8 windows of 4 tokens. "
+            "Your text, in this model, is a batch of one."
+        )
+        inputs, _ = Windows(tuple(get_encoding("gpt2").encode(VERDICT)), 4, 4, 8).batch(0)
+        shapes = lesson.batch_shapes(inputs, lesson.BOOKS_VOCABULARY, lesson.BOOKS_DIMENSIONS)
+        own = lesson.batch_shapes(torch.tensor([scene.run.ids]), lm.config.vocab_size, lm.config.emb_dim)
+        shape_rows = [
+            Row([Cell(name, "code"), " × ".join(map(str, shape)), " × ".join(map(str, own[name]))])
+            for name, shape in shapes.items()
+        ]
+        head = ["", "#the book's batch", "#your text"]
+        st.html(table_of("batch shapes", head, shape_rows))
+        sheet.code_of(
+            scene,
+            [lesson.looked_up, lesson.batch_shapes],
+            lesson.first_table,
+            key="in_code_small",
+            what="the small table",
+        )
 
 told = f"The three rows of {label} (position {at}), a line per dimension."
 sheet.numbers_of("embedding", lambda: rows.map(lambda r: embeddings.row_table(r, at)), told, what="the rows")

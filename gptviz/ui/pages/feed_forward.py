@@ -26,7 +26,7 @@ from gptviz.ui.sheet import Param, example_row, if_there, page
 from gptviz.ui.shell.change_menu import Part, menu
 from gptviz.ui.shell.state import BLOCK
 from gptviz.ui.tables import Cell, Row
-from gptviz.ui.words import Place, as_code, counted, prose, show_id
+from gptviz.ui.words import Place, as_code, counted, escaped, prose, show_id
 
 UNIT: Param[int | None] = Param("ff_unit", int, None, if_there)
 SAMPLE = Param("ff_sample", bool, False)
@@ -217,7 +217,8 @@ def in_the_sample() -> None:
         return
     read_in, tokens = windows(lm.encode, lm.config.context_length)
     if any(max(window.ids) >= lm.config.vocab_size for window in read_in):
-        st.info(f"{lm.name} cannot read the sample: there are characters in it that it has no tokens for.")
+        name = escaped(lm.name)
+        st.info(f"{name} cannot read the sample: there are characters in it that it has no tokens for.")
         return
     edits = tuple(edit for edit in scene.run.edits if edit.is_of_any_text)
     bar, peaks = st.progress(0.0), []
@@ -265,7 +266,6 @@ prose(
 alt = f"{len(found.given)} numbers of {scene.label} become {count} units of block {block}, and back"
 scene.chart(expansion(strips.now, unit, scene.mode, old), key="expansion", alt=alt, which=(f"block{block}",))
 bias = lm.config.linear_bias
-biased = "with the bias's " * bias
 prose(
     f"All units' activations times their columns{', and the bias,' * bias} add up to what the feed-forward "
     f"writes: the largest difference of any number is {significant(found.difference, 2)}; "
@@ -276,12 +276,19 @@ prose(
 # ---- details ----
 
 ids = feed_forward.unit_table(found)["unit"]
+caption = "A row per unit, the one that writes most first: its number before and after GELU, whether it "
+caption += "fires, the size of its column and of what it writes, and its share of what the feed-forward "
+caption += "writes, measured along that."
+if found.is_replaced:
+    caption += " A change replaces what the feed-forward writes: the shares need not add up to 1."
+elif found.adds_up and bias:
+    caption += " With the bias's the shares add up to 1."
+elif found.adds_up:
+    caption += " The shares add up to 1."
 sheet.numbers_of(
     f"feed-forward-block{block}",
     lambda: both.map(lambda u: feed_forward.unit_table(u).set_index("unit").loc[ids].reset_index()),
-    "A row per unit, the one that writes most first: its number before and after GELU, whether it fires, the "
-    "size of its column and of what it writes, and its share of what the feed-forward writes, measured along "
-    f"that; {biased}the shares add up to 1.",
+    caption,
     what=f"the units of block {block} at {label}",
 )
 sheet.code_of(scene, [FeedForward.forward, GELU.forward, GELU.formula], feed_forward.units, block, at)

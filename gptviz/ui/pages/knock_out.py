@@ -196,8 +196,8 @@ opposite = int((np.sign(table["effect"]) != np.sign(-table["lost"])).sum())
 if measure == "logit" and opposite:
     text += f"For {opposite} of the {parts} parts the probability goes the other way: "
     text += "it depends on all large logits. "
-said = f"{text}A pale part need not be idle: others may do the same work, or stand in for it once it is "
-said += "gone. So what is lost one by one does not add up to what is lost together."
+said = f"{text}A part of little colour need not be idle: others may do the same work, or stand in for it "
+said += "once it is gone. So what is lost one by one does not add up to what is lost together."
 prose(said, "residual stream", "feed-forward")
 example_row(*EXAMPLES)
 drawn = ("lost", 1) if measure == "probability" else ("effect", -1)

@@ -5,7 +5,7 @@ import streamlit as st
 
 from gptviz.analysis import norms as numbers
 from gptviz.both import Both
-from gptviz.digits import significant, term
+from gptviz.digits import percent, significant, term
 from gptviz.engine.layer_norms import norms_of
 from gptviz.figures.maps import Map, Scale
 from gptviz.figures.norms import norm_histograms
@@ -146,6 +146,22 @@ if now.has_shift:
 say = "Scale and shift are learned: they say" if now.has_shift else "The scale is learned: it says"
 prose(f"{why}{say} how large a dimension is for what reads it next.", "variance", "dimension")
 
+
+if size > 1:
+    by_all, by_less = numbers.two_variances(now.before)
+    apart = percent(by_less / by_all - 1) if by_all else "0 %"
+    prose(
+        f"**Divided by N, not by N − 1.** The variance adds up {size} squares and divides by N = {size}: "
+        f"{significant(by_all, 6)}. Divided by {size - 1}, as `torch.var` does by itself, it would be "
+        f"{significant(by_less, 6)}, {apart} more. `unbiased=False` asks for N: these are all the numbers "
+        "that there are, and no sample of more.",
+        "variance",
+    )
+prose(
+    "A block of a GPT is **pre-norm**: one norm stands before attention, one before the feed-forward. The "
+    "first transformer was **post-norm**: it normalised the sum after each of them.",
+    *("pre-norm", "post-norm", "block", "attention", "feed-forward"),
+)
 
 learned = [("layernorm_weights", "scale", now.scale, 1.0), ("layernorm_shift", "shift", now.shift, 0.0)]
 for key, what, weights, rest in learned[: 1 + now.has_shift]:

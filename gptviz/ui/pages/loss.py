@@ -192,6 +192,8 @@ example_row(*EXAMPLES)
 smallest()
 caption = "A row per token of the text, as the target of the position before it: its logit, log_sum (the "
 caption += "logarithm of the sum of e^logit over the vocabulary), the probability, and the loss in nats and "
-caption += "in bits. The first token is no target. The last row is the mean."
+caption += "in bits. The first token is no target."
+if last:
+    caption += " The last row is the mean."
 sheet.numbers_of("loss", lambda: found.map(table_of), caption)
 sheet.code_of(scene, [lesson.loss_steps, surprises, GPTModel.forward], losses)

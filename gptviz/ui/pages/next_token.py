@@ -245,7 +245,9 @@ def details(sampling: Sampling, found: Both[Candidates]) -> None:
         return sheet.once(run, entropies, scene.position, sampling)
 
     told = "From logit to probability, for the bars above. `filter` says which filter cut a token; "
-    told += "`model_probability` is without any settings. The last row is the sum over all other tokens."
+    told += "`model_probability` is without any settings."
+    if found.now.rest:
+        told += " The last row is the sum over all other tokens."
     sheet.numbers_of("next_token", lambda: runs_of.map(rows), told, what="the next token")
     unsure_of = "how unsure"
     sheet.numbers_of("entropy", lambda: runs_of.map(unsure), what=unsure_of)

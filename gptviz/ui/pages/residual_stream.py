@@ -11,8 +11,10 @@ from gptviz.figures.maps import Map
 from gptviz.figures.stream import ladder, part_colors
 from gptviz.figures.theme import palette
 from gptviz.model import TransformerBlock
+from gptviz.training.live import gradients as lesson
+from gptviz.training.live.parts import NoShortcutBlock
 from gptviz.ui import sheet
-from gptviz.ui.sheet import example_row, page
+from gptviz.ui.sheet import Param, Scene, example_row, if_there, page, panel
 from gptviz.ui.shell.change_menu import Part, menu
 from gptviz.ui.shell.state import BLOCK
 from gptviz.ui.words import as_code, prose
@@ -26,7 +28,56 @@ MEANS = {
     "erases": "it takes back what is there",
 }
 
-scene = page("Residual stream", keep=numbers.SITES, params=(sheet.SHOWN,))
+DEPTH = Param("stream_depth", int, 12, if_there)
+
+
+def gradients(scene: Scene) -> None:
+    """Draw how much of the gradient reaches each block of an untrained GPT, and the book's five layers."""
+    depth = DEPTH.choose("Blocks", lesson.DEPTHS)
+    table = lesson.gradients_by_block(depth)
+    first, last = table.iloc[0], table.iloc[-1]
+    bare, with_both = "neither", "both, as in GPT"
+    prose(
+        "Training goes backwards: a block gets its gradient through all that come after it. In an untrained "
+        f"GPT of {depth} blocks, block 0 gets {significant(first[with_both])} and block {depth - 1} "
+        f"{significant(last[with_both])}. With neither shortcuts nor LayerNorm, block 0 gets "
+        f"**{significant(first[bare])}** and block {depth - 1} {significant(last[bare])}: a vanishing "
+        "gradient. A shortcut adds, and a sum passes the gradient on as it is.",
+        *("block", "shortcut", "LayerNorm", "vanishing gradient"),
+    )
+    lines = {name: Both(table[name].to_numpy()) for name in reversed(lesson.VARIANTS)}
+    names = [f"block {b}" for b in table["block"]]
+    alt = f"The mean gradient of each of {depth} blocks, with and without shortcuts and LayerNorm"
+    axis = {"title": {"text": "block"}, "tickvals": [*table["block"]]}
+    sheet.curves(
+        scene, "stream_gradients", lines, names, "mean of |gradient|", alt,
+        which=(f"blocks{depth}",), log=True, many=True, axis=axis, height=400,
+    )  # fmt: skip
+    st.caption(
+        f"Four models, {lesson.WIDTH} wide, with the weights after `torch.manual_seed({lesson.SEED})`, on "
+        "random tokens. None of them is your model, and your text has no part in it."
+    )
+    prose("The book measures it on five layers without LayerNorm, and prints these numbers.", "LayerNorm")
+    five = {
+        "without shortcuts": lesson.books_gradients(False),
+        "with shortcuts": lesson.books_gradients(True),
+    }
+    books = pd.DataFrame({"layer": [str(i) for i in range(5)], **five})
+    sheet.table("five layers", Both(books), digits=4)
+    sheet.numbers_of(
+        "stream_gradients", table, "The mean of |gradient| over a block's matrices.", "the gradients"
+    )
+    sheet.code_of(
+        scene,
+        [lesson.ExampleDeepNeuralNetwork.forward, lesson.books_gradients, NoShortcutBlock.forward],
+        lesson.gradients_by_block,
+        depth,
+        key="in_code_gradients",
+        what="the gradients",
+    )
+
+
+scene = page("Residual stream", keep=numbers.SITES, params=(sheet.SHOWN, DEPTH))
 at, label, layers = scene.position, as_code(scene.label), scene.lm.config.n_layers
 names = numbers.step_names(layers)
 streams = sheet.of(scene, numbers.stream)
@@ -181,6 +232,12 @@ prose(
     "model without shortcuts would compute others from block 0 on.",
     *("LayerNorm", "cosine"),
 )
+with panel(
+    "Why shortcuts: the gradient on its way back", ":material/trending_down:", "stream_gradient"
+) as is_open:
+    if is_open:
+        gradients(scene)
+
 shares = found.shares[:, at]
 most = int(shares[1:].argmax()) + 1
 rest = 1 - float(shares.sum())  # of a pass whose stream was changed on the way
@@ -233,11 +290,10 @@ sheet.numbers_of(
     what=f"the way of {label}",
     missing="–",
 )
-texts = [token.text for token in scene.tokens]
 
 
 def every_token() -> Both[pd.DataFrame]:
-    return with_moved(streams.map(lambda s: numbers.all_tokens_table(s, texts)), slice(None))
+    return with_moved(streams.map(lambda s: numbers.all_tokens_table(s, scene.labels)), slice(None))
 
 
 caption = "A row per write and token: the numbers of the two maps."

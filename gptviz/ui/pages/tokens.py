@@ -6,6 +6,7 @@ import streamlit as st
 
 from gptviz.analysis import tokens as numbers
 from gptviz.tokenizer import END_OF_TEXT, encoding_names, get_encoding, show_token
+from gptviz.tokenizer.simple import split_words
 from gptviz.tokenizer.steps import bpe, merges_of_part, show_work
 from gptviz.ui import sheet
 from gptviz.ui.components.merges import WIDEST, merges
@@ -14,9 +15,10 @@ from gptviz.ui.components.tokenizer_rows import tokenizer_rows
 from gptviz.ui.sheet import Param, if_there, page
 from gptviz.ui.shell.prompt import READ_CHARACTERS
 from gptviz.ui.tables import STYLE, Row, table
-from gptviz.ui.words import as_code, prose
+from gptviz.ui.words import as_code, escaped, prose
 
 OFFLINE = ("mini", "gpt2")
+HELLO, MOST_WORDS = "Hello, world!", 12  # a text beside the prompt, and words of that
 SOURCES = ALICE, PROMPT = "a chapter of Alice", "this prompt"
 FIT = Param("tok_fit", str, ALICE, if_there)
 MORE: Param[str | None] = Param("tok_more", str, None, if_there)
@@ -105,7 +107,7 @@ def comparison() -> None:
     known = [encoding]
     for name in dict.fromkeys([*OFFLINE, *([more] if more else [])]):
         if name != encoding.name and (wrong := problem(name)):
-            st.warning(wrong)
+            st.warning(escaped(wrong))
         elif name != encoding.name:
             known.append(get_encoding(name))
     known.sort(key=lambda one: [*OFFLINE, encoding.name, more].index(one.name))
@@ -118,6 +120,27 @@ def comparison() -> None:
         "`[UNK]`, and a character tokenizer has no id for a new character. Byte pair encoding starts from "
         "all 256 bytes, so it can write anything, and gives what is frequent a token of its own."
     )
+    words_in_a_batch(text if source == PROMPT else numbers.chapter())
+
+
+def words_in_a_batch(learnt_from: str) -> None:
+    """Draw two texts of words with their ids, and the special tokens that make them a batch."""
+    words = split_words(text)
+    start = " ".join(words[:MOST_WORDS])
+    batch = numbers.word_batch([start, HELLO], learnt_from, scene.special)
+    rows = []
+    for name, row in zip(("your prompt", HELLO), batch, strict=True):
+        pairs = zip(row.tokens, row.ids, strict=True)
+        rows.append(Row([name, " | ".join(f"{token} {id}" for token, id in pairs)]))
+    prose(
+        "**Words have ids, too**: their places in the sorted vocabulary, with four special tokens behind "
+        "them. `[BOS]` begins a text and `[EOS]` ends it. `[PAD]` makes the shorter text of a batch as long "
+        "as the longer. `[UNK]` stands for a word that it did not learn.",
+        *("vocabulary", "special token"),
+    )
+    st.html(table("words in a batch", ["text", "words, each with its id"], rows))
+    if len(words) > MOST_WORDS:
+        st.caption(f"The first {MOST_WORDS} words of your prompt.")
 
 
 comparison()
@@ -169,7 +192,7 @@ with byte:
 st.subheader("Special tokens", anchor=False)
 end, name = numbers.end_of_text(encoding, text), as_code(END_OF_TEXT)
 if end is None:
-    prose(f"This model's tokenizer, {encoding.name}, has no {name}: all that you type is text.")
+    prose(f"This model's tokenizer, {escaped(encoding.name)}, has no {name}: all that you type is text.")
 else:
     prose(
         f"{name} marks where a text ends in training. Typed into a prompt it is plain text, "

@@ -1,7 +1,8 @@
 """Who this browser is in a class, and how the class leads it.
 
 A browser keeps a secret in a cookie, by which a reload, a second tab and a server that was started again know
-it. Everything else is in the database of `gptviz.classroom`.
+it. Behind it stand those of other classes that its person is in, too. Everything else is in the database of
+`gptviz.classroom`.
 """
 
 from collections.abc import Callable, Iterable
@@ -10,8 +11,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import streamlit as st
 
-from gptviz.classroom import LOBBY, ClassError, Member, Room
+from gptviz.classroom import LOBBY, ClassError, Member, Room, written_code
 from gptviz.guides import Question
+from gptviz.ui.buttons import button
 from gptviz.ui.components.seat import COOKIE, seat
 from gptviz.ui.shell import state
 from gptviz.ui.words import escaped
@@ -22,6 +24,9 @@ if TYPE_CHECKING:
 GUIDE = "class"  # what the guide of a class is called in the address
 EVERY = 2.0  # seconds between two looks at what the teacher has done
 _SECRET = "class_secret"  # in the session; "" for nobody
+_OTHERS = "class_others"  # the secrets of other classes, which the browser keeps as well
+_OFFERED = "class_offered"  # a teacher's secret of a link: its person is asked before it is taken
+MOST_OTHERS, BETWEEN = 3, "."  # what stands between the secrets of a cookie stands in none of them
 _MEMBER = "class_member"  # as the database said last
 _STEP = "class_step"  # the step that this browser and the class were at last
 _LEFT = "class_left"  # the secret that this browser gave up last
@@ -33,6 +38,10 @@ ACTS = {
     "shown": ("Votes shown", ":material/bar_chart:"),
     "revealed": ("Truth told", ":material/visibility:"),
 }
+GONE = (
+    "The class has ended, was left in another tab, or your teacher has taken you out. What you see is yours "
+    "to explore."
+)
 T = TypeVar("T")
 
 
@@ -60,28 +69,97 @@ def secret() -> str:
     """This browser's secret, "" where it is in no class."""
     if _SECRET not in st.session_state:
         held = st.context.cookies.get(COOKIE)
-        st.session_state[_SECRET] = held if isinstance(held, str) else ""
+        first, *others = (held if isinstance(held, str) else "").split(BETWEEN)
+        st.session_state[_SECRET] = first
+        st.session_state.setdefault(_OTHERS, others[:MOST_OTHERS])
     return str(st.session_state[_SECRET])
 
 
+def _others() -> list[str]:
+    """The secrets of this browser's other classes."""
+    secret()
+    found: list[str] = st.session_state.setdefault(_OTHERS, [])
+    return found
+
+
+def _kept() -> str:
+    """All secrets of this browser, as its cookie holds them."""
+    return BETWEEN.join([secret(), *_others()])
+
+
 def keep() -> None:
-    """Have the browser keep its secret, or drop the one that it gave up, and take that of its address."""
-    seat(secret(), st.session_state.get(_LEFT, ""), _taught)
+    """Have the browser keep its secrets, or drop the one that it gave up, and take that of its address."""
+    seat(_kept(), st.session_state.get(_LEFT, ""), _taught)
 
 
-def _taught(secret: str) -> None:
-    """Callback: a teacher's own link was opened. One that steers nothing takes nobody's place."""
-    steers = attempt(lambda: classes().member(secret) is not None)
-    if steers:
-        become(secret)
-    elif steers is False:
+def _taught(link: str) -> None:
+    """Callback: a link with a teacher's secret was opened. Who has a seat is asked before it is taken."""
+    found = attempt(lambda: (classes().member(link), classes().member(secret())))
+    if found is None:
+        return
+    offered, own = found
+    if offered is None or not offered.teaches:
         say("The class of this link has ended, or it never was one.")
+    elif link != secret() and own is not None:
+        st.session_state[_OFFERED] = link
+    else:
+        become(link)
+
+
+def ask() -> None:
+    """Draw the question whether the class of a link is to be steered, where one was opened."""
+    link = st.session_state.get(_OFFERED)
+    found = None if link is None else attempt(lambda: classes().member(link))
+    own = member()
+    if found is None or own is None:
+        return
+    with st.container(border=True, key="class_offer"):
+        st.markdown(
+            f"This link steers the class **{written_code(found.room.code)}**: you would be its teacher. "
+            f"You are {_named(own)}. Both places are kept."
+        )
+        with st.container(horizontal=True):
+            button("Steer that class", "class_offer_take", go_to, link, primary=True)
+            button("Stay here", "class_offer_leave", _stay)
+
+
+def _stay() -> None:
+    """Callback: the class of the link is not taken."""
+    st.session_state.pop(_OFFERED, None)
+
+
+def _named(somebody: Member) -> str:
+    """A member in a sentence: "**quiet otter** in the class KF7-M2Q"."""
+    who = "the teacher of" if somebody.teaches else f"**{somebody.name}** in"
+    return f"{who} the class {written_code(somebody.room.code)}"
+
+
+def go_to(other: str) -> None:
+    """Callback: on with another class; the place in this one is kept beside it."""
+    _stay()
+    own, others = secret(), [one for one in _others() if one != other]
+    if own and own != other:
+        others = [own, *others]
+    become(other)
+    st.session_state[_OTHERS] = others[:MOST_OTHERS]
+
+
+def ways_back() -> None:
+    """Draw a button for each other class that this browser has a place in."""
+    for number, other in enumerate(_others()):
+        found = attempt(lambda other=other: classes().member(other))  # type: ignore[misc]
+        if found is not None:
+            label = f"Go to the class {written_code(found.room.code)}"
+            button(label, f"class_back_{number}", go_to, other, icon="undo")
 
 
 def become(secret: str) -> None:
-    """Have this browser be somebody else in a class, or with "" nobody."""
+    """Have this browser be somebody else in a class, or with "" whoever it was beside that, or nobody."""
     if not secret:
-        st.session_state[_LEFT] = st.session_state.get(_SECRET, "")
+        st.session_state[_LEFT] = _kept()
+        others = _others()
+        secret = others[0] if others else ""
+        st.session_state[_OTHERS] = others[1:]
     st.session_state[_SECRET] = secret
     for key in (_STEP, _MEMBER):
         st.session_state.pop(key, None)
@@ -133,8 +211,9 @@ def look() -> Member | None:
         return member()
     if found is None:
         if member() is not None:
-            say("The class has ended, or was left in another tab. What you see is yours to explore.")
+            say(GONE)
         become("")
+        return look()  # as who it was beside that
     else:
         st.session_state[_MEMBER] = found
     return found
@@ -165,6 +244,7 @@ def watch() -> bool:
     if found is None:
         return False
     keep()
+    ask()
     if found.teaches or not found.room.frozen:
         return False
     st.info("Your teacher asks you to look up. It goes on in a moment, and nothing is lost.")
@@ -177,7 +257,7 @@ def has_moved() -> bool:
     try:
         return found is not None and classes().news(found.room)[0] != found.room.steered
     except ClassError as error:
-        st.caption(str(error))
+        st.caption(escaped(str(error)))
         return False
 
 

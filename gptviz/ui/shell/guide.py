@@ -6,6 +6,7 @@ stays.
 """
 
 from fnmatch import fnmatch
+from io import BytesIO
 from typing import Any
 
 import streamlit as st
@@ -13,14 +14,14 @@ import streamlit as st
 from gptviz import LanguageModel
 from gptviz.classroom import ClassError, Member
 from gptviz.guides import Guide, GuideError, Step, files, find, read
-from gptviz.guides.guide import Address
+from gptviz.guides.guide import LARGEST, Address
 from gptviz.ui.buttons import button
 from gptviz.ui.components.guide_look import look_at
 from gptviz.ui.models.room import still_here
 from gptviz.ui.shell import address, classroom, question, state
 from gptviz.ui.shell.navigation import CLASS, PAGES, link as door, page_target
 from gptviz.ui.shell.params import Param
-from gptviz.ui.words import capital
+from gptviz.ui.words import capital, escaped
 
 _AT = "guide_at"  # in the session: the (guide, step) whose place was taken
 _OWN = "guide_own"  # the text of a guide that was opened as a file
@@ -38,7 +39,7 @@ def current() -> tuple[Guide, int] | None:
     try:
         guide = _guide(name)
     except GuideError as error:
-        st.warning(f"This guide cannot be opened: {error}")
+        st.warning(f"This guide cannot be opened: {escaped(str(error))}")
         state.GUIDE.set(None)
         return None
     return guide, max(0, min(state.STEP.value, len(guide.steps)) - 1)
@@ -98,13 +99,14 @@ def _lessons() -> None:
         try:
             guide = _guide(name)
         except GuideError as error:  # a teacher's own: it is said, and stops nobody else
-            st.caption(f"{name}.md: {error}")
+            st.caption(f"{escaped(name)}.md: {escaped(str(error))}")
             continue
         label = f"**{guide.title}**, {guide.minutes} minutes: {guide.learnt}"
         _link(label, "arrow_forward", name, 1, guide.steps[0], f"guide_begin_{name}")
-    st.file_uploader("A guide of your own", type="md", key="guide_file", on_change=_opened)
+    own: Any = {"type": "md", "key": "guide_file", "max_upload_size": 1}
+    st.file_uploader("A guide of your own", on_change=_opened, **own)
     if (wrong := st.session_state.get(_WRONG)) is not None:
-        st.warning(wrong)
+        st.warning(escaped(wrong))
 
 
 def _opened() -> None:
@@ -114,7 +116,7 @@ def _opened() -> None:
     if not sent:
         return
     try:
-        text = sent[0].getvalue().decode("utf-8", "replace")
+        text = text_of(sent[0])
         checked(read(text))
     except GuideError as error:
         st.session_state[_WRONG] = f"This file is no guide. {capital(str(error))}"
@@ -123,6 +125,11 @@ def _opened() -> None:
         st.session_state.pop(question.ANSWERS, None)
         state.GUIDE.set(OWN)
         state.STEP.set(1)
+
+
+def text_of(sent: BytesIO) -> str:
+    """The text of a guide that was brought. No more of it is looked at than shows that it is too long."""
+    return sent.getvalue()[: LARGEST + 1].decode("utf-8", "replace")
 
 
 # ---- the step's place ----
@@ -217,7 +224,7 @@ def _turn_to(number: int) -> None:
 # ---- the bar ----
 
 
-def draw(page: str, lm: LanguageModel, key: str) -> bool:
+def draw(page: str, lm: LanguageModel, key: str, about_text: bool) -> bool:
     """Draw the bar; whether a question waits, so that the page must not show its picture yet."""
     if classroom.watch():
         return True
@@ -241,7 +248,7 @@ def draw(page: str, lm: LanguageModel, key: str) -> bool:
         if standing is None or step.ask is None:
             st.markdown(step.after if step.until and _is_done(step) else step.text)
         else:
-            waits = question.ask(step.ask, step, at, standing, lm, key)
+            waits = question.ask(step.ask, step, at, standing, lm, key, about_text)
         if number and number + 1 == len(guide.steps) and at[0] not in (None, classroom.GUIDE):
             st.caption(question.counted(at[0], guide.steps))
     if step.look and not waits:

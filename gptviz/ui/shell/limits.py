@@ -1,10 +1,9 @@
 """What the bundled model cannot do, said where a text asks for it, with a way to a model that can."""
 
-import re
-
 import streamlit as st
 
 from gptviz import LanguageModel
+from gptviz.analysis.names import names_kept_apart, persons
 from gptviz.catalog import catalog
 from gptviz.ui.buttons import button
 from gptviz.ui.models.choice import DEFAULT_MODEL, Choice
@@ -12,8 +11,7 @@ from gptviz.ui.shell import state
 
 LONG_TOKENS = 40  # from here on what it writes is more than a sentence or two
 
-# a capital that no full stop, quotation mark or line break calls for, without titles and months
-_NAME = re.compile(r"(?<=[a-z,;] )(?!Mr|Mrs|Miss|Dr|Sir|Lady|Lord|God|Chapter)[A-Z][a-z]{2,}\b")
+KEPT_APART = 0.75  # of the sentences with two names: from here on a model knows which is meant
 
 
 def limit(lm: LanguageModel, text: str, written: int = 0) -> str | None:
@@ -23,9 +21,14 @@ def limit(lm: LanguageModel, text: str, written: int = 0) -> str | None:
         return (
             f"It has no token for `{strange}`: it reads the letter's bytes, and what it says next is a guess."
         )
-    names = list(dict.fromkeys(_NAME.findall(text)))
+    names = persons(text)
     if len(names) > 1:
-        return f"It seldom knows which of two names is meant, `{names[0]}` or `{names[1]}`."
+        right, of = names_kept_apart(lm)
+        if right < KEPT_APART * of:
+            return (
+                f"Of two names, such as `{names[0]}` and `{names[1]}`, it expects the one "
+                f"that is meant in {right} of {of} test sentences."
+            )
     if written >= LONG_TOKENS:
         return "It keeps the style of its books for long, and the thread of a story for a sentence or two."
     return None

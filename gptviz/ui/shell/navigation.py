@@ -223,6 +223,17 @@ def page_target(name: str) -> st.Page:
     return page
 
 
+def folder_of(path: str) -> str:
+    """The folder that the app lies in, as the path of an address of it says: "/course/gpt", or "".
+
+    The path may end in the name of a page or not.
+    """
+    parts = path.strip("/").split("/")
+    if parts[-1] in (*PAGES, *MOVED, "start"):
+        parts.pop()
+    return "".join(f"/{part}" for part in parts if part)
+
+
 def page_file(name: str) -> Path:
     """The script of a page; a page with parts is a folder, whose script is its `__main__.py`."""
     file = UI / "pages" / f"{name}.py"

@@ -18,7 +18,7 @@ from gptviz.ui.models.choice import UPLOAD, Choice
 from gptviz.ui.models.downloads import Download
 from gptviz.ui.models.in_use import InUse, NotOnDisk, label_of
 from gptviz.ui.shell import state
-from gptviz.ui.words import duration
+from gptviz.ui.words import duration, escaped
 
 HEADS, TOKENIZER = "model_heads", "model_tokenizer"
 GPT2_HEAD_DIM = 64
@@ -43,12 +43,13 @@ def notice(model: InUse) -> None:
 def _buttons(model: InUse, label: str, key: str, do: Callable[..., Any], *args: Any, **how: Any) -> None:
     """Draw what can be done about it, and the way back to the model that is seen."""
     button(label, key, do, *args, **how)
-    button(f"Stay with {label_of(model.choice)}", "model_stay", state.choose_model, model.choice)
+    button(f"Stay with {escaped(label_of(model.choice))}", "model_stay", state.choose_model, model.choice)
 
 
 def _failed(model: InUse, why: str) -> None:
-    asked, seen = label_of(model.asked), label_of(model.choice)
-    st.error(f"{asked} cannot be loaded: {_ended(why)} What you see is {seen}.")
+    asked = escaped(label_of(model.asked))
+    seen = escaped(label_of(model.choice))
+    st.error(f"{asked} cannot be loaded: {escaped(_ended(why))} What you see is {seen}.")
     number = model.asked.name.removeprefix(UPLOAD)
     with st.container(horizontal=True):
         if model.asked.name.startswith(UPLOAD) and find_upload(number) is not None:
@@ -70,18 +71,18 @@ def _ended(text: str) -> str:
 
 
 def _download(model: InUse) -> None:
-    name, seen = model.asked.name, label_of(model.choice)
+    name, seen = model.asked.name, escaped(label_of(model.choice))
     last = models.downloads().last(name)
     if last is not None and last.running:
         _running(last, seen)
         return
     if last is not None and last.error is not None:
-        st.error(f"{_ended(last.error)} What you see is {seen}.")
+        st.error(f"{escaped(_ended(last.error))} What you see is {seen}.")
     else:
         size = "".join(f": {gigabytes(e.download_bytes or 0)}" for e in catalog() if e.name == name)
         stopped = " The download was stopped; what had arrived is kept." if last and last.cancelled else ""
         st.info(
-            f"{name} is not on this machine and must be downloaded once{size}.{stopped} "
+            f"{escaped(name)} is not on this machine and must be downloaded once{size}.{stopped} "
             f"Until then you see {seen}."
         )
     again = "Download" if last is None else "Go on with the download"
@@ -95,10 +96,11 @@ def _running(download: Download, seen: str) -> None:
         st.rerun()  # the whole page: the model is here, or there is something to say
     progress = download.progress
     if progress is None:
-        st.progress(0.0, f"{download.name}: asking the hub. Until it is here you see {seen}.")
+        st.progress(0.0, f"{escaped(download.name)}: asking the hub. Until it is here you see {seen}.")
     else:
+        said = f"{escaped(download.name)}: {in_words(progress)}. Until then you see {seen}."
         share = progress.done / progress.total if progress.total else 0.0
-        st.progress(min(share, 1.0), f"{download.name}: {in_words(progress)}. Until then you see {seen}.")
+        st.progress(min(share, 1.0), said)
     told = "For everybody who waits for it. What has arrived is kept for the next download."
     st.button("Stop the download", key="model_cancel", on_click=download.cancel, help=told)
 
@@ -115,8 +117,9 @@ def in_words(progress: Progress) -> str:
 
 
 def _heads(model: InUse, trouble: HeadsMissing) -> None:
+    asked = escaped(label_of(model.asked))
     st.info(
-        f"How many attention heads does {label_of(model.asked)} have? A file of weights does not show it, "
+        f"How many attention heads does {asked} have? A file of weights does not show it, "
         "and with a wrong number every page would be wrong without any sign of it. Your training code says "
         f"it: `n_heads` in its config. {_proposal(trouble.emb_dim)}"
     )
@@ -139,8 +142,9 @@ def _proposal(emb_dim: int) -> str:
 
 
 def _tokenizer(model: InUse) -> None:
+    asked = escaped(label_of(model.asked))
     st.info(
-        f"{label_of(model.asked)} brings no tokenizer, and its vocabulary has not the size of GPT-2's. Say "
+        f"{asked} brings no tokenizer, and its vocabulary has not the size of GPT-2's. Say "
         "which one it was trained with, or upload it again together with its tokenizer: tokenizer.json, "
         "tokenizer.tiktoken or nanoGPT's meta.pkl."
     )

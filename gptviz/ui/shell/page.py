@@ -110,7 +110,7 @@ def frame(title: str, own: Iterable[Param] = (), prompted: bool = False, of_mode
         prompt_box.special_switch()
     notice(model)
     with bar:
-        waits = guide.draw(name, model.lm, model.key)
+        waits = guide.draw(name, model.lm, model.key, prompted)
     if waits and not prompted:
         end_page()
     load = models.code_of(model)
@@ -175,7 +175,7 @@ def _model(given: Trace | None) -> InUse:
         return models.in_use(state.model())
     except ValueError as error:  # not even the bundled one: a setting of the server is wrong
         prompt_box.box()  # what was typed stays in sight
-        st.error(f"No model can be loaded: {error}")
+        st.error(f"No model can be loaded: {words.escaped(str(error))}")
         end_page()
 
 

@@ -64,7 +64,7 @@ def facts(model: InUse) -> str:
     device = model.choice.device or models.default_device()
     size = config.parameters * DTYPES[lm.dtype].itemsize
     return (
-        (f"you see **{label_of(model.choice)}**:  \n" if model.trouble else "")
+        (f"you see **{escaped(label_of(model.choice))}**:  \n" if model.trouble else "")
         + f"{counted(config.n_layers, 'block')} × {counted(config.n_heads, 'head')}, "
         f"{config.emb_dim} wide  \n"
         f"{config.parameters:,} parameters  \n{gigabytes(size)} in {lm.dtype}{rounded}"
@@ -123,7 +123,7 @@ def _own_files(asked: Choice) -> None:
         st.file_uploader("Your model's files", endings, accept_multiple_files=True, key=FILES)
         st.form_submit_button("Load these files", type="primary", on_click=partial(_bring, asked))
     if _REFUSED in st.session_state:
-        st.error(st.session_state[_REFUSED])
+        st.error(escaped(st.session_state[_REFUSED]))
     _not_taken()
     if st.session_state.pop(_BROUGHT, False):
         st.rerun()  # the window closes, the page shows the model
@@ -137,7 +137,7 @@ def _own_files(asked: Choice) -> None:
 def _not_taken() -> None:
     why = refused()
     if why is not None:
-        st.error(f"The last file was not taken: {why}.")
+        st.error(f"The last file was not taken: {escaped(why)}.")
 
 
 def _kept(upload: Upload, asked: Choice) -> None:
@@ -177,7 +177,8 @@ def _repository(asked: Choice) -> None:
     st.markdown(f"Any repository whose `config.json` says {classes}. It is downloaded once.")
     name = st.text_input("Repository", key=HUB_ID, placeholder="owner/name").strip()
     if name and not (name in HUB_MODELS or is_hub_id(name)):
-        st.error(f"{name!r} is no name of a repository; those are owner/name, such as openai-community/gpt2")
+        said = f"{escaped(repr(name))} is no name of a repository; those are owner/name, "
+        st.error(f"{said}such as openai-community/gpt2")
     elif name:
         _take(asked.named(name))
 

@@ -11,7 +11,7 @@ from gptviz.tokenizer import END_OF_TEXT, well_formed
 from gptviz.ui.buttons import button
 from gptviz.ui.components.prompt import prompt
 from gptviz.ui.shell import address, state
-from gptviz.ui.words import is_named, nameless, show_id
+from gptviz.ui.words import escaped, is_named, nameless, show_id
 
 # Tokenizing is quick, but not for a whole library pasted in: what comes after is not even counted.
 READ_CHARACTERS = 100_000
@@ -45,7 +45,7 @@ def read(lm: LanguageModel, text: str, special: bool) -> PromptRead:
     count = f"{len(ids):,}" if len(text) <= READ_CHARACTERS else f"more than {len(ids):,}"
     return PromptRead(
         ids[:limit],
-        f"The prompt has {count} tokens; {lm.name} reads at most {limit:,}. "
+        f"The prompt has {count} tokens; {escaped(lm.name)} reads at most {limit:,}. "
         f"Your text is kept, and what you see are its first {min(limit, len(ids)):,} tokens.",
     )
 
@@ -55,8 +55,8 @@ def _unknown_character(lm: LanguageModel, text: str) -> str:
     unknown = [c for c in dict.fromkeys(text) if max(lm.encode(c)) >= lm.config.vocab_size]
     verb, them = ("is", "it") if len(unknown) == 1 else ("are", "them")
     return (
-        f"{lm.name} knows only the {lm.config.vocab_size:,} tokens it was trained on, and "
-        f"{', '.join(map(repr, unknown[:5]))} {verb} not among them. "
+        f"{escaped(lm.name)} knows only the {lm.config.vocab_size:,} tokens it was trained on, and "
+        f"{', '.join(escaped(repr(c)) for c in unknown[:5])} {verb} not among them. "
         f"Your text is kept: take {them} out, or choose another model."
     )
 
@@ -105,7 +105,7 @@ def _has_special(lm: LanguageModel) -> bool:
 def append(lm: LanguageModel, tokens: list[Token], token_id: int) -> str | None:
     """Extend the prompt by a token and select the last one. A sentence if that cannot be done."""
     if len(tokens) >= lm.config.context_length:
-        return f"The prompt is full: {lm.name} reads at most {lm.config.context_length:,} tokens."
+        return f"The prompt is full: {escaped(lm.name)} reads at most {lm.config.context_length:,} tokens."
     if not is_named(lm, token_id):
         return nameless(show_id(lm, token_id))
     ids = [*(token.id for token in tokens), token_id]

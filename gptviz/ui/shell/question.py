@@ -3,6 +3,7 @@
 What was answered is kept in the session, or for a pupil in the class.
 """
 
+import html
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -11,6 +12,7 @@ from typing import Any
 import streamlit as st
 
 from gptviz import CaptureError, LanguageModel, Run
+from gptviz.engine.tokens import Token
 from gptviz.guides import Question, Step, keys
 from gptviz.guides.answers import Answer, CannotAsk, Head
 from gptviz.guides.guide import filled
@@ -26,6 +28,7 @@ from gptviz.ui.words import escaped
 
 ANSWERS = "guide_answers"  # (guide, step) -> what was given; None where it was skipped
 HINTS = "guide_hints"  # (guide, step) -> how many are shown
+NEXT_WORD = "next_word"  # the key whose answer stands behind the text
 _OPENED = "guide_opened"  # the (guide, step) whose truth, a head, was opened
 At = tuple[str | None, int]  # the guide's name, and the step from 0
 
@@ -54,8 +57,13 @@ def _answer(run: Run, question: str, position: int, given: Any, *arguments: Any)
     return KEYS[question][1](lm, trace, position, given, *arguments)
 
 
-def ask(asked: Question, step: Step, at: At, found: Standing, lm: LanguageModel, key: str) -> bool:
-    """Ask, or say what was answered and what is true; whether the picture still waits."""
+def ask(
+    asked: Question, step: Step, at: At, found: Standing, lm: LanguageModel, key: str, about_text: bool
+) -> bool:
+    """Ask, or say what was answered and what is true; whether the picture still waits.
+
+    `about_text`: the step's page is about the text. While somebody presents, nothing else shows that yet.
+    """
     reading = prompt_box.read(lm, state.TEXT.value, state.SPECIAL.value)
     if not reading.ids:
         return False  # the page says why
@@ -70,19 +78,35 @@ def ask(asked: Question, step: Step, at: At, found: Standing, lm: LanguageModel,
     try:
         truth = answer(found.given if found.told else None)
     except (CannotAsk, CaptureError, runs.Busy, ValueError) as error:
-        st.info(f"This cannot be asked here: {error}.")
+        st.info(f"This cannot be asked here: {escaped(str(error))}.")
         return False
+    asked = replace(asked, text=filled(asked.text, truth.facts))
     if found.told:
+        st.caption(asked.text)  # what was asked stays, or nobody can talk about the answer
         _told(found.given, truth, step.after, at)
     else:
         st.markdown(filled(step.text, truth.facts))
-        asked = replace(asked, text=filled(asked.text, truth.facts))
+        member = classroom.member()
+        votes = member is None or not member.teaches
+        drawn_below = votes and asked.kind in ("token", "find")  # as chips to be clicked, or on the page
+        if about_text and state.PRESENT.value and not drawn_below:
+            st.html(_text(lm.tokens(reading.ids), position, asked.key == NEXT_WORD))
         st.markdown(f"**{asked.text}**")
-        if (member := classroom.member()) is None or not member.teaches:
+        if votes:
             st.fragment(_ballot)(asked, at, truth, run, position)
     if at[0] == classroom.GUIDE:
         wall.draw(at[1], asked, lm.tokens(run.ids), answer)
     return not found.told and asked.kind != "find"  # what is hunted for is found on the page itself
+
+
+def _text(tokens: Sequence[Token], position: int, blank: bool) -> str:
+    """The text as HTML, large; with a blank behind `position`, where the guess of the next word goes."""
+    before, after = (
+        html.escape(b"".join(token.raw for token in some).decode("utf-8", "replace"), quote=False)
+        for some in (tokens[: position + 1], tokens[position + 1 :])
+    )
+    gap = '<span class="gv-blank" role="img" aria-label="blank"></span>' if blank else ""
+    return f'<p class="gv-asked-text" data-testid="asked_text">{before}{gap}{after}</p>'
 
 
 def _told(given: Any, answer: Answer, after: str, at: At) -> None:

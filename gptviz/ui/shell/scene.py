@@ -27,7 +27,7 @@ from gptviz.ui.runs import Keep, per_run
 from gptviz.ui.shell import changes, prompt, state
 from gptviz.ui.shell.address import end_page
 from gptviz.ui.shell.params import PRESENTED, Param
-from gptviz.ui.words import show_id
+from gptviz.ui.words import escaped, show_id
 
 ABOVE = "16rem"  # of the screen, for what stands above a picture that is fitted into the rest
 
@@ -127,11 +127,13 @@ class Scene(Frame):
         try:
             return runs.get(self.run, keep, reduce)
         except (CaptureError, NoNumbers) as error:
-            self.place.error(f"Nothing is shown, since the model did not do what it should: {error}")
+            self.place.error(
+                f"Nothing is shown, since the model did not do what it should: {escaped(str(error))}"
+            )
             if changes.written():  # which follow to every page, and the strip that undoes them is not drawn
                 self.place.button("Undo all changes", key="changes_undo_all", on_click=changes.clear)
         except runs.Busy as error:
-            self.place.warning(f"Nothing is shown yet: {error}.")
+            self.place.warning(f"Nothing is shown yet: {escaped(str(error))}.")
         end_page()
 
     def saved(self, name: str, title: str, *which: object) -> Saved:

@@ -13,7 +13,7 @@ from gptviz.ui import runs, works
 from gptviz.ui.shell.address import end_page
 from gptviz.ui.shell.params import Param
 from gptviz.ui.shell.turns import give_back
-from gptviz.ui.words import duration
+from gptviz.ui.words import duration, escaped
 from gptviz.work import Work
 
 T = TypeVar("T")
@@ -56,10 +56,28 @@ def worked(
 
     A bar while it waits or works: `says` is what stands on it. A click interrupts the script where the bar
     moves; with `stop`, the callback of a button `key`, there is one for it: the page must then not ask again.
-    Raises what the function raises.
+    Ends the script, with a sentence in the bar's place, where the work fails or cannot be begun.
     """
-    (work,) = several(run, function, [args], says, key, stop, **options)
-    return work.value
+    (value,) = all_worked(run, function, [args], says, key, stop, **options)
+    return value
+
+
+def all_worked(
+    run: Run,
+    function: Callable[..., T],
+    given: Sequence[tuple[Any, ...]],
+    says: Callable[[int, int], str],
+    key: str | None = None,
+    stop: Callable[[], Any] | None = None,
+    **options: Any,
+) -> list[T]:
+    """The results of `several`, for who needs all of them. Ends the script where one is not there."""
+    every = several(run, function, given, says, key, stop, **options)
+    for work in every:
+        if work.refused:
+            st.warning(f"This cannot be worked out: {work.error}.")
+            end_page()
+    return [work.value for work in every]
 
 
 def several(
@@ -71,14 +89,19 @@ def several(
     stop: Callable[[], Any] | None = None,
     **options: Any,
 ) -> list[Work[T]]:
-    """The same of many arguments, a work each, when all are over. The bar is that of all."""
+    """The same of many arguments, a work each, when all are over. The bar is that of all.
+
+    Each is done, or `refused`: then its `value` raises ValueError. Where one failed in any other way the
+    script ends with a sentence in the bar's place, and a button that tries again.
+    """
     every: list[Work[T]] = []
     place, drawn, began = st.empty(), None, time.monotonic()
     while (active := [work for work in every if work.state not in OVER]) or len(every) < len(given):
         for args in given[len(every) : len(every) + AT_ONCE - len(active)]:
-            every.append(works.ask(run, function, *args, **options))
-            if isinstance(every[-1].problem, RuntimeError):  # what it cannot read it cannot read now
-                every[-1].start(works.visitor())
+            work = works.ask(run, function, *args, **options)
+            if work.state == "failed" and not work.refused:  # it may be done now
+                work.start(works.visitor())
+            every.append(work)
         for work in active:
             if not work.active:  # it was stopped: nobody looked for so long, on a busy server
                 work.start(works.visitor())
@@ -92,7 +115,18 @@ def several(
         first = next((work for work in active if work.state == "working"), active[0])
         drawn.progress(min(1.0, done / max(1, of)), said_of(first, says(done, of)))  # a click interrupts here
     place.empty()
+    failed = [work for work in every if work.state == "failed" and not work.refused]
+    if failed:
+        with place.container():
+            not_done(failed[0])
+        end_page()
     return every
+
+
+def not_done(work: Work[Any], key: str = "work", again: Callable[[], Any] | None = None) -> None:
+    """Draw why a work failed, and the button *Try again*: its click runs `again`, and the page once more."""
+    st.warning(f"This could not be worked out: {escaped(str(work.error))}.")
+    st.button("Try again", key=f"{key}_again", icon=":material/refresh:", on_click=again)
 
 
 def said_of(work: Work[Any], said: str) -> str:
@@ -120,7 +154,7 @@ def read_sample(run: Run, key: str, stop: Callable[[], Any]) -> None:
     try:
         read = reading(lm)
     except ValueError as error:
-        st.warning(f"{lm.name}: {error}.")
+        st.warning(f"{escaped(lm.name)}: {escaped(str(error))}.")
         end_page()
     if read.means is None:
         said = "The mean over the sample of text, once for this model: {} of {} windows read".format

@@ -57,7 +57,7 @@ def _draw(step: int, ask: Question, tokens: Sequence[Token], answer: Callable[[A
     try:
         votes, joined = classroom.classes().votes(room, step), len(classroom.classes().names(room))
     except ClassError as error:
-        st.caption(str(error))
+        st.caption(escaped(str(error)))
         return
     given = [vote for vote in votes if vote.given is not None]
     skipped = f", {len(votes) - len(given)} skipped" if len(votes) > len(given) else ""

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from gptviz.training.__main__ import main
-from gptviz.training.live import LiveRun
+from gptviz.training.live import LiveConfig, LiveRun
 from tests.training.live.conftest import TINY
 from tests.waiting import until
 
@@ -31,8 +31,12 @@ def test_parts_can_be_off_and_snapshots_too(tmp_path):
     text = tmp_path / "text.txt"
     text.write_text("ein Text, der reicht. " * 5, encoding="utf-8")
     options = ["--no-positions", "--no-feed-forward", "--no-snapshots", "--task", "own", "--text", str(text)]
+    options += ["--no-attention", "--activation", "relu", "--dropout", "0.2", "--weight-decay", "0"]
     main(["live", "--work", str(tmp_path / "c"), *SIZES, *options])
     run = LiveRun(tmp_path / "c")
+    chosen = run.config
+    assert (chosen.activation, chosen.dropout, chosen.weight_decay) == ("relu", 0.2, 0.0)
+    assert not chosen.attention and chosen.learning_rate == LiveConfig().learning_rate
     assert not run.config.positions and not run.config.feed_forward and run.config.layer_norm
     assert run.snapshots == [] and len(run.curve) == 3
 

@@ -6,8 +6,10 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from torch import nn
 
 from gptviz.training.live import LIMITS, TASKS, LiveConfig, task_for
+from gptviz.training.live.config import V2, V3
 from gptviz.training.live.parts import make_model
 from gptviz.training.live.tasks import CHAPTER, VALIDATION_BATCHES
 from gptviz.training.loop import validation_windows
@@ -25,6 +27,9 @@ from tests.training.live.conftest import tiny
         ({"batch_size": 2.5}, "must be a whole number"),
         ({"seed": True}, "seed is True"),
         ({"layer_norm": 1}, "layer_norm is 1; it must be True or False"),
+        ({"dropout": 1.0}, "dropout is 1.0; it must be a number from 0.0 to 0.9"),
+        ({"weight_decay": -0.1}, "weight_decay is -0.1; it must be a number from 0.0 to 1.0"),
+        ({"activation": "tanh"}, "'tanh'; it must be one of gelu, relu"),
         ({"emb_dim": 10, "n_heads": 4}, "cannot be divided among 4 heads"),
         ({"muted": ((2, 0),)}, "there is no block 2"),
     ],
@@ -49,15 +54,43 @@ def test_limits_are_allowed(low_or_high):
     assert all(getattr(config, name) == LIMITS[name][low_or_high] for name in sizes)
 
 
-@pytest.mark.parametrize("off", [(), ("positions",), ("feed_forward",), ("layer_norm",), ("shortcut",)])
+@pytest.mark.parametrize(
+    "off", [(), ("positions",), ("attention",), ("feed_forward",), ("layer_norm",), ("shortcut",)]
+)
 def test_parameters_are_those_that_learn(off):
     config = tiny(**dict.fromkeys(off, False))
     model = make_model(config, config.gpt_config(64))
     of_block = sum(p.numel() for p in model.trf_blocks[0].ff.parameters())
-    absent = {"positions": 16 * 8, "feed_forward": 2 * of_block}
+    of_attention = sum(p.numel() for p in model.trf_blocks[0].att.parameters())
+    absent = {"positions": 16 * 8, "feed_forward": 2 * of_block, "attention": 2 * of_attention}
     expected = sum(p.numel() for p in model.parameters())
     assert config.parameters(64) == expected - absent.get("".join(off), 0)
     assert (config.why_not_elsewhere is None) == (not off or off[0] in absent)
+
+
+def test_the_notebooks_models_have_its_parameters_but_for_the_bias_of_their_last_layer():
+    """LanguageModelv2 and LanguageModelv3 of the seeds, for V characters: lm_head has a bias there."""
+    V, D, context = 65, 32, 16
+    tables = V * D + context * D
+    lm_head = nn.Linear(D, V, bias=False)
+    assert V2.parameters(V) == tables + lm_head.weight.numel()
+    head = 3 * D * D + D * D + D  # query, key, value; out_proj, which theirs does not have
+    assert V3.parameters(V) == tables + head + lm_head.weight.numel()
+
+
+def test_what_a_file_cannot_say_is_said():
+    relu = tiny(activation="relu")
+    assert relu.why_not_elsewhere.startswith("This model has ReLU where a GPTModel has GELU. ")
+    assert tiny(activation="relu", feed_forward=False).why_not_elsewhere is None  # nothing is between them
+    assert tiny(dropout=0.5, weight_decay=1.0).why_not_elsewhere is None
+    both = tiny(layer_norm=False, shortcut=False).why_not_elsewhere
+    assert both.startswith("This model has no LayerNorm and no shortcuts. ")
+
+
+def test_the_recipe_and_the_model_are_told():
+    config = tiny(dropout=0.3, weight_decay=0.5)
+    assert config.recipe().weight_decay == 0.5 and config.gpt_config(64).drop_rate == 0.3
+    assert tiny().recipe().weight_decay == 0.01 and tiny().gpt_config(64).drop_rate == 0.0
 
 
 def test_random_tokens_are_validated_and_probed_alike_whatever_the_seed():

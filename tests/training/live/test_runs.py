@@ -1,14 +1,20 @@
 """Runs that are watched: the same twice, paused, forked, thinned, with parts off, and as files."""
 
+import errno
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 
 import gptviz
+from gptviz import GPTModel
 from gptviz.analysis.head_formulas import induction_score, previous_token_score
-from gptviz.training.live import LiveRun, begin, fork, model_files, train
+from gptviz.lessons.dropout import drop
+from gptviz.training.live import LiveRun, begin, fork, model_files, train, work
+from gptviz.training.live.config import V2, V3
+from gptviz.training.live.parts import SteppedDropout, make_model, set_noise
 from gptviz.training.live.tasks import VALIDATION_BATCHES
 from gptviz.training.loop import validation_windows
 from tests.training.live.conftest import tiny
@@ -100,7 +106,7 @@ def test_a_fork_of_what_is_not_there_is_a_sentence(done, tmp_path):
         LiveRun(tmp_path)
 
 
-@pytest.mark.parametrize("off", ["layer_norm", "shortcut", "positions", "feed_forward"])
+@pytest.mark.parametrize("off", ["layer_norm", "shortcut", "positions", "attention", "feed_forward"])
 def test_a_part_that_is_off_is_off(off, tmp_path):
     run = trained(tmp_path / off, steps=2, **{off: False})
     lm = run.own_lm(2)
@@ -111,6 +117,9 @@ def test_a_part_that_is_off_is_off(off, tmp_path):
             assert lm.model.pos_emb.weight.abs().max() == 0
         if off == "feed_forward":
             assert torch.equal(block(x), block.att(block.norm1(x)) + x)
+        if off == "attention":
+            assert torch.equal(block(x), x + block.ff(block.norm2(x)))
+            assert run.measures[-1].off == ((0, 0), (0, 1), (1, 0), (1, 1))
         if off == "shortcut":
             assert torch.allclose(block(x), block.ff(block.norm2(block.att(block.norm1(x)))))
         if off == "layer_norm":
@@ -130,6 +139,91 @@ def test_a_part_that_is_off_is_off(off, tmp_path):
         with torch.no_grad():
             written.append(int(lm.model(torch.tensor([written[-16:]]))[0, -1].argmax()))
     assert lm.decode(written) == run.task.prompt + run.measures[-1].sample
+
+
+@pytest.mark.parametrize(
+    ("attention", "feed_forward"), [(True, False), (False, True), (False, False), (True, True)]
+)
+def test_without_shortcuts_an_absent_part_hands_the_stream_on(attention, feed_forward, tmp_path):
+    run = trained(tmp_path / "a", steps=1, shortcut=False, attention=attention, feed_forward=feed_forward)
+    block = run.own_lm(1).model.trf_blocks[0]
+    x = torch.randn(1, 5, 8)
+    with torch.no_grad():
+        expected = block.att(block.norm1(x)) if attention else x
+        if feed_forward:
+            expected = block.ff(block.norm2(expected))
+        assert torch.equal(block(x), expected)
+
+
+@pytest.mark.parametrize("config", [V2, V3])
+def test_the_notebooks_models_compute_what_the_notebook_computes(config, tmp_path):
+    run = train(begin(tmp_path / "run", replace(config, steps=3, every=3)).folder)
+    model = run.own_lm(3).model
+    ids = torch.tensor([run.task.probes[0].ids])
+    with torch.no_grad():
+        x = model.tok_emb(ids) + model.pos_emb(torch.arange(ids.shape[1]))  # (b, T, D)
+        if config is V3:  # the notebook's Head, and out_proj, which its last layer takes in
+            att = model.trf_blocks[0].att
+            q, k, v = att.W_query(x), att.W_key(x), att.W_value(x)
+            scores = q @ k.transpose(-2, -1) * (32**-0.5)
+            weights = scores.masked_fill(torch.ones(16, 16).tril() == 0, -torch.inf).softmax(dim=-1)
+            x = att.out_proj(weights @ v)
+        assert torch.allclose(model(ids), x @ model.out_head.weight.T, atol=1e-6)
+    assert run.measures[-1].validation < run.measures[0].validation
+
+
+def test_relu_stands_where_gelu_stood(tmp_path):
+    run = trained(tmp_path / "relu", activation="relu")
+    ff, x = run.own_lm(6).model.trf_blocks[1].ff, torch.randn(1, 5, 8)
+    up, down = ff.layers[0], ff.layers[2]
+    with torch.no_grad():
+        assert torch.equal(ff(x), down(up(x).clamp(min=0)))
+    assert not points(run).equals(points(trained(tmp_path / "gelu")))
+    with pytest.raises(ValueError, match="has ReLU where a GPTModel has GELU"):
+        run.lm(6)
+
+
+def test_dropout_is_of_the_step_and_of_nothing_else(tmp_path):
+    """The same curve whatever else draws random numbers, paused between two points, and forked."""
+    whole = trained(tmp_path / "whole", dropout=0.4)
+    run = trained(tmp_path / "parts", stop_at=3, dropout=0.4)
+    torch.rand(3)
+    train(run.folder)
+    assert points(run).equals(points(whole)) and run.measures == whole.measures
+    same = train(fork(whole, 2, tmp_path / "same").folder)
+    assert points(same).equals(points(whole))
+    plain = trained(tmp_path / "plain")
+    assert plain.measures[0] == whole.measures[0]  # nothing is dropped where it is measured
+    assert not points(plain).equals(points(whole))
+    assert whole.lm(6).config.drop_rate == 0.4
+
+
+def test_dropout_is_torchs_in_the_books_three_places():
+    config, noise = tiny(dropout=0.25), torch.Generator()
+    gpt = config.gpt_config(64)
+    model = make_model(config, gpt, noise).train()
+    dropped = {name for name, one in model.named_modules() if isinstance(one, SteppedDropout)}
+    of_book = {name for name, one in GPTModel(gpt).named_modules() if isinstance(one, torch.nn.Dropout)}
+    assert dropped == of_book and len(dropped) == 5  # of the embedding, and twice in each block
+    x = torch.randn(40, 50)
+    set_noise(noise, 123, 7)
+    found = model.drop_emb(x)
+    set_noise(noise, 123, 7)
+    expected = drop(x, 0.25, noise.initial_seed()).after
+    assert torch.allclose(found, expected) and (found == 0).float().mean() == pytest.approx(0.25, abs=0.05)
+    for seed, step in ((123, 8), (124, 7)):
+        set_noise(noise, seed, step)
+        assert not torch.equal(model.drop_emb(x), found)
+    assert model.eval().drop_emb(x) is x
+
+
+def test_weight_decay_makes_weights_smaller(tmp_path):
+    sizes = []
+    for decay in (0.0, 1.0):
+        run = trained(tmp_path / f"decay{decay}", weight_decay=decay, learning_rate=0.05, warmup=0)
+        sizes.append(float(run.lm(6).model.tok_emb.weight.norm()))
+        assert run.kept.state(6)["recipe"]["weight_decay"] == decay
+    assert sizes[1] < 0.9 * sizes[0]
 
 
 def test_model_pth_makes_the_round_trip(done, tmp_path):
@@ -189,3 +283,16 @@ def test_a_text_of_ones_own_stays_as_it_was_typed(tmp_path):
     assert set(run.measures[-1].sample) <= set(text)
     forked = train(fork(run, 0, tmp_path / "forked").folder)
     assert points(forked).equals(points(run))
+
+
+def test_a_training_on_a_full_disk_says_so(tmp_path, monkeypatch):
+    run = begin(tmp_path / "full", tiny(steps=4, every=1))
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(work, "snapshot", full)
+    with pytest.raises(OSError, match="No space"):
+        train(run.folder)
+    assert run.status.state == "failed" and "the disk is full" in run.status.said
+    assert "OSError" not in run.status.said

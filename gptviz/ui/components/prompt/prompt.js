@@ -40,6 +40,15 @@ function hint() {
   return draft ? `Not run yet: ${keys}` : keys;
 }
 
+// As high as its text, between the CSS's least and most; but as somebody drew it, once that was done.
+function fit({ root, state }) {
+  const box = root.querySelector('textarea');
+  if (state.height !== undefined && box.style.height !== state.height) return;
+  box.style.height = 'auto';
+  box.style.height = `${box.scrollHeight + box.offsetHeight - box.clientHeight}px`;
+  state.height = box.style.height;
+}
+
 export default gv.component(({ data, send, redraw }) => {
   const run = () => {
     sent = draft?.text ?? data.text;
@@ -66,4 +75,16 @@ export default gv.component(({ data, send, redraw }) => {
       }),
       gv.h('span', { class: 'hint', data: { testid: 'prompt-hint', draft: draft ? '' : undefined } }, hint())),
     gv.h('button', { class: 'run', type: 'button', title: 'Enter does the same', onclick: run }, 'Run'));
+}, (view) => {
+  const { root, state } = view, box = root.querySelector('textarea');
+  fit(view);
+  document.fonts.ready.then(() => fit(view));
+  let width = box.clientWidth;
+  state.observer?.disconnect();
+  state.observer = new ResizeObserver(() => {    // in a narrower box the lines break anew
+    if (box.clientWidth !== width) fit(view);
+    width = box.clientWidth;
+  });
+  state.observer.observe(box);
+  state.end = () => state.observer.disconnect();
 });

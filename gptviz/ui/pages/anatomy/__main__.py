@@ -2,9 +2,11 @@
 
 from pathlib import Path
 
+import numpy as np
 import streamlit as st
 
 from gptviz.analysis import anatomy as tensors
+from gptviz.both import Both
 from gptviz.digits import gigabytes, significant
 from gptviz.figures.anatomy import block_map, enlargement, model_map, part_color, percent, share_bars
 from gptviz.figures.theme import palette
@@ -13,7 +15,7 @@ from gptviz.ui import sheet
 from gptviz.ui.pages.anatomy.form import PARAMS, PRESETS, form, parts_of, preset_name
 from gptviz.ui.shell.page import frame
 from gptviz.ui.tables import STYLE, Cell, Row, table
-from gptviz.ui.words import prose
+from gptviz.ui.words import counted, escaped, prose
 
 CSS = (Path(__file__).parent / "anatomy.css").read_text(encoding="utf-8")
 
@@ -32,11 +34,11 @@ def everything() -> None:
     config = form(own_config, name)
     shown, own, parts = tensors.anatomy(config), tensors.anatomy(own_config), tensors.part_table(config)
     count, share = shown.parameters, dict(zip(parts["part"], parts["share"], strict=True))
-    width, blocks, length = config.emb_dim, config.n_layers, config.context_length
+    width, blocks = config.emb_dim, config.n_layers
 
     # ---- the whole model ----
 
-    plain_name = "".join(f"\\{sign}" if sign in r"\`*_{}[]()#+-.!|<>$~:" else sign for sign in name)
+    plain_name = escaped(name)
     size = " · ".join(f"{gigabytes(count * each)} in {dtype}" for dtype, each in tensors.BYTES.items())
     more, ratio = count - own.parameters, count / own.parameters
     if config == own_config:
@@ -96,6 +98,14 @@ def everything() -> None:
     head = ["", "in the config's words", "with its numbers", "#parameters"]
     head += [f"#against {name}"] if compared else []
     st.html(table("anatomy-sum", head, rows, "gv-sum"))
+    if parts_of(config) == parts_of(tensors.NOTEBOOK):
+        prose(
+            f"A notebook after *Let's build GPT* prints **{tensors.NOTEBOOK_PRINTS:,}** for this model. Its "
+            f"output head also adds a bias, one number for each of the {config.vocab_size} characters. "
+            f"{count:,} + {config.vocab_size} = {tensors.parameters_with_head_bias(config):,}. The book's "
+            "head has none.",
+            *("parameter", "bias"),
+        )
 
     # ---- shares and memory ----
 
@@ -113,14 +123,45 @@ def everything() -> None:
         rows.append(Row([label, *numbers], "line" if part in share else "total"))
     heads = ["", "#parameters", "#share", *(f"#{dtype}" for dtype in tensors.BYTES)]
     st.html(table("anatomy-parts", heads, rows, "gv-sum"))
-    mask = gigabytes(blocks * length**2) + ("" if blocks == 1 else f" in all {blocks} blocks")
     prose(
-        "These are the weights alone. To run the model takes activations, which grow with the text, and a "
-        f"causal mask of {length:,} × {length:,} truth values a block ({mask}); it is not learned and so no "
+        "These are the weights alone. To run the model takes activations, which grow with the text. The "
+        "causal mask is a truth value per pair of the text's tokens: made for the text, not learned, and no "
         "parameter. Training with AdamW takes three times the weights more: the gradients, an average of "
         "them and one of their squares. This page allocated nothing: on torch's meta device tensors have "
         "shapes and no numbers.",
         "causal mask",
+    )
+
+    # ---- the scores ----
+
+    st.subheader("The scores of attention", anchor=False)
+    memory = tensors.score_memory(config)
+    most = memory.iloc[-1]
+    prose(
+        "Every head compares every token with every token: T × T scores. "
+        f"A text of {config.context_length:,} tokens has "
+        f"**{gigabytes(int(most['one block']))}** of them in one block. Twice as many tokens take four times "
+        "as much, and no more weights. That is what makes long texts dear.",
+        *("head", "token", "block"),
+    )
+    lines = {name: memory[name].to_numpy(float) for name in ("all blocks", "one block", "one head")}
+    lines["all weights, for comparison"] = np.full(len(memory), float(count * tensors.BYTES["float32"]))
+    sheet.curves(
+        scene,
+        "anatomy_scores",
+        {name: Both(values) for name, values in lines.items()},
+        [counted(int(n), "token") for n in memory["tokens"]],
+        "bytes in float32",
+        "The memory of the attention scores for texts of more and more tokens",
+        log=True,
+        many=True,
+        axis={"tickvals": [*range(len(memory))], "ticktext": [f"{n:,}" for n in memory["tokens"]]}
+        | {"title": {"text": "tokens of the text"}, "range": [-0.4, len(memory) - 0.2]},
+        written=lambda size: gigabytes(round(size)),
+    )
+    st.caption(
+        "In float32. A pass that only predicts holds the scores of one block at a time; training keeps those "
+        "of all blocks until it has gone back through them."
     )
 
     # ---- one block ----
@@ -140,6 +181,8 @@ def everything() -> None:
     caption = "A row for each tensor, by its name in the state_dict. The parameters add up to the whole "
     caption += "model: a tensor whose numbers are another's is there with 0."
     sheet.numbers_of("anatomy.csv", lambda: tensors.tensor_table(config), caption)
+    caption = "Bytes of all attention scores, T × T for each head, in float32."
+    sheet.numbers_of("anatomy_scores", memory, caption, what="the scores")
     built = [cls.__init__ for cls in (GPTModel, TransformerBlock, MultiHeadAttention, FeedForward, LayerNorm)]
     sheet.code_of(scene, built, tensors.tensor_table, config=config)
 

@@ -10,12 +10,14 @@ from typing import Any
 
 import streamlit as st
 
+from gptviz.analysis.anatomy import NOTEBOOK
 from gptviz.checkpoints.hub import HUB_MODELS
 from gptviz.engine.config import GPTConfig, divisors
 from gptviz.model import GPT_CONFIG_124M
 from gptviz.ui.buttons import button
 from gptviz.ui.shell import params
 from gptviz.ui.shell.params import Param
+from gptviz.ui.words import escaped
 
 SIZES = ("vocab_size", "context_length", "emb_dim", "n_heads", "n_layers")
 SWITCHES = ("qkv_bias", "tie_embeddings", "linear_bias", "norm_bias")
@@ -35,6 +37,7 @@ PRESETS: dict[str, GPTConfig] = {
     "large": HUB_MODELS["gpt2-large"].config,
     "XL": HUB_MODELS["gpt2-xl"].config,
     "DistilGPT-2": HUB_MODELS["distilgpt2"].config,
+    "Let's build GPT": NOTEBOOK,
     "the book's 124M": GPTConfig.from_dict(GPT_CONFIG_124M),
 }
 
@@ -136,7 +139,7 @@ def _draw(values: dict[str, Any], base: GPTConfig, model: str) -> None:
         )
         own = parts_of(base)
         how: Any = {"icon": "undo", "type": "tertiary", "disabled": values == own}
-        button(f"Back to {model}", "anatomy_back", write, own, base, **how)
+        button(f"Back to {escaped(model)}", "anatomy_back", write, own, base, **how)
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="set_anatomy"):
         for name, value in values.items():
             key = f"anatomy_{name}"

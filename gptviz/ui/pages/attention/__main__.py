@@ -8,8 +8,10 @@ import pandas as pd
 import streamlit as st
 import torch
 
-from gptviz.analysis.attention import cell, first_token, steps, table, weights
+from gptviz import Edit
+from gptviz.analysis.attention import FirstToken, cell, first_token, steps, table, weights
 from gptviz.analysis.head_scores import spans
+from gptviz.analysis.head_trial import Trial
 from gptviz.analysis.moved import pattern_moved
 from gptviz.analysis.reach import positions_of
 from gptviz.both import Both
@@ -29,17 +31,19 @@ from gptviz.ui.shell.block import head_controls, head_needs, head_sites
 from gptviz.ui.shell.change_menu import Part, menu
 from gptviz.ui.shell.change_words import says
 from gptviz.ui.shell.state import HEAD, open_head
-from gptviz.ui.words import Place, capital, counted, does, prose
+from gptviz.ui.shell.strip import effect
+from gptviz.ui.words import Place, as_code, capital, counted, does, prose, show_id
 
 AVERAGE, HIDE, ARCS = (Param(name, bool, False) for name in ("average", "hide_first", "arcs"))
 MASS: Param[int] = Param("mass", int, 90, lambda value, masses: min(masses, key=lambda m: abs(m - value)))
 
+HALF = 0.5  # of a head's attention: more than all other tokens get together
+FELT = 0.01  # bits between the predictions with a head and without it: below, it is hardly missed
 NAMED, LEAST = 3, 0.005  # keys of a row that its sentence names: those that get at least so much
 SIDE, SMALLER = 520, 380  # pixels of the large matrix; less under the strip of changes, or beside arcs
 WINDOW = 1024  # tokens that a matrix holds: a head's weights are then 2 MiB
 FEWEST, TICKS = 8, 24  # places on an axis of keys, and the most that are named
 ARCS_WINDOW = 256  # and arcs, of all heads of a block: twelve heads' weights are then 1.5 MiB
-WITHDRAWN = "Its label was withdrawn: the model needs the head for more than that (see Heads on trial)."
 
 scene = page("Attention", head_needs, params=(KEY, AVERAGE, HIDE, ARCS, MASS, sheet.SHOWN), strip=False)
 lm, config, at, labels = scene.lm, scene.lm.config, scene.position, scene.labels
@@ -104,6 +108,14 @@ def habit() -> str:
     return f"{does(role, labels)}{how}, on average over {over}."
 
 
+def withdrawn_says(trial: Trial) -> str:
+    """That a label was withdrawn in its trial, and how much the model loses without the head."""
+    return (
+        "Its label was withdrawn: the model needs the head for more than that. "
+        f"{capital(heads.cost_without(trial))} (see Heads on trial)."
+    )
+
+
 def gives(key: int) -> str:
     """Return what the selected row gives a key: drawn, and where that is rescaled the model's own."""
     weight = f"{drawn.map(lambda w: float(w[at, key])):2} to {places[key]}"
@@ -113,7 +125,9 @@ def gives(key: int) -> str:
 with sentence:
     said = [f"**Block {block}, the average of its {counted(config.n_heads, 'head')}.**"]
     if not average:
-        said = [f"**Block {block}, head {head}** {habit()}", WITHDRAWN * ((block, head) in withdrawn)]
+        said = [f"**Block {block}, head {head}** {habit()}"]
+        if (block, head) in withdrawn:
+            said.append(withdrawn_says(withdrawn[block, head]))
     if hide:
         said.append(
             "**The first token is hidden, and what remains of each row is scaled up to sum to 1:** these are "
@@ -145,11 +159,11 @@ with doing:
 
 def thumbnail(b: int, h: int) -> Thumbnail:
     """Return what the grid says of a head while it is pointed at."""
-    of, write, gone = measured.roles[b][h], measured.writes[b, h].item(), (b, h) in withdrawn
+    of, write = measured.roles[b][h], measured.writes[b, h].item()
     found = words_of(of, write, measured.writes.max().item())
-    if gone:
+    if (b, h) in withdrawn:
         found["label"] = "".join(f"{character}\u0336" for character in found["label"])
-        found["says"] = f"{WITHDRAWN} {found['says']}"
+        found["says"] = f"{withdrawn_says(withdrawn[b, h])} {found['says']}"
     if scene.other is not None:
         found = moved_words(found, **heads.marks(scene.run)[b][h])
     return found
@@ -169,6 +183,46 @@ def where(seen: slice) -> None:
             f"Of {len(labels):,} tokens, positions {seen.start} to {seen.stop - 1} are here: select another "
             "token to look elsewhere."
         )
+
+
+def why_the_first(first: FirstToken) -> list[str]:
+    """Why so much attention goes to the first token, and what this head has of it: a sentence each."""
+    said = ["**Why the first token?**"]
+    if first.draws_all:
+        said = ["**Why is it so often the first token?**"]
+    said.append(
+        f"{places[0]} gets {percent(first.own)} of the attention of this head and {percent(first.mean)} of "
+        f"that of all {first.of} heads, on average over rows {spans(range(1, first.tokens))}; from heads "
+        f"that look at all tokens alike it would be {percent(first.even)}."
+    )
+    if first.heads == 1:
+        said.append("1 head gives it more than half.")
+    elif first.heads > 1:
+        said.append(f"{counted(first.heads, 'head')} give it more than half.")
+    said.append(
+        "Softmax makes a row sum to 1, also where a head finds nothing that it is made for. Every row can "
+        "see the first token, so it can be a place to rest, an *attention sink*."
+    )
+    if first.own > HALF and not any(edit.site in ("v", "z") for edit in changed):
+        said += takes_of_the_first(first)
+    said.append("Hide it with the switch, to see what is left.")
+    return said
+
+
+def takes_of_the_first(first: FirstToken) -> list[str]:
+    """Whether a head that looks mostly at the first token rests there: by its value, and by the answer."""
+    lengths = f"{fixed(first.value_norm, 1)} long, the other tokens' {fixed(first.other_norms, 1)} on average"
+    if not first.hands_little:
+        return [f"This head takes something there: its value of the first token is {lengths}."]
+    if sheet.is_asked_for(lm, len(labels), 1):  # the pass without the head takes too long to be made unasked
+        return [f"Its value of the first token is {lengths}."]
+    without = replace(scene.run, edits=(*scene.run.edits, Edit("z", block, "zero", [head])))
+    moved = effect(without, scene.run, at)
+    token, before, after = as_code(show_id(lm, moved.token)), percent(moved.before), percent(moved.after)
+    answer = f"with the head's output set to 0, {token} comes next with {after} instead of {before}"
+    if moved.kl < FELT:
+        return [f"This head rests there: its value of the first token is {lengths}, and {answer}."]
+    return [f"Its value of the first token is {lengths}. Yet the head matters here: {answer}."]
 
 
 with grid:
@@ -227,20 +281,7 @@ with reading:
     prose(read, "query", "key", "causal mask")
     first = first_token(measured.first, steps_of.now.v, block, head)
     if first is not None and (first.draws_all or first.draws_own):
-        more = f" {counted(first.heads, 'head')} give{'s' * (first.heads == 1)} it more than half."
-        little = " Resting there hands over little: in this head its value has the length "
-        little += f"{fixed(first.value_norm, 1)}, the other tokens' {fixed(first.other_norms, 1)} on average."
-        st.markdown(
-            f"**Why {'is it so often ' * first.draws_all}the first token?** {places[0]} gets "
-            f"{percent(first.own)} of the attention of this head and {percent(first.mean)} of that of all "
-            f"{first.of} heads, on average over rows {spans(range(1, first.tokens))}; from heads that look "
-            "at all tokens alike it would be "
-            f"{percent(first.even)}.{more * (first.heads > 0)} A row must sum to 1, also where a head finds "
-            "nothing that it is made for. Every row can see the first token, so it is a place to rest, an "
-            "*attention sink*: attention there mostly means that the head is "
-            f"off.{little * (first.own > 0.5 and first.value_norm < 0.8 * first.other_norms)} Hide it with "
-            "the switch, to see what is left."
-        )
+        st.markdown(" ".join(why_the_first(first)))
 
 # ---- the steps ----
 
@@ -396,18 +437,17 @@ def every_head() -> pd.DataFrame:
     return found if scene.other is None else found.assign(moved=heads.moved(scene.run).flatten().numpy())
 
 
-sheet.numbers_of(
-    "heads",
-    every_head,
-    "A row per head. `share` is the mean of its role's attention over the queries of `row_positions`, each "
-    "summed over the keys that the role means; `to_…` is the same for every role. Row 0 can only look at "
-    "itself and counts nowhere. `rest` is what the same rows leave on the first token, `share_of_rest` the "
-    "share of what is then left: by this a head is named. `spread` is e to the mean entropy: over so many "
-    "tokens the attention reaches. `mean_write` is the mean length of what the head adds to the residual "
-    f"stream. {heads.CALLED}."
-    + " `moved` is what the weights of a row gained or lost, the larger of the two; the mean of the rows."
-    * bool(scene.other),
-    "what each head does",
-)
+about = "A row per head. `share` is the mean of its role's attention over the queries of `row_positions`, "
+about += "each summed over the keys that the role means; `to_…` is the same for every role. "
+if len(labels) > 1:
+    about += "Row 0 can only look at itself and counts nowhere. "
+about += "`rest` is what the same rows leave on the first token, `share_of_rest` the share of what is then "
+about += "left: by this a head is named. `spread` is e to the mean entropy: over so many tokens the "
+about += "attention reaches. `mean_write` is the mean length of what the head adds to the residual stream. "
+about += f"{heads.CALLED}."
+if scene.other is not None:
+    about += " `moved` is what the weights of a row gained or lost, the larger of the two; the mean of the "
+    about += "rows."
+sheet.numbers_of("heads", every_head, about, "what each head does")
 sheet.code_of(scene, [MultiHeadAttention.forward, steps], weights, block, one, hide)
 sheet.code_of(scene, [], cell, block, head, at, key, key="in_code_cell", what="one weight")

@@ -14,7 +14,7 @@ from gptviz.model import MultiHeadAttention
 from gptviz.ui import sheet, tables
 from gptviz.ui.buttons import button
 from gptviz.ui.components.worksheet import worksheet
-from gptviz.ui.pages.attention_by_hand import dropout, given, sheets, why_root
+from gptviz.ui.pages.attention_by_hand import combined, dropout, given, sheets, why_root
 from gptviz.ui.pages.attention_by_hand.given import Changes, Given
 from gptviz.ui.pages.attention_by_hand.sheets import four, short, sum_of_products, vector
 from gptviz.ui.sheet import Param, frame, if_there
@@ -30,6 +30,7 @@ WAYS = {
     "causal": "causal mask",
     "dropout": "dropout",
     "heads": "two heads",
+    "combined": "with out_proj",
     "root": "why √d",
 }
 STEPS = {
@@ -169,10 +170,12 @@ def how_to_read(way: str, start: Given) -> str:
         "score is now query · key: what `a` gives `b` is no longer what `b` gives `a`. It is divided by √2, "
         "since a query has 2 numbers.",
         "causal": "A word may look at itself and back. What comes later is set to −∞ before the softmax: "
-        "e^−∞ = 0, and each row still sums to 1.",
+        "e^−∞ = 0, and each row still sums to 1. A transformer with this mask is a decoder; an encoder has "
+        "none. In cross-attention the keys and values come from another text.",
         "heads": "Two heads read the same vectors with matrices of their own. Their contexts stand side by "
-        "side; a GPT mixes them by one more matrix, out_proj. Every word is compared with every word, "
-        f"{count} × {count} = {count**2} scores in each head: twice as many words need four times as many.",
+        "side; a GPT mixes them by one more matrix, `out_proj`: the next step. Every word is compared with "
+        f"every word, {count} × {count} = {count**2} scores in each head: twice as many words need four "
+        "times as many.",
     }
     return f"Read along a row, from a word's vector on the left to its context on the right. {ways[way]}"
 
@@ -258,7 +261,8 @@ def by_pencil() -> None:
         button("A word less", "word_less", set_count, count - 1, disabled=count <= 1)
         back: Any = {"type": "tertiary", "help": "Take back all that was typed."}
         button("As printed", "by_hand_back", start_again, icon="undo", disabled=not CHANGED.value, **back)
-    prose(how_to_read(way, start), "dot product", "softmax", "query", "key", "value", "causal mask", "head")
+    terms = ("dot product", "softmax", "query", "key", "value", "causal mask", "head")
+    prose(how_to_read(way, start), *terms, "encoder", "decoder", "cross-attention")
 
     st.markdown(f"#### {as_code(start.words[query])}, step by step")
     for head, one in enumerate(found):
@@ -353,5 +357,7 @@ if way == "root":
     why_root.draw(made)
 elif way == "dropout":
     dropout.draw(made)
+elif way == "combined":
+    combined.draw(made)
 else:
     by_pencil()

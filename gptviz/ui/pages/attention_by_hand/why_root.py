@@ -55,8 +55,9 @@ def draw(made: Frame) -> None:
         f"Over d: {lesson.QUERIES} random queries meet {lesson.KEYS} random keys each, every number with "
         "variance 1. The gradient is the sum of w · (1 − w) over the weights, as a share of what even "
         f"weights let pass: at d = {d} it is {left}, and divided {left_scaled}. Where one key has "
-        f"everything, nothing is learned. For d = {size} a notebook after *Let's build GPT* prints a "
-        f"variance of {significant(printed[0], 4)} and, divided, {significant(printed[1])}."
+        "everything, these scores get no gradient: queries and keys learn nothing there. Values and "
+        f"out_proj do. For d = {size} a notebook after *Let's build GPT* prints a variance of "
+        f"{significant(printed[0], 4)} and, divided, {significant(printed[1])}."
     )
     _one_query(made, d)
     _sharper(made)

@@ -8,6 +8,7 @@ import streamlit as st
 
 from gptviz.analysis.next_token import losses
 from gptviz.analysis.writing import WrittenStep, next_step, table_of, write_on
+from gptviz.book import generate_text_simple
 from gptviz.both import Both
 from gptviz.digits import fixed, significant
 from gptviz.engine.generate import end_of_text
@@ -33,7 +34,7 @@ from gptviz.ui.pages.generate.written import (
     step_after,
     text_of,
 )
-from gptviz.ui.sheet import Param, if_there, page
+from gptviz.ui.sheet import Param, if_there, in_code, page
 from gptviz.ui.shell import address
 from gptviz.ui.shell.limits import limits
 from gptviz.ui.shell.sampling import WRITTEN
@@ -255,7 +256,9 @@ def show_details(writer: Writer, tree: Tree, written: Written, drawn: Draw) -> N
     told = "`probability` is the one that a token was drawn with, `model_probability` the model's own. "
     told += "`point` is the random number, which fell between `start` and `stop`."
     sheet.numbers_of("generate", steps, told, what="the text")
-    told = "What the chosen token was drawn from. The last row sums all others."
+    told = "What the chosen token was drawn from."
+    if drawn.rest is not None:
+        told += " The last row sums all others."
     sheet.numbers_of("generate_draw", candidates, told, what="the chosen token")
     put = tree.put(tree.branch)
     sheet.code_of(
@@ -268,6 +271,31 @@ def show_details(writer: Writer, tree: Tree, written: Written, drawn: Draw) -> N
         *([put] if put else []),
         run=lambda: next_step(next_logits(written.run), sampling, 0.0),
     )
+    if sampling.greedy and not put and not scene.run.edits:
+        program = by_the_book(written)
+        in_code([generate_text_simple], program, "in_code_book", what="the same as the book writes it")
+
+
+def by_the_book(written: Written) -> str:
+    """Python that writes this text with the book's own function."""
+    text = as_text(scene.lm, written.base.ids)
+    ids = f"lm.encode({text!r})" if isinstance(text, str) else repr(text)
+    return f"""\
+import torch
+
+import gptviz
+from gptviz.book import generate_text_simple
+
+lm = {scene.load}
+idx = torch.tensor([{ids}])
+picture = generate_text_simple(
+    model=lm.model,
+    idx=idx,
+    max_new_tokens={max(len(written.steps), 1)},
+    context_size=lm.config.context_length,
+)
+print(lm.decode(picture[0].tolist()))
+"""
 
 
 stage()

@@ -20,7 +20,7 @@ from gptviz.digits import fixed, percent, weight
 from gptviz.engine.sampling import Sampling
 from gptviz.figures.marks import UNCHANGED, token_ticks
 from gptviz.figures.theme import mixed, palette
-from gptviz.tokenizer import named_bytes, show_token
+from gptviz.tokenizer import named_bytes, show_token, token_text
 from gptviz.ui import heads, sheet
 from gptviz.ui.pages.generate.looked import attention_link
 from gptviz.ui.pages.generate.written import Written, as_text, growing
@@ -182,12 +182,12 @@ def try_without(scene: Scene, run: Run, found: Sequence[HeadRole], some: int) ->
 
 
 def as_html(scene: Scene, name: str, text: pd.DataFrame) -> str:
-    """The text with what repeats marked; a character that lacks bytes is the replacement sign."""
+    """The text with what repeats marked; a token that is a piece of a character is named by its bytes."""
     colors = palette(scene.mode)
     mark = f'<span style="background: {mixed(colors.paper, colors.positive, 0.35)}">'
     body = ""
     for row in text.itertuples():
-        token = escape(scene.lm.decode([row.id])).replace("\n", "⏎\n")
+        token = escape(token_text(named_bytes(scene.lm.tokenizer, row.id))).replace("\n", "⏎\n")
         body += f"{mark}{token}</span>" if row.repeats else token
     return (
         f'<div data-testid="loop_text" data-repeats="{text["repeats"].sum()}"><b>{name}</b>'

@@ -22,7 +22,7 @@ from gptviz.ui.sheet import Param, Scene, if_there
 from gptviz.ui.shell import address, sampling, state
 from gptviz.ui.shell.placed import placed
 from gptviz.ui.shell.sampling import WRITTEN, name_of
-from gptviz.ui.words import is_named, nameless, show_id
+from gptviz.ui.words import escaped, is_named, nameless, show_id
 
 STOP = Param("stop", str, "")
 SPEEDS = {"1 a second": 1000, "2 a second": 500, "5 a second": 200, "as fast as it can": 0}
@@ -134,7 +134,7 @@ class Writer:
         try:
             self.keep(trees.fork(tree, step, token))
         except ValueError as error:
-            self._say(str(error))
+            self._say(escaped(str(error)))
 
     def into_the_prompt(self) -> None:
         """The text on the screen becomes the prompt, on all pages."""

@@ -15,9 +15,9 @@ from gptviz.ui import sheet
 from gptviz.ui.components.chips import chips
 from gptviz.ui.pages.generate.looked import attention
 from gptviz.ui.pages.generate.written import Written, as_text
-from gptviz.ui.sheet import Param, Scene, if_there, worked
+from gptviz.ui.sheet import Param, Scene, if_there, several
 from gptviz.ui.shell.target import top
-from gptviz.ui.words import Place, as_code, prose, show_id
+from gptviz.ui.words import Place, as_code, escaped, prose, show_id
 
 KINDS = dict(zip(("Delete", "Swap values", "Swap whole", "Freeze"), Operation.KINDS, strict=True))
 KIND = Param("surgery", str, "Delete", if_there)
@@ -37,12 +37,14 @@ def draw(scene: Scene, written: Written) -> None:
         return
     received = attention(run).mean(axis=(0, 1))  # (T,): of the last token's, over all heads
     operation = choose(scene, run, received)
+    says = "{} of {} operations".format
+    asked = Both(run, run.plain if run.edits else None).map(
+        lambda one: several(one, surgery, [(one.ids, operation)], says)
+    )
     try:
-        found = Both(run, run.plain if run.edits else None).map(
-            lambda one: worked(one, surgery, one.ids, operation, says="{} of {} operations".format)
-        )
+        found = asked.map(lambda works: works[0].value)
     except ValueError as error:
-        st.info(f"This cannot be done with this change: {error}.")
+        st.info(f"This cannot be done with this change: {escaped(str(error))}.")
         return
     off = significant(found.now.disagreement, 2)
     if not found.now.agrees:
@@ -138,7 +140,7 @@ def sentence(scene: Scene, run: Run, operation: Operation, received: np.ndarray)
     at, own = places[operation.position], float(received[operation.position])
     if operation.other is None:
         most = at.position == 0 and own >= received.max()
-        sink = " No token had more: it is the attention sink." if most else ""
+        sink = " No token had more." if most else ""
         return (
             f"**Deleted:** {at} has no key and no value any more. Its share of the last token's attention, "
             f"{weight(own)} on average over all heads, goes to the others.{sink}"

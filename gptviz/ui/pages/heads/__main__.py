@@ -218,9 +218,20 @@ with right:
         called=("on this text", UNCHANGED),
         height=34 * len(SHARES) + 96,
     )
-text = "**What to look for.** Every point is a head: a *previous-token head* stands far to the right, an "
-text += "*induction head* far up. The bars beside say how much of its attention the opened head gives to "
-text += "each kind of token, where there is one: on this text, and (thin) in general."
+text = "**What to look for.** Every point is a head. "
+if across.startswith("previous:"):
+    text += "A *previous-token head* stands far to the right. "
+elif x.notna().any():
+    text += f"The farther to the right it stands, the more it has of *{across}*. "
+if up.startswith("induction:"):
+    text += "An *induction head* stands far up. "
+elif y.notna().any():
+    text += f"The farther up it stands, the more it has of *{up}*. "
+text += "The bars beside say how much of its attention the opened head gives to each kind of token, where "
+text += "there is one: on this text"
+if usual is not None:
+    text += ", and (thin) in general"
+text += "."
 prose(text, "head", "induction head", "previous-token head")
 if scene.run.edits:
     st.markdown("*On this text*: the changed model (outlined: unchanged); *in general*: the unchanged one.")

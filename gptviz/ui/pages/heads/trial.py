@@ -15,7 +15,7 @@ from gptviz.figures.heads import Cost, costs
 from gptviz.ui import heads, tables
 from gptviz.ui.pages.heads.waiting import EVERY_SECONDS, leave, take_up, wait_for, waited_for
 from gptviz.ui.sheet import Param, Scene, if_there, sideways
-from gptviz.ui.words import prose
+from gptviz.ui.words import capital, prose
 from gptviz.work import Work
 
 Labels = Mapping[tuple[int, int], str]  # every head's role in general, by block and head; empty: not known
@@ -24,6 +24,7 @@ CLAIM: Param[str | None] = Param("claim", str, None, if_there)  # None: what the
 _CLAIM_OF = "heads_claim_of"  # in the session: the head that the claim was chosen for
 _TRIED = "heads_tried"  # in the session: the claim that was put on trial last
 _ALL = "heads_all_trials"  # in the session: whether all labels are being tried
+_FAILED = "heads_failed_trial"  # in the session: why one of these trials failed, None where none did
 
 REASONS = {
     "enough": "the label holds",
@@ -88,19 +89,17 @@ def verdict(trial: Trial) -> str:
     """Return what came of it, in a sentence."""
     start = f"On trial as *{ROLES[trial.label].label}*:"
     zero, sample = (REASONS[trial.reasons[baseline]] for baseline in BASELINES)
+    costs = f"{capital(heads.cost_without(trial))}."
     if trial.verdict == "not decided":
-        missed = [_plus_minus(trial.own.loc[change], trial.missed_by) for change in BASELINES]
-        where = " more on repeats than elsewhere" if trial.label in ON_REPEATS else ""
-        return (
-            f"{start} **not decided**. With zero in its place it costs {missed[0]} nats per token{where}, "
-            f"with its mean {missed[1]}."
-        )
+        return f"{start} **not decided**. {costs}"
     if zero != sample:
         return f"{start} **{zero}** with zero in its place, and **{sample}** with its mean."
     says = {"holds": "the label **holds**", "withdrawn": f"the label is **withdrawn**. The head is {zero}"}
     # a head at rest need not be missed
     by = "" if trial.label == "first" else ", whether zero or its mean stands in for the head"
-    return f"{start} {says.get(trial.verdict, f'**{zero}**')}{by}."
+    found = f"{start} {says.get(trial.verdict, f'**{zero}**')}{by}."
+    # how much is lost says how much the verdict weighs
+    return f"{found} {costs}" if trial.verdict in says else found
 
 
 # ---- which label ----
@@ -217,6 +216,7 @@ def _all(run: Run, labels: Labels, tried: Mapping[tuple[int, int], Trial]) -> No
 
     def begin() -> None:
         st.session_state[_ALL] = True
+        st.session_state[_FAILED] = None
         for work in every_work():
             take_up(work)
 
@@ -229,8 +229,10 @@ def _all(run: Run, labels: Labels, tried: Mapping[tuple[int, int], Trial]) -> No
     @st.fragment(run_every=EVERY_SECONDS)
     def watching() -> None:
         done = sum(work.state == "done" for work in every_work())
-        if not any([waited_for(work) for work in every_work()]):  # a look at each of them
+        looked_at = every_work()
+        if not any([waited_for(work) for work in looked_at]):  # a look at each of them
             st.session_state[_ALL] = False
+            st.session_state[_FAILED] = next((work.error for work in looked_at if work.error), None)
             st.rerun()
         with st.container(horizontal=True, vertical_alignment="center", key="heads_all_progress"):
             st.button("Stop", key="heads_all_stop", on_click=stop)
@@ -243,5 +245,8 @@ def _all(run: Run, labels: Labels, tried: Mapping[tuple[int, int], Trial]) -> No
     ended = Counter(trial.verdict for trial in tried.values())
     counts = ", ".join(f"{ended[said]} {words}" for said, words in ENDED.items())
     st.markdown(f"{len(tried)} of the {len(every)} labels in general were tried: {counts}.")
+    failed = st.session_state.get(_FAILED)
+    if failed is not None:
+        st.warning(f"Not every label could be tried: {failed}. The button below tries the others again.")
     if len(tried) < len(every):
         st.button(f"Put all {len(every)} labels on trial", key="heads_try_all", on_click=begin)

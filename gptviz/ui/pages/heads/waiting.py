@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import streamlit as st
 
-from gptviz.ui.shell.slow import said_of
+from gptviz.ui.shell.slow import not_done, said_of
 from gptviz.ui.works import visitor
 from gptviz.work import Task, Work
 
@@ -29,7 +29,7 @@ def wait_for(key: str, find: Callable[[], Work[R]], what: str, stopped: str) -> 
     if work.state == "done":
         return work.result
     if work.state == "failed":
-        st.warning(work.error or "")
+        not_done(work, key, lambda: take_up(find()))
         return None
     if work.state == "stopped" and work.task not in _left():  # by somebody else, who alone waited for it then
         work.start(visitor())

@@ -21,7 +21,7 @@ from gptviz.ui.buttons import button
 from gptviz.ui.components.lens import lens_grid
 from gptviz.ui.lens_cells import legend_of
 from gptviz.ui.pages.logit_lens.columns import columns, drawn, parts_of, unasked
-from gptviz.ui.sheet import example_row, page, several, side_by_side
+from gptviz.ui.sheet import all_worked, example_row, page, side_by_side
 from gptviz.ui.shell.params import Param, if_there, whole
 from gptviz.ui.shell.target import TARGET, target_input
 from gptviz.ui.words import as_code, prose, show_id
@@ -348,9 +348,8 @@ if wanted and parts != everything:  # at the end: the page stands, and a click i
     with bar:
         for run, numbers, more in asked:
             given = [(run.ids, numbers, *part, *more) for part in everything]
-            every = several(run, of_text, given, says, "lens_stop", stop_it)
-            for (_, _, *args), work in zip(given, every, strict=True):
-                value = work.value
+            every = all_worked(run, of_text, given, says, "lens_stop", stop_it)
+            for (_, _, *args), value in zip(given, every, strict=True):
                 runs.known(sheet.once, lambda value=value: value, run, numbers, tuple(args))  # type: ignore[misc]
     st.session_state[READ] = {(scene.run, None), (scene.run, ranked)}
     st.rerun()

@@ -27,7 +27,7 @@ from gptviz.ui.pages.patching.other import DENOISING, MADE, OTHER, WAY, Other
 from gptviz.ui.sheet import Param, end_page, if_there, is_asked_for, page, sideways, worked
 from gptviz.ui.shell import target
 from gptviz.ui.tables import joined
-from gptviz.ui.words import as_code, capital, prose, show_id
+from gptviz.ui.words import as_code, capital, escaped, prose, show_id
 
 SITE = Param("patch_site", str, "resid_pre", if_there)
 OF_MANY = Param("patch_many", str, "z", if_there)  # what is patched in a set of texts
@@ -143,7 +143,7 @@ else:
     try:
         ends = pairs.map(scale_of)
     except ValueError as error:
-        problem = f"{capital(str(error))}."
+        problem = f"{capital(escaped(str(error)))}."
 shown = [as_code(show_id(lm, word)) for word in words]
 if ends is not None:
     clean, corrupt = ends.map(lambda e: e.clean), ends.map(lambda e: e.corrupt)

@@ -87,18 +87,29 @@ def made_from(run: Run, position: int, special: bool) -> Counterpart | None:
     return counterparts.counterpart(runs.model(run), run.ids, position, special, runs.get(run, ()))
 
 
+def without_patches(run: Run) -> Run:
+    """The run with its changes, but for patches: those are of the other text, which is yet to be made."""
+    kept = tuple(edit for edit in run.edits if edit.named is None or edit.named.name != "ids")
+    return replace(run, edits=kept)
+
+
 def choose(scene: Scene) -> Other | None:
     """Draw the box of the other text, and both texts' tokens; None where there is nothing to patch from."""
     is_long = is_asked_for(scene.lm, len(scene.tokens), min(len(scene.tokens), MOST))
     known = None if MADE.value else next((pair.other for pair in PAIRS if pair.text == scene.text), None)
     text, note = known if OTHER.value is None else OTHER.value, ""
     if text is None and (MADE.value or not is_long):
-        made = made_from(scene.run.plain, scene.position, scene.special)
+        searched = without_patches(scene.run)
+        made = made_from(searched, scene.position, scene.special)
         if made is not None:
             text = made.text
             own, new = as_code(scene.labels[made.position]), as_code(show_id(scene.lm, made.token))
+            whose = "the"
+            if searched.edits:
+                whose = "the changed model's"
+            elif scene.run.edits:
+                whose = "the unpatched model's"
             note = f"Made from your prompt: {own} (position {made.position}) became {new}, which of all "
-            whose = "the unchanged model's" if scene.other is not None else "the"
             note += f"changes of one token that were tried moves {whose} prediction most."
     st.session_state[_BOX] = (text or "").replace("\n", "⏎")
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="set_other"):

@@ -21,7 +21,7 @@ from gptviz.ui.shell.page import frame
 from gptviz.ui.shell.placed import placed
 from gptviz.ui.training.mine import at_once, find_training, my_trainings, remove_training
 from gptviz.ui.training.queue import Training
-from gptviz.ui.words import prose
+from gptviz.ui.words import escaped, prose
 
 EVERY_SECONDS = 1.5  # between two looks at a run that trains
 SLIDER, NEWEST = "training_slider", "newest"
@@ -197,7 +197,7 @@ def watching(mine: tuple[Training, ...]) -> None:
     shared = f" It is trained once for {1 + training.shared} who asked." * bool(training.shared)
     st.caption(f"{where}{shared}")
     if training.said:
-        st.error(f"{training.said}.")
+        st.error(f"{escaped(training.said)}.")
     if seen.measures:
         told(training, seen, beside)
         drawn(training, seen, other, beside)

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 import streamlit as st
 
 from gptviz.analysis.tokens import chapter
-from gptviz.training.live import LIMITS, SWITCHES, TASKS, LiveConfig
+from gptviz.training.live import ACTIVATIONS, LIMITS, SWITCHES, TASKS, LiveConfig
 from gptviz.training.live.config import PRESETS, USUAL
 from gptviz.training.live.tasks import SYMBOLS
 from gptviz.ui.buttons import button
@@ -15,7 +15,7 @@ from gptviz.ui.shell import prompt, state
 from gptviz.ui.shell.params import Param, between, if_there
 from gptviz.ui.training.mine import my_trainings, start_training
 from gptviz.ui.training.queue import Training
-from gptviz.ui.words import capital, counted, prose
+from gptviz.ui.words import capital, counted, escaped, prose
 
 T = TypeVar("T")
 
@@ -40,18 +40,29 @@ FIELDS: dict[str, tuple[str, tuple[float, ...] | int, str]] = {
         (0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 1.0),
         "How far each step goes. 0.003 is usual for a model of this size.",
     ),
+    "dropout": (
+        "Dropout",
+        (0.0, 0.1, 0.2, 0.5),
+        "Which share of the numbers goes out, by chance, at each step.",
+    ),
+    "weight_decay": (
+        "Weight decay",
+        (0.0, 0.01, 0.1, 1.0),
+        "How much each weight shrinks at each step, times the learning rate.",
+    ),
     "steps": ("Steps", 100, "How often all numbers of the model are changed."),
     "seed": ("Seed", 1, "The same seed gives the same first weights, the same batches, and the same curve."),
 }
-SWITCHED = ("LayerNorm", "Shortcuts", "Positions", "Feed-forward")
+SWITCHED = ("LayerNorm", "Shortcuts", "Positions", "Attention", "Feed-forward")
 NUMBERS: dict[str, Param[Any]] = {
     name: Param(f"tr_{name}", type(usual), usual, between if isinstance(values, int) else if_there)
     for name, (_, values, _) in FIELDS.items()
     for usual in [getattr(USUAL, name)]
 }
 SWITCH = {name: Param(f"tr_{name}", bool, True) for name in SWITCHES}
+ACTIVATION = Param("tr_activation", str, USUAL.activation, if_there)
 PARAMS: tuple[Param[Any], ...] = (
-    RUN, BESIDE, STEP, PROBE, HEAD, QUERY, TASK, *NUMBERS.values(), *SWITCH.values(),
+    RUN, BESIDE, STEP, PROBE, HEAD, QUERY, TASK, ACTIVATION, *NUMBERS.values(), *SWITCH.values(),
 )  # fmt: skip
 
 NEW = "training_new"  # the window with all this, beside a run
@@ -84,7 +95,10 @@ def form() -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="medium", key="training_switches"):
         for switch, label in zip(SWITCH.values(), SWITCHED, strict=True):
             switch.widget(st.toggle, label)
-    chosen = LiveConfig(task=task, **{name: p.value for name, p in (NUMBERS | SWITCH).items()})
+        activation = ACTIVATION.choose("Between the matrices of a feed-forward", ACTIVATIONS)
+    chosen = LiveConfig(
+        task=task, activation=activation, **{name: p.value for name, p in (NUMBERS | SWITCH).items()}
+    )
     text = state.TEXT.value if task == "own" else None
     size = vocabulary(chosen, text or "")
     tokens = chosen.steps * chosen.batch_size * chosen.context_length
@@ -145,4 +159,4 @@ def said() -> None:
     sentence = st.session_state.get(_SAID)
     with st.container():  # there also without one: else the form below moves, and shuts
         if sentence is not None:
-            st.warning(f"{capital(sentence)}.")
+            st.warning(f"{capital(escaped(sentence))}.")

@@ -38,7 +38,7 @@ def probe_input(probes: tuple[Probe, ...]) -> int:
 def grid(scene: Frame, run: LiveRun, seen: Seen, step: int, place: int, number: int) -> None:
     """Every head of a run at this step, small."""
     picture, side = thumbnails(run.attention(step)[place], scene.mode)  # of (L, H, T, T)
-    measured, off = seen.at(step), seen.config.muted
+    measured, off = seen.at(step), seen.config.off
 
     def thumbnail(block: int, head: int) -> Thumbnail:
         induction, previous = measured.induction[block][head], measured.previous_token[block][head]
@@ -135,7 +135,7 @@ def fork(training: Training, seen: Seen, step: int) -> None:
         return
     st.markdown(f"Go back to step {step:,}, switch a head off, and go on with the very same batches.")
     induction = {(b, h): x for b, row in enumerate(seen.at(step).induction) for h, x in enumerate(row)}
-    heads = [head for head in induction if head not in seen.config.muted]
+    heads = [head for head in induction if head not in seen.config.off]
     best = max(heads, key=induction.__getitem__, default=None)
     wanted, usual = touched(_HEAD, best), max(training.config.steps, step + 200)
     wanted = wanted if wanted in (None, *heads) else best

@@ -37,13 +37,15 @@ def repeats(seen: Seen, task: Task, over: bool) -> str:
     if born is None:
         best, block, head = last.best_induction
         start = f"No induction head by step {last.step:,}." if over else "No head has found it yet."
-        alone = " With one block no head can read what another head wrote."
-        return (
-            f"**{start}** The validation loss is {significant(last.validation, 3)} nats per token; a blind "
-            f"guess costs {blind}, and what nobody can foresee {significant(task.floor, 3)}. The best "
-            f"induction score is {fixed(best, 2)} (block {block}, head "
-            f"{head}).{alone * (over and seen.config.n_layers == 1)}"
-        )
+        costs = f"The validation loss is {significant(last.validation, 3)} nats per token; a blind "
+        costs += f"guess costs {blind}, and what nobody can foresee {significant(task.floor, 3)}."
+        if not seen.config.attention:
+            return f"**There is no attention, and so no induction head.** {costs}"
+        sentences = [f"**{start}** {costs}"]
+        sentences.append(f"The best induction score is {fixed(best, 2)} (block {block}, head {head}).")
+        if over and seen.config.n_layers == 1:
+            sentences.append("With one block no head can read what another head wrote.")
+        return " ".join(sentences)
     before, there, told = seen.measures[born.before], seen.measures[born.there], born.previous
     was = before.induction[born.head.block][born.head.head]
     text = (
@@ -84,11 +86,11 @@ def beside(seen: Seen) -> str:
     """The other run, in a sentence."""
     last = seen.measures[-1]
     score, block, head = last.best_induction
-    return (
-        f" Beside it, dashed, **{seen.name}**: after step {last.step:,} its validation loss is "
-        f"{significant(last.validation, 3)}, its best induction score {fixed(score, 2)} (block {block}, head "
-        f"{head})."
-    )
+    said = f" Beside it, dashed, **{seen.name}**: after step {last.step:,} its validation loss is "
+    said += significant(last.validation, 3)
+    if seen.config.attention:
+        said += f", its best induction score {fixed(score, 2)} (block {block}, head {head})"
+    return f"{said}."
 
 
 def forked(step: int, heads: tuple[tuple[int, int], ...]) -> str:

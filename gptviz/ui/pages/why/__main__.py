@@ -163,8 +163,10 @@ if np.isfinite(given).all() and given.any():
 elif not heads.changed_in(scene.run, block, head):
     text += " It took nothing from any token."
 else:
-    off = "switched off, and wrote nothing" if np.isfinite(given).all() else "replaced by what no token gave"
-    text += f" In this changed pass the head's output was {off}."
+    done = "replaces the head's output by what no token gave"
+    if np.isfinite(given).all():
+        done = "leaves the head nothing to write"
+    text += f" In this changed pass a change {done}."
 prose(text)
 sheet.maps(
     scene,

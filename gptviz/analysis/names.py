@@ -1,0 +1,65 @@
+"""Names of persons in a text, and whether a model knows which of two of them is meant."""
+
+import re
+from weakref import WeakKeyDictionary
+
+from gptviz.analysis.prompts import indirect_objects
+from gptviz.engine.given import ids_of
+from gptviz.engine.language_model import LanguageModel
+from gptviz.model import GPTModel
+
+TITLES = ("Mr", "Mrs", "Miss", "Ms", "Dr", "Herr", "Frau", "Uncle", "Aunt")
+
+# Given names that are little else. Left out are those that are words, months or places as well: May, Will,
+# Mark, Rose, Grace, Paris, Florence, Victoria.
+_NAMES = """
+Aaron Adam Adrian Agnes Alan Albert Alex Alexander Alfred Alice Amy Andrea Andreas Andrew Angela Anna
+Anne Anthony Anton Arthur Barbara Ben Benjamin Bernard Betty Bob Brian Carl Carlos Catherine Cecilia
+Charles Charlie Chris Christian Christina Christine Christopher Clara Claudia Clemens Daniel David
+Deborah Dennis Diana Diego Dmitri Donald Dorothy Edgar Edith Edward Elena Eleanor Eliza Elizabeth Ella
+Ellen Emil Emily Emma Eric Ernest Esther Eva Felix Fiona Frances Frank Franz Fred Frederick Fritz Gabriel
+Geoffrey George Gerald Gerhard Gertrude Gisela Gregory Greta Gustav Hannah Hans Harold Harry Heidi
+Heinrich Helen Helena Henry Herbert Hugh Ian Ida Igor Ingrid Irene Isaac Isabel Isabella Ivan Jack Jacob
+James Jan Jane Janet Jason Jeff Jennifer Jenny Jessica Jim Joan Joe Johann Johanna John Jonas Jonathan
+Joseph Joshua Juan Judith Julia Julian Juliet Julius Karen Karl Kate Katharina Katherine Kathy Katie
+Kevin Klaus Lars Laura Laurence Leo Leon Leonard Leonie Lisa Louis Louise Lucas Lucy Ludwig Luis Lukas
+Lydia Marcus Margaret Maria Marie Martha Martin Mary Matthew Matthias Max Maximilian Megan Michael Miguel
+Monica Moritz Nancy Naomi Natalie Nathan Nicholas Nick Nicole Nina Noah Nora Olga Oliver Olivia Oscar
+Oskar Otto Patricia Paul Paula Pedro Peter Philip Philipp Rachel Ralph Raymond Rebecca Richard Robert
+Roger Ronald Rosa Rudolf Rupert Ruth Samuel Sandra Sara Sarah Sebastian Sergei Simon Sofia Sophia Sophie
+Stefan Stella Stephen Steven Susan Susanna Sven Sylvia Theodor Theodore Theresa Thomas Tim Timothy Tobias
+Tom Tommy Ulrich Ulrike Ursula Walter Werner Wilhelm William Wolfgang
+"""
+GIVEN = frozenset(_NAMES.split())
+
+# a name after a title, or a given name; all that stands right behind it with a capital is the same person's
+_TITLED = rf"(?:{'|'.join(TITLES)})\.? (?P<titled>[A-Z][a-zà-ÿ]+)"
+_GIVEN = rf"(?P<given>{'|'.join(sorted(GIVEN))})"
+_PERSON = re.compile(rf"(?<![\w-])(?:{_TITLED}|{_GIVEN})(?![a-zà-ÿ])(?:[ -][A-Z][a-zà-ÿ]+)*")
+
+TESTED = 24  # sentences with two names
+
+
+def persons(text: str) -> list[str]:
+    """The persons that a text names, each once and in order: by given name, or by the name after a title."""
+    found = [match["titled"] or match["given"] for match in _PERSON.finditer(text)]
+    return list(dict.fromkeys(found))
+
+
+_known: WeakKeyDictionary[GPTModel, tuple[int, int]] = WeakKeyDictionary()
+
+
+def names_kept_apart(lm: LanguageModel) -> tuple[int, int]:
+    """In how many sentences with two names the model gives the one that is meant more, and of how many.
+
+    The sentences are `indirect_objects`'. They are read once for a model, a short pass each. (0, 0) where
+    the model has no tokens for them.
+    """
+    if lm.model not in _known:
+        right, sentences = 0, indirect_objects(lm, TESTED)
+        for one in sentences:
+            logits = lm.plain.trace(one.text, keep=()).logits(-1)
+            meant, other = (ids_of(lm, name)[0] for name in one.target)
+            right += int(logits[meant] > logits[other])
+        _known[lm.model] = right, len(sentences)
+    return _known[lm.model]

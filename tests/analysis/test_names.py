@@ -1,0 +1,43 @@
+"""Which words of a text name persons, and whether a model knows which of two is meant."""
+
+import pytest
+
+from gptviz.analysis.names import names_kept_apart, persons
+from gptviz.analysis.prompts import NAMES, indirect_objects
+from tests.conftest import random_lm
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("Der Hund lief in den Garten, und die Katze sah den Hund", []),
+        ("On Monday I went to Paris, and then to London", []),
+        ("The Queen of England met the President in May, in Rose Street", []),
+        ("The Mill, the Barn and the House of Lords", []),
+        ("Once upon a time", []),
+        ("When Mary and John went out, John gave it to", ["Mary", "John"]),
+        ("Mary had a lamb. Mary's lamb was white.", ["Mary"]),
+        ("Mary Ann Smith saw Mr. Darcy and Miss Bennet", ["Mary", "Darcy", "Bennet"]),
+        ("Mr. Zorblax lived by the sea. One day Mr. Zorblax saw a ship. Mr.", ["Zorblax"]),
+        ("Gestern gab Hans dem Peter ein Buch", ["Hans", "Peter"]),
+        ("Tomato, Johnsons and Annamary", []),
+    ],
+)
+def test_only_names_of_persons_are_names(text, found):
+    assert persons(text) == found
+
+
+def test_every_name_of_the_test_sentences_is_one():
+    assert persons(" and ".join(NAMES)) == list(NAMES)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_names_are_kept_apart_where_the_logits_say_so(seed):
+    lm = random_lm(seed)
+    right = 0
+    sentences = indirect_objects(lm, 24)
+    for one in sentences:
+        logits = lm.trace(one.text).logits(-1)
+        right += bool(logits[lm.encode(one.token)[0]] > logits[lm.encode(one.against)[0]])
+    assert names_kept_apart(lm) == (right, len(sentences)) and len(sentences) == 24
+    assert names_kept_apart(lm.edited("final=zero")) == (right, 24)  # the model's own, whatever is changed

@@ -1,0 +1,131 @@
+"""A work that fails says so, in a sentence where its picture would be, and can be tried again."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+import gptviz
+from gptviz.engine import sample_means
+from gptviz.ui import works
+from gptviz.ui.pages.logit_lens import columns
+from gptviz.ui.shell import slow
+from gptviz.work import Line, Task
+from gptviz.work.local import Thread
+from tests.specs import keys
+
+TEXT = "The cat sat on the mat"
+UI = Path(gptviz.__file__).parent / "ui"
+# page, its address, and buttons that ask for the work; by the module that asks
+CALLERS = {
+    "shell/muted.py": ("knock_out", {}, ()),
+    "shell/page.py": ("next_token", {"edits": "z.4.3=sample"}, ()),
+    "many.py": ("why", {"many": "names"}, ()),
+    "pages/patching/__main__.py": (
+        "patching",
+        {"text": "The man took off", "other": "The girl took off"},
+        (),
+    ),
+    "pages/circuit.py": ("circuit", {}, ()),
+    "pages/generate/surgery.py": ("generate", {"ask": "surgery", "written": 1}, ()),
+    "pages/generate/beams.py": ("generate", {"ask": "beams", "written": 1}, ()),
+    "pages/logit_lens/__main__.py": ("logit_lens", {"text": "The cat sat. " * 5}, ("lens_all",)),
+    "pages/baselines.py": ("baselines", {"base_steps": 50, "base_step": 50}, ()),
+    "pages/heads/waiting.py": ("heads", {}, ()),
+}
+START = Line.start
+
+
+class Killed(Exception):
+    """What a backend raises whose worker was killed."""
+
+
+def asks_for_a_work(module: Path) -> bool:
+    source = module.read_text("utf-8")
+    return re.search(r"\b(worked|all_worked|several|read_sample|works\.ask|not_done)\(", source) is not None
+
+
+def test_every_module_that_asks_for_a_work_is_tried_here():
+    asking = {f"{path.relative_to(UI).as_posix()}" for path in UI.rglob("*.py") if asks_for_a_work(path)}
+    # of the general scores and trials `waiting.py` shows what becomes; slow.py is what all others call
+    assert asking - {"shell/slow.py", "heads.py"} == {*CALLERS}
+
+
+def failing_page(run_page, page, query, buttons):
+    at = run_page(page, **({"text": TEXT} | query))
+    for key in buttons:
+        at.button(key=key).click().run()
+    return at
+
+
+def sentences(at):
+    return [warning.value for warning in at.warning if "could not be worked out" in warning.value]
+
+
+@pytest.mark.parametrize("module", CALLERS)
+def test_a_full_line_is_a_sentence_on_every_page_and_can_be_tried_again(run_page, module, mini, monkeypatch):
+    page, query, buttons = CALLERS[module]
+    monkeypatch.setattr(slow, "UNASKED", 10**15)  # nothing waits for a click
+    monkeypatch.setattr(columns, "UNASKED", 4 * columns.work(mini.config))  # but the lens's other columns
+    monkeypatch.setattr(Line, "start", START)  # of what is measured of heads, too
+    monkeypatch.setattr(sample_means, "_known", type(sample_means._known)())  # nobody has read the sample yet
+    line = works.line()
+    line.most_waiting = 0
+    at = failing_page(run_page, page, query, buttons)
+    (said,) = sentences(at)
+    assert "0 works of this server's visitors wait already" in said and "Try again" in said
+    (again,) = {"work_again", "heads_general_again"} & {*keys(at)}
+    line.most_waiting = 300
+    if page == "heads":
+        monkeypatch.setattr(Line, "start", lambda *_: None)  # what it measures takes minutes
+    at.button(key=again).click().run()
+    assert not sentences(at)
+
+
+def killed(*_):
+    raise Killed("signal 9")
+
+
+def full_disk(*_):
+    raise OSError(28, "No space left on device", "/tmp/gptviz-work-1/model.pt")
+
+
+def no_memory(*_):
+    raise MemoryError
+
+
+def a_bug(*_):
+    raise KeyError("block")
+
+
+@pytest.mark.parametrize(
+    ("place", "name", "fails", "said"),
+    [
+        (Task, "do", killed, "ended from outside, twice"),
+        (Task, "do", no_memory, "more memory than this server has"),
+        (Task, "do", a_bug, "an error in the program ended it (KeyError: 'block')"),
+        (Thread, "ready", full_disk, "could not begin this work (No space left on device)"),
+        (Thread, "start", full_disk, "could not begin this work (No space left on device)"),
+    ],
+)
+def test_whatever_ends_a_work_is_said_and_passes(run_page, monkeypatch, place, name, fails, said):
+    monkeypatch.setattr(Thread, "gone", (Killed,))
+    with monkeypatch.context() as broken:
+        broken.setattr(place, name, fails)
+        at = run_page("knock_out", text=TEXT)
+        (sentence,) = sentences(at)
+        assert said in sentence and "/tmp" not in sentence
+    at.button(key="work_again").click().run()
+    assert not sentences(at) and len(at.get("plotly_chart")) == 2
+
+
+def test_what_a_work_refuses_is_its_own_sentence(run_page, monkeypatch):
+    def refuses(*_):
+        raise ValueError("block 0 gives no numbers")
+
+    monkeypatch.setattr(Task, "do", refuses)
+    at = run_page("knock_out", text=TEXT)
+    assert [warning.value for warning in at.warning] == [
+        "This cannot be worked out: block 0 gives no numbers."
+    ]
+    assert not keys(at, "work_again")
