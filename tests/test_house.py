@@ -238,3 +238,23 @@ def test_what_an_error_says_is_no_markdown():
                 if says and any(said_bare(given, handler.name) for given in node.args):
                     broken.append(f"{module_of(path)}:{node.lineno}")
     assert not broken
+
+
+def test_what_a_failed_work_says_is_no_markdown():
+    """Its error quotes what was typed, too: `work.error` stands in no sentence as it is."""
+    broken = []
+    for path in sorted(UI.rglob("*.py")):
+        for node in nodes(path):
+            says = isinstance(node, ast.Call) and name_called(node) in SAYS
+            if says and any(error_bare(given) for given in node.args):
+                broken.append(f"{module_of(path)}:{node.lineno}")
+    assert not broken
+
+
+def error_bare(node: ast.AST) -> bool:
+    """Whether a sentence has some `.error` in it as Markdown."""
+    if isinstance(node, ast.Attribute) and node.attr == "error":
+        return True
+    if name_called(node) in PLAINLY:
+        return False
+    return any(error_bare(child) for child in ast.iter_child_nodes(node))

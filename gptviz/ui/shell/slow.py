@@ -75,7 +75,7 @@ def all_worked(
     every = several(run, function, given, says, key, stop, **options)
     for work in every:
         if work.refused:
-            st.warning(f"This cannot be worked out: {work.error}.")
+            st.warning(f"This cannot be worked out: {escaped(str(work.error))}.")
             end_page()
     return [work.value for work in every]
 
