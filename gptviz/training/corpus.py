@@ -16,7 +16,7 @@ import tiktoken
 
 from gptviz.tokenizer import END_OF_TEXT, encoding_from_ranks
 from gptviz.training.datasets import Ids, PassageWindows
-from gptviz.training.world import passages
+from gptviz.training.world.passages import passages
 
 SEPARATOR = f"\n{END_OF_TEXT}\n"
 TOKENIZER_FILE = "tokenizer.tiktoken"

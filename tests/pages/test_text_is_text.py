@@ -6,7 +6,7 @@ import pytest
 import tiktoken
 
 from gptviz.engine.language_model import LanguageModel
-from gptviz.guides import SETTING, files, guide, keys, read
+from gptviz.guides import SETTING, GuideError, files, guide, keys, read
 from gptviz.guides.answers import CannotAsk
 from gptviz.guides.keys import KEYS
 from gptviz.ui.models.in_use import ALLOW_PATHS
@@ -46,13 +46,24 @@ def test_an_address_brings_nothing_to_life(page, monkeypatch):
 
 @pytest.fixture(scope="module")
 def baiting() -> LanguageModel:
-    """Its name is bait, and so is each of its tokens but the bytes."""
+    """As large as the bundled model: the guides ask for its heads."""
+    return bait_model(n_layers=6, n_heads=8)
+
+
+@pytest.fixture(scope="module")
+def small_baiting() -> LanguageModel:
+    """A small one, with which a page's maps and searches take no time."""
+    return bait_model(n_layers=2, n_heads=4)
+
+
+def bait_model(**sizes: int) -> LanguageModel:
+    """A model whose name is bait, and so is each of its tokens but the bytes."""
     ranks = {bytes([byte]): byte for byte in range(256)}
     for word in (BAIT.encode(), TICKED.encode()):
         for end in range(2, len(word) + 1):
             ranks.setdefault(word[:end], len(ranks))
     tokenizer = tiktoken.Encoding(BAIT, pat_str=r"\S[\S\s]*", mergeable_ranks=ranks, special_tokens={})
-    lm = random_lm(vocab_size=len(ranks), n_layers=6, n_heads=8)
+    lm = random_lm(vocab_size=len(ranks), **sizes)
     return LanguageModel(lm.model, tokenizer, lm.config, BAIT)
 
 
@@ -60,9 +71,9 @@ TEXT = BAIT + TICKED + BAIT + "ab" + TICKED
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_a_models_name_and_tokens_bring_nothing_to_life(page, monkeypatch, baiting):
-    use(baiting, "bait", monkeypatch)
-    first, second, *_ = baiting.tokens(baiting.encode(TEXT))
+def test_a_models_name_and_tokens_bring_nothing_to_life(page, monkeypatch, small_baiting):
+    use(small_baiting, "bait", monkeypatch)
+    first, second, *_ = small_baiting.tokens(small_baiting.encode(TEXT))
     assert (first.raw, second.raw) == (BAIT.encode(), TICKED.encode())
     place = {"block": 1, "head": 2, "edits": "z.0.1=zero", "token": 1}
     found = live(open_all(run_page(page, whole="on", text=TEXT, **SHORT, **place)))
@@ -137,6 +148,15 @@ def guide_of(**fields):
     return "\n".join([*lines, "```", "", of["below"], ""])
 
 
+def is_read(text):
+    """Whether this is a guide that can be opened."""
+    try:
+        read(text)
+    except GuideError:
+        return False
+    return True
+
+
 BARE = f"www.{HOST} https://{HOST}/d a@{HOST}"  # what nobody marked as a link
 GUIDES = [guide_of(**{field: BAIT}) for field in FIELDS] + [guide_of(**dict.fromkeys(
     ("title", "learnt", "for", "heading", "above", "below", "question", "options", "hints", "place"), BARE
@@ -150,7 +170,10 @@ def test_a_guide_brings_nothing_to_life(text, monkeypatch, tmp_path):
     at = run_page("overview")
     at.session_state["guide_lessons"] = True
     found = live(at.run())
-    for answers in ({}, {("mine", 0): "plain"}, {("mine", 0): None}):
+    answered = [{}]
+    if is_read(text):  # else its warning is all that there is
+        answered += [{("mine", 0): "plain"}, {("mine", 0): None}]
+    for answers in answered:
         at = run_page("overview", {ANSWERS: answers, "guide_hints": {("mine", 0): 2}}, guide="mine", step=1)
         found += live(at)
     at = run_page("class")
@@ -161,8 +184,8 @@ def test_a_guide_brings_nothing_to_life(text, monkeypatch, tmp_path):
 
 
 @pytest.mark.parametrize("page", ["knock_out", "why", "patching"])
-def test_a_set_of_texts_brings_nothing_to_life(page, monkeypatch, baiting):
-    use(baiting, "bait", monkeypatch)
+def test_a_set_of_texts_brings_nothing_to_life(page, monkeypatch, small_baiting):
+    use(small_baiting, "bait", monkeypatch)
     lines = (BAIT, f"{BAIT}\t{TICKED}", f"{BAIT}\t\t{BAIT}x", f"ab\tcd\t{BAIT}", "\t" + BAIT)
     measure = {"measure": "logit"} if page == "knock_out" else {}
     assert not live(open_all(of_set(page, lines, **measure)))

@@ -4,7 +4,3 @@ The old books teach it language; these passages teach it what its readers ask: f
 numbers, questions and their answers, short stories. `tables` has the facts, `texts/*.txt` the wordings,
 `phrases` fills one with the other, and `passages` draws them.
 """
-
-from gptviz.training.world.passages import passages
-
-__all__ = ["passages"]
