@@ -80,8 +80,8 @@ class Batches:
     windows are replaced by a passage of theirs that is followed by itself; in `shuffle_share` of
     those the passage's tokens are in random order, so that nothing but copying can predict them.
 
-    `noise` is for text of few wordings: who cannot be sure of each word before learns what matters, and not
-    the wording by heart. The targets stay as they are.
+    `noise` is for text of few wordings: a model that cannot rely on every word before has less to learn by
+    heart. The targets stay as they are.
     """
 
     dataset: Windows

@@ -83,9 +83,8 @@ class TrainingRun:
     curve: list[dict[str, float]] = field(default_factory=list)
     recent: list[float] = field(default_factory=list)
     held: Masks = field(default_factory=dict)
-    compiled_loss: LossFunction | None = (
-        None  # compiling takes a minute on a GPU: once a run, and not once a call of `train`
-    )
+    # compiling takes a minute on a GPU: once a run, and not once a call of `train`
+    compiled_loss: LossFunction | None = None
 
     @classmethod
     def start(

@@ -52,9 +52,8 @@ Parts = tuple[str | Slot | Choice, ...]
 @cache
 def parse(wording: str) -> Parts:
     """The parts of a wording. Raises ValueError for brackets that do not close, or a slot that is none."""
-    open_choices: list[list[list[str | Slot | Choice]]] = [
-        [[]]
-    ]  # the options of every open bracket, the wording first
+    # the options of every open bracket; the wording itself is the first, with one option
+    open_choices: list[list[list[str | Slot | Choice]]] = [[[]]]
     for sign in SIGNS.split(wording):
         options = open_choices[-1]
         if sign == "[":
