@@ -55,26 +55,28 @@ def is_pair(node: ast.Assign) -> bool:
     return not assigned & read
 
 
+def rule_broken(node: ast.AST) -> str | None:
+    """The rule that this node itself breaks, if it breaks one."""
+    if isinstance(node, ast.IfExp) and any(has_condition(part) for part in ast.iter_child_nodes(node)):
+        return "nested condition"
+    if isinstance(node, ast.FormattedValue) and has_condition(node.value):
+        return "condition in a hole"
+    if isinstance(node, ast.BinOp) and is_switched_text(node):
+        return "text times condition"
+    if isinstance(node, ast.Assign) and is_pair(node):
+        return "pair"
+    if isinstance(node, HAS_DOCSTRING) and RIDDLE.match(ast.get_docstring(node) or ""):
+        return "riddle"
+    return None
+
+
 def folded_thoughts(tree: ast.AST) -> list[tuple[str, int]]:
     """What breaks a rule in a file: the name of the rule, and the line."""
     broken = []
     for node in ast.walk(tree):
-        line = getattr(node, "lineno", 1)
-        if isinstance(node, ast.IfExp):
-            if any(has_condition(part) for part in ast.iter_child_nodes(node)):
-                broken.append(("nested condition", line))
-        elif isinstance(node, ast.FormattedValue):
-            if has_condition(node.value):
-                broken.append(("condition in a hole", line))
-        elif isinstance(node, ast.BinOp):
-            if is_switched_text(node):
-                broken.append(("text times condition", line))
-        elif isinstance(node, ast.Assign):
-            if is_pair(node):
-                broken.append(("pair", line))
-        elif isinstance(node, HAS_DOCSTRING):
-            if RIDDLE.match(ast.get_docstring(node) or ""):
-                broken.append(("riddle", line))
+        rule = rule_broken(node)
+        if rule is not None:
+            broken.append((rule, getattr(node, "lineno", 1)))
     return broken
 
 

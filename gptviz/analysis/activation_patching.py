@@ -162,7 +162,8 @@ def averaged_patches(found: Sequence[tuple[pd.DataFrame, Ends]]) -> pd.DataFrame
     tables = [table for table, _ in found]
     measured = [name for name in ("logit", "change", "estimate") if name in tables[0]]
     table = averaged(tables, measured)
-    distances, n = np.array([ends.distance for _, ends in found]), len(found)  # (n,)
+    distances = np.array([ends.distance for _, ends in found])  # (n,)
+    n = len(found)
     effect = table["change"].to_numpy() / distances.mean()
     rest = np.stack([one["change"].to_numpy() for one in tables]) - distances[:, None] * effect  # (n, rows)
     error = np.sqrt((rest**2).sum(axis=0) / max(1, n - 1) / n) / abs(distances.mean())
@@ -201,7 +202,8 @@ def of_pair(
     first = at if last else 0
     patches = patches_of(lm.config, at + 1, sites, first)
     rows = one_by_one(lm, own, source, at, patches) if lm.edits else batches(lm, own, source, at, patches)
-    logits, done = dict.fromkeys(patches, before), 0
+    logits = dict.fromkeys(patches, before)
+    done = 0
     towards = against.direction(lm.model, ends.token, ends.against)
     for some, finals in rows:
         if finals is not None:
@@ -266,7 +268,8 @@ def ends_of(lm: LanguageModel, clean: Tensor, corrupt: Tensor, target: Target | 
     that there are not.
     """
     if target is None:
-        token, other = int(clean.argmax()), int(corrupt.argmax())
+        token = int(clean.argmax())
+        other = int(corrupt.argmax())
         if token == other:
             raise ValueError(f"both texts give {_shown(lm, token)}: choose two tokens, or change a text")
     else:
@@ -288,7 +291,8 @@ def strongest(
     difference itself, and is left out. A model of one block has one place then. Where none into block 1 moves
     by `least`, it is any two of the stream, too: what no place carries alone at first, one may later.
     """
-    last, sizes = len(effects) - 1, np.abs(effects)
+    last = len(effects) - 1
+    sizes = np.abs(effects)
     if site == "resid_pre":
         sizes[0, [p for p in differ if p < effects.shape[1]]] = 0
         places = [(b, int(sizes[b].argmax())) for b in dict.fromkeys((min(1, last), last))]

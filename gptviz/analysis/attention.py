@@ -154,7 +154,8 @@ def rows_of_attention(trace: Trace, block: int, positions: Tensor, heads: slice 
         raise ValueError(f"an edited pass needs attn of block {block}: trace again and keep it")
     if trace.edits or trace.holds([("attn", block)]):
         return trace["attn", block][heads][:, positions, :n]
-    q, k = trace["q", block][heads][:, positions], trace["k", block][heads][:, :n]  # (H, R, d), (H, n, d)
+    q = trace["q", block][heads][:, positions]  # (H, R, d)
+    k = trace["k", block][heads][:, :n]  # (H, n, d)
     scores = q @ k.mT / q.shape[-1] ** 0.5  # (H, R, n)
     later = torch.arange(n) > positions[:, None]  # (R, n)
     return torch.softmax(scores.masked_fill(later, -torch.inf), dim=-1)

@@ -64,8 +64,11 @@ class Passes:
         feed_forwards: bool = True,
         position: int = -1,
     ):
-        self.lm, self.baseline, self.feed_forwards = lm, baseline, feed_forwards
-        self.target, self._is_pair = check(lm, target, baseline), isinstance(target, tuple)
+        self.lm = lm
+        self.baseline = baseline
+        self.feed_forwards = feed_forwards
+        self.target = check(lm, target, baseline)
+        self._is_pair = isinstance(target, tuple)
         self._ready: dict[Edit, Edit] = {}  # with the numbers that it puts in: most choices share most edits
         trace = lm.trace(text, keep=["resid_pre"])
         self.at = trace.place_of(position)

@@ -117,13 +117,16 @@ def search(
             f"within is {within!r}; it is the share of |F(M) - F(nobody)| that may be wrong, a number "
             "between 0 and 1"
         )
-    everyone, whole = all_heads(passes.lm), passes.whole
-    count, done = len(everyone), 0
+    everyone = all_heads(passes.lm)
+    whole = passes.whole
+    count = len(everyone)
+    done = 0
     heads = set(everyone if way == "remove" else ())
     first, empty = passes.of([heads, ()]).tolist()
     enough = allowed(whole, empty, within)
     steps: list[tuple[int, Head | None, float]] = [(len(heads), None, first)]
-    stages, gaps = [tuple(sorted(heads))], [abs(whole - first)]
+    stages = [tuple(sorted(heads))]
+    gaps = [abs(whole - first)]
     while heads if way == "remove" else gaps[-1] > enough and len(heads) < count:
         values: dict[Head, float] = {}
         for tried, found in passes.with_each(
@@ -191,7 +194,9 @@ def score(passes: Passes, heads: Heads, seed: int = 0, progress: Progress = unhe
     of a circuit of up to `WHOLE_SUBSETS` heads; of a larger one the empty set, each head, all of them, and
     `SOME_SUBSETS` in which each head is with probability one half: there may be a worse one.
     """
-    sets, own, everyone = subsets(sorted(set(heads)), seed)[0], set(heads), set(all_heads(passes.lm))
+    sets = subsets(sorted(set(heads)), seed)[0]
+    own = set(heads)
+    everyone = set(all_heads(passes.lm))
     whole = copy(passes)
     whole.feed_forwards = True  # the model has its own, whatever the circuit has
     circuits = passes.of([own - set(k) for k in sets], lambda done, of: progress(done, 2 * of))
@@ -230,8 +235,10 @@ def each_brings(
     passes: Passes, heads: Heads, progress: Progress = unheard
 ) -> tuple[Values, tuple[float, float, float]]:
     """`brings`, of a text whose passes there are, and `three_values`: what a circuit's sheet shows."""
-    values, everyone = three_values(passes, heads), all_heads(passes.lm)
-    own, found = values[1], np.zeros((passes.lm.config.n_layers, passes.lm.config.n_heads))
+    values = three_values(passes, heads)
+    everyone = all_heads(passes.lm)
+    own = values[1]
+    found = np.zeros((passes.lm.config.n_layers, passes.lm.config.n_heads))
     done = 0
     for changed, with_it in passes.with_each(heads, everyone):
         for head, value in zip(changed, with_it, strict=True):

@@ -72,11 +72,13 @@ def _by_bytes(left: Sequence[Token], right: Sequence[Token]) -> list[tuple[int, 
 
 
 def _by_tokens(left: Sequence[Token], right: Sequence[Token]) -> list[tuple[int, int]]:
-    one, other = [token.raw for token in left], [token.raw for token in right]
+    one = [token.raw for token in left]
+    other = [token.raw for token in right]
     most = min(len(one), len(other))
     after = next((n for n in range(most) if one[-1 - n] != other[-1 - n]), most)
     before = next((n for n in range(most - after) if one[n] != other[n]), most - after)
-    ends, stops = len(one) - after, len(other) - after
+    ends = len(one) - after
+    stops = len(other) - after
     pairs = [(n, n) for n in range(before)]
     for kind, i1, i2, j1, j2 in SequenceMatcher(
         None, one[before:ends], other[before:stops], autojunk=False
@@ -155,7 +157,8 @@ def next_tokens(
     have the token. With one vocabulary there are kl_bits_left_right and kl_bits_right_left, too (`kl_bits`).
     """
     one_vocabulary = left_tokenizer.name == right_tokenizer.name and left.shape == right.shape
-    p, q = distribution(left), distribution(right)
+    p = distribution(left)
+    q = distribution(right)
     best, others = (side.order[:k].tolist() for side in (p, q))
     if one_vocabulary:
         ids: list[tuple[int | None, int | None]] = [(i, i) for i in best + others]

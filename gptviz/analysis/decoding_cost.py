@@ -32,7 +32,8 @@ def work(config: GPTConfig, new: int, past: int = 0, logits: int = 1) -> int:
             f"new is {new}, past {past}, logits {logits}; new must be at least 1, past at least 0 and logits "
             "at most as many as new"
         )
-    width, layers = config.emb_dim, config.n_layers
+    width = config.emb_dim
+    layers = config.n_layers
     projections = 4 * new * width**2  # W_query, W_key, W_value and out_proj (D, D), each token
     attention = 2 * new * (past + new) * width  # each token with each: query times key, weight times value
     feed_forward = 8 * new * width**2  # (D, 4D) and (4D, D), each token
@@ -76,14 +77,17 @@ def written_again(
     for others' passes; a first pass that is not timed makes the kernels ready. Where the context is full it
     slides, or an edit of the model depends on the whole text, no cache is of use: both ways are then alike.
     """
-    ids, context = [*prompt, *new], lm.config.context_length
+    ids = [*prompt, *new]
+    context = lm.config.context_length
     past: Past | None = None
     for step in range(first, len(new)):
         known = ids[: len(prompt) + step]
         if not cached or not lm.is_causal or len(known) > context:
-            past, read = None, known[-context:]
+            past = None
+            read = known[-context:]
         elif past is None:
-            past, read = Past(lm.model, room=min(len(ids), context)), known
+            past = Past(lm.model, room=min(len(ids), context))
+            read = known
             if step:  # what the steps before this one would have left
                 lm.next_logits(known[:-1], past)
                 read = known[-1:]

@@ -161,7 +161,8 @@ def readings(
     times = torch.tensor(list(activations), dtype=torch.float32)[:, None]
     effects = direct_effects(t, lm.model, columns, position) * times  # (n, V)
     k = min(whole("k", k, 1), effects.shape[1])
-    high, low = effects.topk(k), effects.topk(k, largest=False)
+    high = effects.topk(k)
+    low = effects.topk(k, largest=False)
 
     def pairs(top: torch.return_types.topk, row: int) -> list[tuple[int, float]]:
         return list(zip(top.indices[row].tolist(), top.values[row].tolist(), strict=True))

@@ -84,7 +84,8 @@ def renormalized(parts: Tensor, stays: Tensor, threshold: float) -> tuple[Tensor
 
     A row of which nothing is left stays empty (theirs divides by zero).
     """
-    parts, stays = parts * (parts > threshold), stays * (stays > threshold)
+    parts = parts * (parts > threshold)
+    stays = stays * (stays > threshold)
     total = parts.reshape(len(parts), -1).sum(dim=1) + stays
     total = torch.where(total > 0, total, 1)
     return parts / total.view(-1, *[1] * (parts.dim() - 1)), stays / total
@@ -178,11 +179,13 @@ def token_flow(
     a second, all of a text that is not long) and the others taken to stay where they are; the second number
     is the least that was followed in any block, 1 where all was.
     """
-    n, config = t.place_of(position) + 1, lm.config
+    n = t.place_of(position) + 1
+    config = lm.config
     if most is None:
         most = max(MOST_ROWS, MOST_NUMBERS // (config.n_layers * n * config.n_heads * config.emb_dim))
     row = torch.eye(n)[-1]
-    rows, followed = [row], 1.0
+    rows = [row]
+    followed = 1.0
     for block in reversed(range(config.n_layers)):
         order = torch.sort(row, descending=True).indices
         left = row[order[most:]].sum().item()

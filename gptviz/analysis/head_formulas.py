@@ -101,7 +101,8 @@ def role_keys(ids: Sequence[int], marks: Sequence[bool]) -> torch.Tensor:
     belong to no other role (but the previous token is nearby). Query 0 can only look at itself: it has none.
     """
     n_tokens = len(ids)
-    queries, keys = torch.arange(n_tokens)[:, None], torch.arange(n_tokens)[None, :]
+    queries = torch.arange(n_tokens)[:, None]
+    keys = torch.arange(n_tokens)[None, :]
     first = (keys == 0) & (queries > 0)
     itself = (keys == queries) & (queries > 0)
     previous = just_before(n_tokens)

@@ -73,7 +73,8 @@ def general(lm: LanguageModel, progress: Progress = unheard, disk: bool = True) 
     nothing is kept. The edits of `lm`, if it has any, are made in every pass; `copies_top5`, in which there
     is no text to make them in, is then not a number.
     """
-    texts, sample = random_repeats(lm), sample_windows(lm)
+    texts = random_repeats(lm)
+    sample = sample_windows(lm)
     key = _name(lm, texts, sample)
     if disk and key is not None and (found := _from_disk(key)) is not None:
         return found
@@ -116,7 +117,8 @@ def random_repeats(lm: LanguageModel, sequences: int = SEQUENCES, seed: int = 0)
     length = min(LENGTH, lm.config.context_length)
     if length < SHORTEST:
         return []
-    ordinary, found = ordinary_tokens(lm), []
+    ordinary = ordinary_tokens(lm)
+    found = []
     for number in range(sequences):
         rng = np.random.default_rng((seed, number))
         passage = int(rng.integers(max(2, length // 8), length // 3 + 1))
@@ -178,12 +180,17 @@ class _Means:
     def of(cls, lm: LanguageModel, texts: Sequence[Sequence[int]], told: Callable[[int], object]) -> "_Means":
         """One pass per text; `told` how many are done after each."""
         heads = lm.config.n_layers, lm.config.n_heads
-        given, even, asked = torch.zeros(*heads, COLUMNS), torch.zeros(COLUMNS), torch.zeros(COLUMNS)
-        longest, tokens = max(map(len, texts), default=1), sum(map(len, texts))
-        far, writes = torch.zeros(*heads, longest), torch.zeros(heads)
+        given = torch.zeros(*heads, COLUMNS)
+        even = torch.zeros(COLUMNS)
+        asked = torch.zeros(COLUMNS)
+        longest = max(map(len, texts), default=1)
+        tokens = sum(map(len, texts))
+        far = torch.zeros(*heads, longest)
+        writes = torch.zeros(heads)
         for number, ids in enumerate(texts, 1):
             scores = HeadScores.of(lm.tokens(ids))
-            reduction, targets = Reduction("head scores", "attn", scores), scores.targets
+            reduction = Reduction("head scores", "attn", scores)
+            targets = scores.targets
             trace = lm.trace(ids, keep=["z"], reduce=[reduction, DISTANCES])
             of_text = torch.zeros(COLUMNS)  # how many queries each column asks
             queries = torch.tensor([float(len(targets.rows[name])) for name in SHARES])
@@ -208,10 +215,13 @@ def _table(lm: LanguageModel, repeated: _Means, read: _Means) -> pd.DataFrame:
     far = read.distances.double().numpy()
     rows = []
     for b, h in product(range(lm.config.n_layers), range(lm.config.n_heads)):
-        of_head, mass = own[b, h].tolist(), far[b, h]
-        shares, rests = dict(zip(SHARES, of_head, strict=False)), rests_of(of_head)
+        of_head = own[b, h].tolist()
+        mass = far[b, h]
+        shares = dict(zip(SHARES, of_head, strict=False))
+        rests = rests_of(of_head)
         role = kind_of(lifts_of(of_head, flat), rests["mixed"], of_head[ENTROPY] / flat[ENTROPY])
-        share, rest = shares.get(role, math.nan), rests[role]
+        share = shares.get(role, math.nan)
+        rest = rests[role]
         total = mass.sum() or math.nan  # 0: of a head that never looks at anything but token 0
         elsewhere = {f"{name}_random": repeated.own[b, h, SHARES.index(name)] for name in ON_BOTH}
         elsewhere |= {f"{name}_sample": read.own[b, h, SHARES.index(name)] for name in ON_REPEATS}

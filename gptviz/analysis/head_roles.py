@@ -110,16 +110,20 @@ def _role(scores: torch.Tensor, targets: Targets, block: int, head: int) -> Head
     n_tokens = len(targets.keys)
     if n_tokens == 1:
         return HeadRole(block, head, "alone", {"alone": 1.0}, {"alone": (0,)}, None, 1.0)
-    own, even = scores.tolist(), targets.even.tolist()
+    own = scores.tolist()
+    even = targets.even.tolist()
     shares = {name: None if math.isnan(own[i]) else own[i] for i, name in enumerate(SHARES)}
     rows = dict(targets.rows) | dict.fromkeys(NO_HABIT, targets.rows["first"])
     rests = rests_of(own)
     lifts = lifts_of(own, even)
     favourite = None if math.isnan(own[FAVOURITE]) else int(own[FAVOURITE])
     if favourite is None:
-        shares["favourite"], rows["favourite"], lifts["favourite"] = None, (), 0.0
+        shares["favourite"] = None
+        rows["favourite"] = ()
+        lifts["favourite"] = 0.0
     else:
-        shares["favourite"], rows["favourite"] = own[FAVOURITE_SHARE], tuple(range(favourite + 1, n_tokens))
+        shares["favourite"] = own[FAVOURITE_SHARE]
+        rows["favourite"] = tuple(range(favourite + 1, n_tokens))
         rests["favourite"] = own[FAVOURITE_REST]
         alike = float(even_means(n_tokens)[favourite])  # of an even head, to this key and to token 0
         lifts["favourite"] = _lift(own[FAVOURITE_SHARE], rests["favourite"], alike, alike)

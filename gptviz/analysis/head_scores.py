@@ -114,12 +114,14 @@ def _favourites(attn: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.T
     (H,) each; NaN if there is none. Only keys that at least three queries, and a quarter of all, come after:
     one query's taste says little.
     """
-    heads, n_tokens = attn.shape[0], attn.shape[-1]
+    heads = attn.shape[0]
+    n_tokens = attn.shape[-1]
     last = n_tokens - 1 - max(3, n_tokens // 4)  # the last key with enough queries after it
     if last < 1:
         return (torch.full((heads,), torch.nan),) * 3
     sums = (attn.sum(dim=-2) - attn.diagonal(dim1=-2, dim2=-1)).float()  # (H, T): from later queries only
-    means, even = _after(sums)[:, 1 : last + 1], even_means(n_tokens)[1 : last + 1]  # (H, last), (last,)
+    means = _after(sums)[:, 1 : last + 1]  # (H, last)
+    even = even_means(n_tokens)[1 : last + 1]  # (last,)
     best = ((means - even) / (1 - even)).argmax(dim=-1)
     every = torch.arange(heads)
     resting = attn[..., 0].float().flip(-1).cumsum(-1).flip(-1)  # (H, T): from this query and later ones

@@ -170,7 +170,8 @@ def top_ids(logits: torch.Tensor, k: int) -> NDArray[np.int64]:
 
     `torch.topk` orders equal logits as it likes, and bfloat16 has many: of equal ones the lower id is first.
     """
-    k, grouped = min(k, logits.shape[-1]), logits
+    k = min(k, logits.shape[-1])
+    grouped = logits
     if k * GROUP <= logits.shape[-1]:  # sooner by half: a group's largest is found without sorting
         grouped = logits[:, : logits.shape[-1] // GROUP * GROUP].unflatten(-1, (-1, GROUP)).amax(dim=-1)
     least = grouped.topk(k, dim=-1).values[:, -1:]  # (N, 1): whatever is among the k is no smaller

@@ -47,7 +47,8 @@ from gptviz.tokenizer.one import MEAN, Against, OneToken, both_ids
 BREAKING = ("embed", "resid_pre", "attn_out", "resid_mid", "resid_post", "final")
 """An edit here makes the stream another than the sum of what the parts wrote."""
 
-EDIT, ROUNDING = "edit", "rounding"
+EDIT = "edit"
+ROUNDING = "rounding"
 
 
 def sites(config: GPTConfig) -> list[str | Key]:
@@ -75,7 +76,8 @@ def reader(
     Needs the last block's `resid_post`. Raises ValueError for a token or position that there is not.
     """
     divisor = spread(trace, model, position)
-    norm, head = model.final_norm, direction(model, *both_ids(trace.token_id, token, against))
+    norm = model.final_norm
+    head = direction(model, *both_ids(trace.token_id, token, against))
     towards = head * double(norm.scale)
     constant = 0.0 if norm.shift is None else float(head @ double(norm.shift))
     return Reader((towards - towards.mean()) / divisor, constant)
@@ -95,7 +97,8 @@ def direct_effects(trace: Trace, model: GPTModel, writes: torch.Tensor, position
 
     For each token what `reader` says of that token, with the final LayerNorm's divisor held as it is.
     """
-    norm, head = model.final_norm, model.out_head.weight.detach()
+    norm = model.final_norm
+    head = model.out_head.weight.detach()
     centred = writes.to(head) - writes.to(head).mean(dim=-1, keepdim=True)
     logits = kernels.linear(centred * (norm.scale.detach() / spread(trace, model, position)), head)
     logits = logits.float().cpu()  # (n, V)

@@ -36,8 +36,10 @@ def prediction(before: torch.Tensor, after: torch.Tensor) -> Prediction:
     and those of the changed model. `kl` as in `kl_bits`.
     """
     p, q = (torch.softmax(logits.double(), dim=-1) for logits in (before, after))  # (V,) each
-    token, now = int(p.argmax()), int(q.argmax())
-    kl, logits = kl_bits(before, after), float((before - after).abs().max())
+    token = int(p.argmax())
+    now = int(q.argmax())
+    kl = kl_bits(before, after)
+    logits = float((before - after).abs().max())
     return Prediction(token, float(p[token]), float(q[token]), now, float(q[now]), kl, logits)
 
 

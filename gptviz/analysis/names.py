@@ -56,7 +56,8 @@ def names_kept_apart(lm: LanguageModel) -> tuple[int, int]:
     the model has no tokens for them.
     """
     if lm.model not in _known:
-        right, sentences = 0, indirect_objects(lm, TESTED)
+        right = 0
+        sentences = indirect_objects(lm, TESTED)
         for one in sentences:
             logits = lm.plain.trace(one.text, keep=()).logits(-1)
             meant, other = (ids_of(lm, name)[0] for name in one.target)

@@ -22,7 +22,9 @@ from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.sampling import AS_IT_IS, Distribution, Sampling, distribution
 from gptviz.engine.trace import Trace
 
-CUT_BY_TOP_K, CUT_BY_TOP_P, KEPT = "top-k", "top-p", "kept"
+CUT_BY_TOP_K = "top-k"
+CUT_BY_TOP_P = "top-p"
+KEPT = "kept"
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,8 @@ def candidates(
     """
     whole("k", k, 1)
     chosen = distribution(logits, sampling)
-    rank, probabilities = chosen.rank, chosen.probabilities
+    rank = chosen.rank
+    probabilities = chosen.probabilities
     ids = chosen.order[:k]
     beyond = sorted({int(i) for i in also if rank[i] >= k}, key=lambda i: int(rank[i]))
     ids = torch.cat([ids, torch.tensor(beyond, dtype=ids.dtype)])
@@ -140,8 +143,11 @@ def surprises(final: Tensor, head: Tensor, ids: Sequence[int], chunk: int = 64) 
         stop = min(start + chunk, len(ids) - 1)
         logits = F.linear(final[start:stop].to(head), head).cpu().double()  # (chunk, V)
         came = torch.tensor(ids[start + 1 : stop + 1])[:, None]  # (chunk, 1): what each position met next
-        steps, here = loss_steps(logits, came[:, 0]), slice(start + 1, stop + 1)
-        logit[here], log_sum[here], log_p[here] = steps.logit, steps.log_sum, -steps.loss
+        steps = loss_steps(logits, came[:, 0])
+        here = slice(start + 1, stop + 1)
+        logit[here] = steps.logit
+        log_sum[here] = steps.log_sum
+        log_p[here] = -steps.loss
         own = steps.logit[:, None]
         ahead = (logits > own) | ((logits == own) & (torch.arange(logits.shape[1]) < came))
         rank[start + 1 : stop + 1] = ahead.sum(1).numpy() + 1

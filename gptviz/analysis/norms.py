@@ -181,8 +181,11 @@ def arithmetic(steps: Steps, dimension: int) -> pd.DataFrame:
     def of(value: float) -> str:
         return significant(float(value), 4)
 
-    x, centred, normalised = steps.before[i], steps.centred[i], steps.normalised[i]
-    squares, divisor = (steps.centred**2).sum(), of(steps.deviation)
+    x = steps.before[i]
+    centred = steps.centred[i]
+    normalised = steps.normalised[i]
+    squares = (steps.centred**2).sum()
+    divisor = of(steps.deviation)
     times = f"{of(normalised)} × {term(of(steps.scale[i]))}"
     lines = [
         ("mean", f"sum of the {size} values / {size}", f"{of(steps.before.sum())} / {size}", steps.mean),

@@ -93,7 +93,8 @@ def batches(lm: LanguageModel, own: Trace, source: Trace, at: int, patches: list
         # the numbers themselves, in the place of a text to be read for them
         values = {name: _value(own, source, block, name) for name in {patch.site for patch in moved}}
         edits = [[replace(patch.edit(other), site=site, value=values[patch.site])] for patch in moved]
-        stream, done = own["resid_pre", block][first : at + 1], 0
+        stream = own["resid_pre", block][first : at + 1]
+        done = 0
         for finals in variants(lm, stream, block, edits, at - first, past, most):
             yield moved[done : done + len(finals)], finals
             done += len(finals)
@@ -117,5 +118,7 @@ def _value(own: Trace, source: Trace, block: int, site: str) -> Trace | torch.Te
     def of(name: str, *patched: str) -> torch.Tensor:
         return (source if site in patched else own)[name, block]  # (H, T, d)
 
-    queries, keys, values = of("q", "q", "attn"), of("k", "k", "attn"), of("v", "v")
+    queries = of("q", "q", "attn")
+    keys = of("k", "k", "attn")
+    values = of("v", "v")
     return F.scaled_dot_product_attention(queries, keys, values, is_causal=True)

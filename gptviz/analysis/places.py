@@ -34,7 +34,11 @@ _KINDS = {
     "out_head": ("out_head", "machine"),
     "logit": ("logit.{id}", "out_head"),
 }
-LAST, STRONGEST, BEST, HERE = -1, -2, -3, -4  # what a word stands for, until `resolve` finds the number
+# what a word stands for, until `resolve` finds the number
+LAST = -1
+STRONGEST = -2
+BEST = -3
+HERE = -4
 _WORDS = {"last": LAST, "strongest": STRONGEST, "best": BEST, "here": HERE}
 _NUMBER = r"(\d{1,7}|last|strongest|best|here)"
 _PATTERNS = {

@@ -94,7 +94,8 @@ def over(
     `progress` is that of all of them. ValueError for lists of different lengths, and what the function
     raises, with the number of the text.
     """
-    targets, found = target if isinstance(target, list) else [target] * len(texts), []
+    targets = target if isinstance(target, list) else [target] * len(texts)
+    found = []
     if len(targets) != len(texts):
         raise ValueError(f"{len(texts)} texts and {len(targets)} targets: give a target for each, or one")
 
@@ -143,7 +144,8 @@ def indirect_objects(lm: LanguageModel, count: int = 24, seed: int = 0) -> list[
     names, places, things = ([word for word in words if word not in out] for words in (NAMES, PLACES, THINGS))
     if len(names) < 2 or not places or not things:
         return []
-    rng, found = np.random.default_rng(seed), []
+    rng = np.random.default_rng(seed)
+    found = []
     for number in range(whole("count", count, 0)):
         answer, giver = (str(name) for name in rng.choice(names, 2, replace=False))
         first, second = (giver, answer) if number % 2 else (answer, giver)

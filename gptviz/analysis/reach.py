@@ -35,7 +35,8 @@ def unseen(
     `head` None: in any of them, `position` None: at any. "final" stands for the prediction. The edit is one
     that fits the model and the text (`Edit.check`). Where None is given back the change may still be zero.
     """
-    places, there = positions_of(edit, n_tokens), _depth(site, block, n_layers)
+    places = positions_of(edit, n_tokens)
+    there = _depth(site, block, n_layers)
 
     def from_block(changed: int | None) -> Unseen | None:
         """The same for an edit of one block, or of none."""

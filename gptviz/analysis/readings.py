@@ -97,7 +97,8 @@ def read_by(
         given = reading.factors[position] * weights(trace, block, head, position)  # (n,)
         return _behind(trace, model, block, "W_value", head, taken, given)
     slope = head_slope(trace, model, reading, block, head, position)
-    keys, query = trace["k", block][head, : position + 1], trace["q", block][head, position]  # (n, d), (d,)
+    keys = trace["k", block][head, : position + 1]  # (n, d)
+    query = trace["q", block][head, position]  # (d,)
     slope = slope / len(query) ** 0.5
     if by == "K":
         return _behind(trace, model, block, "W_key", head, query, slope)
@@ -109,8 +110,10 @@ def read_by(
 @of_model
 def parts(trace: Trace, model: GPTModel, reading: Reading) -> tuple[list[Part], torch.Tensor]:
     """The terms of a reading, and what each gives at each position, (P, n); they sum to the reading."""
-    n, direction = len(reading.factors), reading.direction
-    names, rows = [Part("embedding")], [trace["embed"][:n] @ direction]  # (n, D) x (D,) -> (n,)
+    n = len(reading.factors)
+    direction = reading.direction
+    names = [Part("embedding")]
+    rows = [trace["embed"][:n] @ direction]  # (n, D) x (D,) -> (n,)
     biases = torch.zeros(())
     for b in range(reading.depth):
         att = model.trf_blocks[b].att
@@ -160,7 +163,8 @@ def _behind(
 
     W is the projection of this `name`.
     """
-    norm, projection = model.trf_blocks[block].norm1, getattr(model.trf_blocks[block].att, name)
+    norm = model.trf_blocks[block].norm1
+    projection = getattr(model.trf_blocks[block].att, name)
     d = len(taken)
     rows = slice(head * d, (head + 1) * d)
     direction = taken @ tensor(projection.weight[rows])  # (d,) x (d, D) -> (D,): before the norm's scale

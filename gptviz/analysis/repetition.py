@@ -27,7 +27,9 @@ from gptviz.tokenizer import named_bytes, show_token
 
 Head = tuple[int, int]  # block and head
 
-LONG, LEAST = 8, 4  # tokens, see `loop`
+# tokens, see `loop`
+LONG = 8
+LEAST = 4
 SETS = 5  # of other heads
 
 

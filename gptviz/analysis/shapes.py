@@ -55,7 +55,8 @@ def record_shapes(functions: Iterable[Callable[..., Any]], run: Callable[[], obj
 def _take_down(frame: FrameType, shapes: Shapes) -> None:
     for name, value in frame.f_locals.items():
         if isinstance(value, torch.Tensor | np.ndarray):
-            shape, earlier = tuple(value.shape), shapes.get(name, ())
+            shape = tuple(value.shape)
+            earlier = shapes.get(name, ())
             if earlier[-1:] != (shape,):
                 shapes[name] = (*earlier, shape)
 

@@ -133,7 +133,8 @@ def remembered(lm: LanguageModel, ids: Sequence[int]) -> Past:
 
 def changed(lm: LanguageModel, ids: Sequence[int], before: Past, operation: Operation) -> Past:
     """A past with the operation done to it; the one that is given stays as it is."""
-    at, other = operation.position, operation.other
+    at = operation.position
+    other = operation.other
     if other is None:
         return before.without([at])
     if operation.kind == "freeze":

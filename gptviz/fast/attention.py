@@ -37,7 +37,8 @@ def attention(
     values that are `known` are not worked out.
     """
     b = len(x)
-    h, d = att.num_heads, att.head_dim
+    h = att.num_heads
+    d = att.head_dim
 
     def of_heads(projection: nn.Module, rows: Tensor) -> Tensor:
         # (b, T, d_out) -> (b, T, H, head_dim) -> (b, H, T, head_dim)

@@ -63,7 +63,8 @@ def fast(model: nn.Module, known: Known | None = None) -> Iterator[None]:
     book's own forward; nothing is left on the model afterwards, however it ends. It may be entered
     again from within. Keys and values that are `known` are an attention's own, of a pass through one block.
     """
-    before, _this_thread.known = _this_thread.known, known  # a pass within this one has its own, or none
+    before = _this_thread.known  # a pass within this one has its own, or none
+    _this_thread.known = known
     used = enabled() and not _this_thread.by_the_book
     bound: list[nn.Module] = []
     _this_thread.depth += used
@@ -81,7 +82,8 @@ def fast(model: nn.Module, known: Known | None = None) -> Iterator[None]:
 @contextmanager
 def by_the_book() -> Iterator[None]:
     """While it is entered, this thread's passes run `gptviz.model`'s own lines: to watch them at work."""
-    before, _this_thread.by_the_book = _this_thread.by_the_book, True
+    before = _this_thread.by_the_book
+    _this_thread.by_the_book = True
     try:
         yield
     finally:
@@ -200,7 +202,8 @@ def _measure(x: Tensor, weight: Tensor, bias: Tensor | None) -> bool:
     and medians of so few say how often a thread was put aside (8 ms), no property of the kernel.
     """
     part = x.reshape(-1, x.shape[-1])[:MOST_ROWS].contiguous()
-    weight, bias = weight[:MOST_OUTPUTS], None if bias is None else bias[:MOST_OUTPUTS]
+    weight = weight[:MOST_OUTPUTS]
+    bias = None if bias is None else bias[:MOST_OUTPUTS]
     truth = F.linear(part, weight, bias)
     error = (_onednn(part, weight, bias) - truth).abs().max()
     if not error <= 1e-4 * truth.abs().max():  # also NaN: somebody allowed it fewer digits than float32's

@@ -61,7 +61,8 @@ def _step(step: Step, place: Mapping[str, str], lm: LanguageModel) -> dict[str, 
     there = {name: place[name] for name in PLACE if name in place}
     made = {"heading": step.heading, "page": step.page, "place": there, "ask": None}
     if step.ask is None:
-        done, after = dict(step.until).get("edits"), _markdown.render(step.after)
+        done = dict(step.until).get("edits")
+        after = _markdown.render(step.after)
         return made | {"text": _markdown.render(step.text), "until": done, "after": after}
     if step.ask.kind == "find":
         raise CannotAsk("it is hunted for in the app")

@@ -90,7 +90,9 @@ def self_attention(x: Tensor | Matrix, weights: HeadWeights, causal: bool = Fals
                 f"the {name} matrix has shape {tuple(matrix.shape)}; for vectors of {x.shape[1]} numbers it "
                 f"must have {x.shape[1]} rows"
             )
-    queries, keys, values = x @ weights.query, x @ weights.key, x @ weights.value  # (T, d_in) -> (T, d)
+    queries = x @ weights.query  # (T, d_in) -> (T, d)
+    keys = x @ weights.key  # (T, d_in) -> (T, d)
+    values = x @ weights.value  # (T, d_in) -> (T, d)
     return _attention(queries, keys, values, queries.shape[1] ** 0.5, causal)
 
 
@@ -139,7 +141,8 @@ def worked_row(attention: Attention, query: int) -> WorkedRow:
     """The arithmetic of one row, in float64. Raises ValueError for a query that there is not."""
     count = len(attention.scores)
     below("query", query, count)
-    keys, values = attention.keys.double(), attention.values.double()
+    keys = attention.keys.double()
+    values = attention.values.double()
     scores = keys @ attention.queries[query].double()  # (T, d) x (d,) -> (T,)
     scaled = scores / attention.divisor
     seen = tuple(i for i in range(count) if attention.masked[query, i] > -torch.inf)

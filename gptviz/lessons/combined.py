@@ -13,7 +13,9 @@ from torch import Tensor, nn
 from gptviz.lessons.sentences import SENTENCES
 from gptviz.model import MultiHeadAttention
 
-SEED, D_OUT, HEADS = 123, 2, 2
+SEED = 123
+D_OUT = 2
+HEADS = 2
 
 # what the book prints for both texts of its batch, which are the same
 PRINTED = (

@@ -67,7 +67,8 @@ class Counted:
 def counted(text: str) -> Counted:
     """The counts of a text on the held-out one. Raises ValueError for a text of fewer than 4 characters."""
     tokenizer = tokenizer_for(text)
-    ids, size = np.array(tokenizer.encode(text)), len(tokenizer.vocabulary)
+    ids = np.array(tokenizer.encode(text))
+    size = len(tokenizer.vocabulary)
     bigram = fit_bigram(ids.astype(np.uint32), size)
     test = held_out(tokenizer, 1)
 
@@ -75,7 +76,8 @@ def counted(text: str) -> Counted:
         return bits_a_byte(map(predict, test))
 
     blind = bits(lambda ids: np.full(len(ids) - 1, math.log(size)))
-    single, pairs = bits(Unigram.count(ids, size).nats), bits(bigram.nats)
+    single = bits(Unigram.count(ids, size).nats)
+    pairs = bits(bigram.nats)
     return Counted(size, blind, single, pairs, bigram.strength)
 
 

@@ -8,8 +8,13 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-ROWS, COLUMNS, SEED = 6, 3, 123  # six tokens of three numbers each
-BOOKS_VOCABULARY, BOOKS_DIMENSIONS = 50257, 256  # of the table that follows it
+# six tokens of three numbers each
+ROWS = 6
+COLUMNS = 3
+SEED = 123
+# of the table that follows it
+BOOKS_VOCABULARY = 50257
+BOOKS_DIMENSIONS = 256
 
 # what the book prints after torch.manual_seed(123)
 PRINTED = (

@@ -62,8 +62,10 @@ def rotate(x: torch.Tensor, positions: Sequence[int] | torch.Tensor, base: float
     x = x.double()
     places = torch.as_tensor(positions, dtype=torch.float64)
     angles = places[:, None] * frequencies(x.shape[-1], base)  # (n, d/2)
-    cos, sin = angles.cos(), angles.sin()
-    first, second = x[..., 0::2], x[..., 1::2]  # (..., n, d/2) each
+    cos = angles.cos()
+    sin = angles.sin()
+    first = x[..., 0::2]  # (..., n, d/2)
+    second = x[..., 1::2]  # (..., n, d/2)
     turned = torch.stack([first * cos - second * sin, first * sin + second * cos], dim=-1)
     return turned.flatten(-2)  # (..., n, d/2, 2) -> (..., n, d)
 
@@ -87,7 +89,9 @@ def products_by_distance(rows: torch.Tensor) -> pd.DataFrame:
     """
     rows = double(rows)
     n = len(rows)
-    total, least, most = np.zeros(n), np.full(n, np.inf), np.full(n, -np.inf)
+    total = np.zeros(n)
+    least = np.full(n, np.inf)
+    most = np.full(n, -np.inf)
     # some rows at a time: the products of all pairs of 32,768 positions would be 8 GiB
     for start in range(0, n, AT_ONCE):
         products = (rows[start : start + AT_ONCE] @ rows[: start + AT_ONCE].T).numpy()
@@ -112,7 +116,8 @@ def scores_along(
     model's own scores, after division by the square root of head_dim. ValueError unless 0 <= distance < n.
     """
     below("distance", distance, n)
-    places, norm = 0 if rows is None else double(rows[:n]), block.norm1
+    places = 0 if rows is None else double(rows[:n])
+    norm = block.norm1
     turned = []
     for token, layer in ((query, block.att.W_query), (key, block.att.W_key)):
         # not by the modules, nor by copies of them: others' passes on this model hang their hooks there
@@ -133,7 +138,8 @@ def position_rows(lm: LanguageModel, scheme: str) -> torch.Tensor:
     """
     if scheme == "learned":
         return double(lm.model.pos_emb.weight)
-    n, d = lm.config.context_length, lm.config.emb_dim
+    n = lm.config.context_length
+    d = lm.config.emb_dim
     return _by_formula(scheme, n, even_part(d // lm.config.n_heads) if scheme == "rope" else d)
 
 
@@ -160,7 +166,9 @@ def pair_scores(lm: LanguageModel, query: int, key: int, head: int, distance: in
     `query` and `key` are ids; the head is one of block 0. A column per scheme, by its name on the screen (no
     RoPE where a head has an odd number of dimensions), and a row per place of the query.
     """
-    block, table, n = lm.model.trf_blocks[0], lm.model.tok_emb.weight, lm.config.context_length
+    block = lm.model.trf_blocks[0]
+    table = lm.model.tok_emb.weight
+    n = lm.config.context_length
 
     def along(rows: torch.Tensor | None, rotary: bool = False) -> np.ndarray:
         return scores_along(block, table[query], table[key], rows, head, distance, n, rotary)
@@ -183,7 +191,8 @@ def compared(lm: LanguageModel, scores: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for scheme, name in SCHEMES.items():
         if name in scores:
-            row, along = products(lm, scheme).iloc[scores.index[0]], scores[name]
+            row = products(lm, scheme).iloc[scores.index[0]]
+            along = scores[name]
             rows.append((name, row["mean"], row["most"] - row["least"], along.mean(), np.ptp(along)))
     return pd.DataFrame(rows, columns=["scheme", "product", "product changes", "score", "score changes"])
 

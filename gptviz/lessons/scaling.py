@@ -17,7 +17,9 @@ from gptviz.engine.trace import Trace
 Floats = NDArray[np.float64]
 
 SIZES = tuple(2**power for power in range(11))  # of d, 1 to 1,024
-QUERIES, KEYS, SEED = 512, 8, 123
+QUERIES = 512
+KEYS = 8
+SEED = 123
 
 # The slide's scores, whose softmax it prints as they are, and times 10.
 SLIDE = (0.1, -0.2, -0.3, 0.2, 0.5)

@@ -35,7 +35,8 @@ SENTENCES = {
     ),
 }
 
-D_IN, D_OUT = 3, 2  # numbers a token, and of a query, a key and a value
+D_IN = 3  # numbers a token
+D_OUT = 2  # numbers of a query, a key and a value
 
 
 def rand_weights(seed: int, heads: int = 1) -> tuple[HeadWeights, ...]:

@@ -203,7 +203,8 @@ def copying_losses(
     """
     if lm.edits:
         raise ValueError("copying_losses is of a model as it is, and this one has edits: give lm.plain")
-    rows, context = [], lm.config.context_length
+    rows = []
+    context = lm.config.context_length
     for period in periods:
         texts = [np.array(repeated_tokens(lm, period, seed)) for seed in seeds]
         nats = np.stack([model_nats(lm.model, ids, context) for ids in texts])  # (seeds, 2 * period - 1)

@@ -50,7 +50,8 @@ def train_far(address: str, folder: Path, stop_at: int | None = None, snapshots:
     Raises ValueError, a sentence, where no cluster answers, and where the machine is lost meanwhile: the run
     is then as it last was, and goes on elsewhere with the next `train` or `train_far`.
     """
-    run, over = LiveRun(folder), False
+    run = LiveRun(folder)
+    over = False
     join(address)
     try:
         trainer = Trainer.remote(  # type: ignore[attr-defined]

@@ -35,7 +35,11 @@ from gptviz.training.live.snapshots import Snapshot, Snapshots
 from gptviz.training.live.tasks import Task, task_for
 from gptviz.whole import write_text, write_whole
 
-PLAN, TEXT, STATUS, MEASURES, WISH = "plan.json", "text.txt", "status.json", "measures.json", "wish"
+PLAN = "plan.json"
+TEXT = "text.txt"
+STATUS = "status.json"
+MEASURES = "measures.json"
+WISH = "wish"
 CURVE = ("step", "tokens", "train", "validation", "seconds")
 ENDED = ("paused", "stopped", "done", "failed")
 
@@ -240,7 +244,8 @@ def news(folder: Path, seen: Stamps) -> Files:
                 continue
             now = path.stat().st_mtime_ns, path.stat().st_size
             if seen.get(name) != now:
-                seen[name], changed[name] = now, path.read_bytes()
+                seen[name] = now
+                changed[name] = path.read_bytes()
     return changed
 
 

@@ -74,7 +74,8 @@ class Seen:
         """A row per point: its losses, and its best heads (block.head)."""
         rows = []
         for m in self.measures:
-            (induction, b, h), (previous, pb, ph) = m.best_induction, m.best_previous
+            induction, b, h = m.best_induction
+            previous, pb, ph = m.best_previous
             heads = (induction, f"{b}.{h}", previous, f"{pb}.{ph}")
             rows.append((m.step, m.train, m.validation, *heads, m.sample))
         return pd.DataFrame(

@@ -113,7 +113,8 @@ class Component:
 
         def changed(event: str) -> None:
             sent = st.session_state.get(key)  # None: it came late, when the page had been turned
-            value, run = checked(on[event][0], getattr(sent, event, None)), on[event][1]
+            value = checked(on[event][0], getattr(sent, event, None))
+            run = on[event][1]
             if run is not None and value is not None:
                 run(value)
 

@@ -40,9 +40,11 @@ PARAMS = (*target.PARAMS, OTHERS, FORWARDS, CIRCUIT, SEARCH, SCORE, SHEET, BESID
 NOBODY = "none"  # the empty circuit, in an address
 SEARCHES = {"remove": "Take heads away one by one", "add": "Add heads one by one"}
 CURVES = {"remove": "taken away one by one", "add": "added one by one"}
-RANDOM, HERE = "added in a random order", "this circuit"
+RANDOM = "added in a random order"
+HERE = "this circuit"
 # A link's score has four digits that mean something, and another machine other last ones of its logits.
-AGREES, OF_LOGITS = 0.005, 2e-5  # of the score, and at least
+AGREES = 0.005  # of the score
+OF_LOGITS = 2e-5  # and at least so much of the largest logit
 
 scene = page("Circuit", params=PARAMS)
 lm = scene.lm
@@ -58,7 +60,8 @@ if others == "sample":
 
 token = as_code(explained.shown)
 pair: Any = explained.token
-measured, axis = f"the probability of {token}", f"probability of {explained.shown}"
+measured = f"the probability of {token}"
+axis = f"probability of {explained.shown}"
 if explained.against is not None:
     pair = (explained.token, explained.against)
     measured = f"the logit of {token} minus that of {as_code(explained.against_shown or '')}"
@@ -73,7 +76,8 @@ def number(value: float) -> str:
 def known(name: str, function: Callable[..., T], *args: Any, stop: Callable[[], Any] | None = None) -> T:
     """Return what `function(passes, *args)` gives for this question; with a button where it can stop."""
     question = (scene.run.ids, pair, others, forwards, scene.position)
-    says, key = "{} passes, at most {}".format, f"circuit_stop_{name}" if stop else None
+    says = "{} passes, at most {}".format
+    key = f"circuit_stop_{name}" if stop else None
     return worked(scene.run, numbers.of_passes, question, function, *args, says=says, key=key, stop=stop)
 
 
@@ -115,7 +119,8 @@ if CIRCUIT.value is not None:
     except ValueError as error:
         st.warning(f"The link's circuit cannot be read, and is left out: {escaped(str(error))}.")
 
-tokens, shape = len(scene.tokens), (lm.config.n_layers, lm.config.n_heads)
+tokens = len(scene.tokens)
+shape = (lm.config.n_layers, lm.config.n_heads)
 asked = pair, heads, others, forwards, scene.position
 brought: Both[NDArray[np.float64]] | None = None  # what each head brings to this circuit
 if is_wanted(SHEET, lm, tokens, of):
@@ -124,9 +129,12 @@ if is_wanted(SHEET, lm, tokens, of):
 else:
     values = known("values", numbers.three_values, heads)
 whole, value, empty = values
-enough, size = numbers.allowed(whole, empty), len(heads)
-off, kept = number(abs(whole - value)), abs(whole - value) <= enough
-heads_in, verdict = counted(size, "head"), "kept" if kept else "not kept"
+enough = numbers.allowed(whole, empty)
+size = len(heads)
+off = number(abs(whole - value))
+kept = abs(whole - value) <= enough
+heads_in = counted(size, "head")
+verdict = "kept" if kept else "not kept"
 is_model = size == of and forwards
 everybody = "all" if forwards else "the whole model"  # which has its feed-forwards, too
 if is_model:
@@ -150,7 +158,8 @@ else:
     if enough > numbers.ROUNDING and not kept and (value > whole) == (whole > empty):
         text += " This circuit overshoots: what is left out, taken together, "
         text += f"{'lowers' if value > whole else 'raises'} it in the whole model."
-unchanged, worth = None, None
+unchanged = None
+worth = None
 with said:
     prose(text, "head", "logit", "mean")
     if scene.other is not None:
@@ -175,7 +184,8 @@ with said:
             )
     sets, everything = numbers.subsets(heads)
     if not is_model:  # of which both are 0
-        ask, stopped = "circuit_score_ask", "circuit_score_stopped"
+        ask = "circuit_score_ask"
+        stopped = "circuit_score_stopped"
         waits = st.session_state.get(stopped) == heads or is_asked_for(lm, tokens, 2 * len(sets))
         label = f"Work out faithfulness and completeness ({2 * len(sets)} passes)"
         if not waits or st.toggle(label, key=ask):
@@ -198,8 +208,10 @@ with left:
         label = f"Colour the sheet: what does each of the {of} heads bring?"
         button(label, "circuit_sheet_start", SHEET.set, "on")
     elif scene.other is not None and is_wanted(BESIDE, lm, tokens, 2 * of):
-        says, stop = "{} of {} heads tried".format, partial(BESIDE.set, "off")
-        key, ids = "circuit_stop_brings_beside", scene.other.ids
+        says = "{} of {} heads tried".format
+        stop = partial(BESIDE.set, "off")
+        key = "circuit_stop_brings_beside"
+        ids = scene.other.ids
         old = worked(scene.other, numbers.brings, ids, *asked, says=says, key=key, stop=stop)
         brought = Both(brought.now, old)
     elif scene.other is not None:
@@ -330,7 +342,8 @@ def every_head() -> Both[pd.DataFrame]:
     if brought is None:
         return Both(table)
     change = brought.now.ravel()
-    with_it, without = np.where(inside, value, value + change), np.where(inside, value - change, value)
+    with_it = np.where(inside, value, value + change)
+    without = np.where(inside, value - change, value)
     table = table.assign(**{"F with it": with_it, "F without it": without, "brings": change})
     return Both(table, None if brought.was is None else table.assign(brings=brought.was.ravel()))
 

@@ -31,7 +31,8 @@ BATCH = Param("dw_batch", int, 8, between)
 DROP = Param("dw_drop", bool, True)
 WINDOW = Param("dw_window", int, 0, between)
 SOURCES = {"prompt": "The prompt", "chapter": "A chapter of Alice", "book": "The book's sentence"}
-LISTED, WRITTEN = 16, 12  # examples in the table, and tokens of a context there: its end matters most
+LISTED = 16  # examples in the table
+WRITTEN = 12  # tokens of a context there: its end matters most
 
 scene = page("Data windows", params=(SOURCE, LENGTH, STRIDE, BATCH, DROP, WINDOW))
 st.html(STYLE)
@@ -39,19 +40,22 @@ above = st.container()
 
 # ---- which text, and how it is cut ----
 
-own, story = scene.lm.config, scene.lm.encode(chapter())  # 2 ms for its 2,800 tokens
+own = scene.lm.config
+story = scene.lm.encode(chapter())  # 2 ms for its 2,800 tokens
 offered = [name for name in SOURCES if name != "chapter" or max(story) < own.vocab_size]
 with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="dw_controls"):
     source = SOURCE.choose("Text", {name: SOURCES[name] for name in offered})
     encoding = get_encoding("gpt2") if source == "book" else scene.lm.tokenizer  # as in its chapter 2
     ids = {"prompt": scene.run.ids, "chapter": tuple(story), "book": tuple(encoding.encode(VERDICT))}[source]
-    longest, box = max(1, min(1024, len(ids) - 1)), partial(st.number_input, step=1, width=130)
+    longest = max(1, min(1024, len(ids) - 1))
+    box = partial(st.number_input, step=1, width=130)
     length = LENGTH.number(box, "max_length", 1, longest, help="How many tokens a window holds.")
     stride = STRIDE.number(box, "stride", 1, 1024, help="How many tokens further on the next one begins.")
     batch_size = BATCH.number(box, "batch_size", 1, 64, help="How many windows are learned from at once.")
     drop = DROP.widget(st.toggle, "drop_last", help="Leave out the last windows if they do not fill a batch.")
 windows = Windows(ids, length, stride, batch_size, drop)
-count, tokens = len(windows), counted(length, "token")
+count = len(windows)
+tokens = counted(length, "token")
 
 
 def labels(positions: Sequence[int]) -> list[str]:
@@ -78,7 +82,9 @@ with above:
 
 def overlap() -> str:
     """Return what neighbours share, and how the windows fill the batches."""
-    shared, last, never = windows.shared, count % batch_size, windows.never_target()
+    shared = windows.shared
+    last = count % batch_size
+    never = windows.never_target()
     most = min(count, -(-length // stride))  # all of them, where there are so few
     neighbours = (
         f"Neighbours share {shared} of their {tokens}: a token is in up to {most} windows."
@@ -116,7 +122,8 @@ def reading(window: int) -> Scene | None:
 
 def found(window: int) -> Both[pd.DataFrame] | None:
     """Return what the model loses at each target of a window."""
-    read, last = reading(window), int(windows.dataset[window][1][-1])
+    read = reading(window)
+    last = int(windows.dataset[window][1][-1])
     told = None if read is None else sheet.of(read, losses, last)
     return told and told.map(lambda one: one.iloc[1:].reset_index(drop=True))
 
@@ -131,7 +138,8 @@ def slide() -> None:
     members = windows.members(batch)
     starts = [(i, windows.dataset.starts[i]) for i in members]
     title = f"Windows of {length} tokens, {stride} apart; targets of window {window}"
-    first, saved = starts[0][1], scene.saved("data_windows", title, f"window{window}")
+    first = starts[0][1]
+    saved = scene.saved("data_windows", title, f"window{window}")
     drawn = labels(range(first, starts[-1][1] + length + 1))
     draw_windows(drawn, first, starts, length, window, WINDOW.set, dropped=windows.used, saved=saved)
     prose(overlap())
@@ -262,8 +270,10 @@ def rest() -> None:
             )
             says = [f"position {i}: a target of {counted(n, 'window')}" for i, n in enumerate(times)]
             axis = {"title": {"text": "position in the text"}, "showgrid": False}
-            alt, unit = f"How often each of {counted(len(ids), 'token')} is a target", "times a target"
-            key, hovers = "data_windows_times", Both(says)
+            alt = f"How often each of {counted(len(ids), 'token')} is a target"
+            unit = "times a target"
+            key = "data_windows_times"
+            hovers = Both(says)
             sheet.bars(scene, key, Both(times), says, unit, alt, says=hovers, axis=axis, height=190)
     caption = "A row per window: where it stands, whether it is dropped, the ids of its inputs and targets."
     sheet.numbers_of("windows", windows.table, caption, "the windows")

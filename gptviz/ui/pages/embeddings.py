@@ -44,8 +44,12 @@ class MeasureParam(Param[str]):
 MEASURE = MeasureParam("emb_measure", str, "cosine", if_there)
 
 scene = page("Embeddings", keep=embeddings.SITES, params=(DIMENSION, MEASURE, sheet.SHOWN))
-at, label, lm, tokens = scene.position, as_code(scene.label), scene.lm, scene.tokens
-rows, lengths = sheet.of(scene, embeddings.embedding_rows), sheet.of(scene, embeddings.lengths_table)
+at = scene.position
+label = as_code(scene.label)
+lm = scene.lm
+tokens = scene.tokens
+rows = sheet.of(scene, embeddings.embedding_rows)
+lengths = sheet.of(scene, embeddings.lengths_table)
 parts = rows.now  # (3, T, D)
 moved = np.zeros(parts.shape[:2], bool) if rows.was is None else (parts != rows.was).any(axis=-1)  # (3, T)
 replaced = rows.was is not None and not alike(parts[0, at] + parts[1, at], parts[2, at])
@@ -59,7 +63,8 @@ others = embeddings.same_token_elsewhere(tokens, at)
 # a change may give one of the two another row, or both positions the same
 if others and [np.array_equal(*part[[at, others[0]]]) for part in parts[:2]] == [True, False]:
     text += f"At position {others[0]} the same token has the same token row, and another position's row."
-terms, sites = ("token", "dimension", "embedding", "block"), [(site, None) for site in embeddings.SITES]
+terms = ("token", "dimension", "embedding", "block")
+sites = [(site, None) for site in embeddings.SITES]
 sheet.say(scene, text, *terms, about=rows, what="the embeddings", sites=sites)
 if rows.moved:
     which = ", ".join(name for name, one in zip(ROWS, moved, strict=True) if one.any())
@@ -75,7 +80,8 @@ if rows.moved:
 @st.fragment
 def three_rows() -> None:
     """The selected token's three rows and, about the chosen dimension, their digits."""
-    size, picture = parts.shape[2], st.container()
+    size = parts.shape[2]
+    picture = st.container()
     about = "A click on the rows chooses it, too. Left empty, it is where the sum is farthest from zero."
     largest = embeddings.largest_dimension(parts, at)
     dimension = DIMENSION.index("Dimension", size, largest, "the sum's largest", width=260, help=about)
@@ -88,7 +94,8 @@ def three_rows() -> None:
         said = f"{first} and {second} are added up, and block 0 is given **{total}** instead"
     with picture:
         shown = parts[:, at], scene.label, at, dimension, window, cells, limit
-        fig, which = embedding_sum(*shown, scene.mode, not replaced), (f"dimension{dimension}",)
+        fig = embedding_sum(*shown, scene.mode, not replaced)
+        which = (f"dimension{dimension}",)
         alt = f"{scene.label} at position {at}, dimension {dimension}: {said.replace('*', '')}"
         scene.chart(
             fig, key="embedding_sum", which=which, alt=alt, on_cell=lambda _, place: DIMENSION.set(place)
@@ -111,7 +118,8 @@ def neighbors() -> None:
     table = lm.model.tok_emb.weight
     near = embeddings.nearest_tokens(table, tokens[at].id, k=10, measure=cast(embeddings.Measure, measure))
     ids = near["id"].tolist()
-    names, best = [show_id(lm, i) for i in ids], near.iloc[0]
+    names = [show_id(lm, i) for i in ids]
+    best = near.iloc[0]
     chance = embeddings.best_by_chance(len(table) - 1, table.shape[1])
     # the output head's row of a token that never comes is only ever pushed away from what does come
     unseen = ", and those that hardly ever stand in any" * lm.config.tie_embeddings
@@ -128,7 +136,8 @@ def neighbors() -> None:
         ),
         "dot product",
     )
-    values, unit = near[measure], MEASURES[measure]
+    values = near[measure]
+    unit = MEASURES[measure]
     pairs = zip(names, ids, values, strict=True)
     says = [f"`{name}` (id {i}) and `{scene.label}`: {unit} {fixed(value, 4)}" for name, i, value in pairs]
     sheet.bars(
@@ -161,7 +170,8 @@ def pick(dimension: int, position: int) -> None:
 
 with panel("Every token of the prompt", ":material/grid_on:", "emb_rows") as is_open:
     if is_open:
-        few, scale = window(at, len(tokens), MOST), sheet.once(scene.run, embeddings.rows_scale)
+        few = window(at, len(tokens), MOST)
+        scale = sheet.once(scene.run, embeddings.rows_scale)
         adds_up = alike(parts[0] + parts[1], parts[2])
         sideways("embedding_rows", 760)
         panels = [

@@ -32,7 +32,8 @@ UNIT: Param[int | None] = Param("ff_unit", int, None, if_there)
 SAMPLE = Param("ff_sample", bool, False)
 
 LARGEST = 10  # units in the table of those that write most, with TOKENS each; READ tokens of the chosen unit
-TOKENS, READ = 3, 6
+TOKENS = 3
+READ = 6
 PLACES = 6  # of the sample, or of a long text, that excite a unit most, with BESIDE tokens to each side
 BESIDE = 8
 
@@ -41,12 +42,15 @@ def needs(lm: LanguageModel, tokens: Sequence[Token]) -> tuple[Keep, tuple[Reduc
     """Return what the page reads of a pass: the chosen block's feed-forward (or the last one's),
     the last stream.
     """
-    chosen, last = BLOCK.within(lm.config.n_layers), lm.config.n_layers - 1
+    chosen = BLOCK.within(lm.config.n_layers)
+    last = lm.config.n_layers - 1
     return [*feed_forward.sites(last if chosen is None else chosen), ("resid_post", last)], ()
 
 
 scene = page("Feed-forward", needs, params=(UNIT, SAMPLE))
-lm, at, label = scene.lm, scene.position, as_code(scene.label)
+lm = scene.lm
+at = scene.position
+label = as_code(scene.label)
 last = lm.config.n_layers - 1
 
 # ---- which units fire, and what they write ----
@@ -59,11 +63,13 @@ with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
     # a change may put something else in the place of what GELU makes of them
     put = {one for one in scene.run.edits if one.site == "mlp_act" and block in one.blocks(last + 1)}
     put_here = any(at in positions_of(one, len(scene.tokens)) for one in put)
-    count, most = len(found.before), found.largest(1)[0]
+    count = len(found.before)
+    most = found.largest(1)[0]
     unit = UNIT.index("Unit", count, most, f"{most}, which writes most", width=320)
     menu(scene, Part("feed-forward", block), key="ff")
 with above:
-    fired, half = both.map(lambda u: int(u.fires.sum())), both.map(feed_forward.Units.half)
+    fired = both.map(lambda u: int(u.fires.sum()))
+    half = both.map(feed_forward.Units.half)
     text = (
         f"In block {block} the feed-forward turns {label} into {count:,} numbers, one per unit. "
         f"**{fired.map(lambda n: f'{n:,}')} of them fire{'s' if fired.now == 1 else ''}**: their number is "
@@ -141,7 +147,8 @@ st.caption(
 )
 
 st.subheader(f"Unit {unit} of block {block}", anchor=False)
-before, after = both.map(lambda u: float(u.before[unit])), both.map(lambda u: float(u.after[unit]))
+before = both.map(lambda u: float(u.before[unit]))
+after = both.map(lambda u: float(u.after[unit]))
 prose(
     f"For {label} unit {unit} is {before:3} before GELU, so it "
     f"{'fires' if before.now > 0 else 'does not fire'}, and {after:3} after. Its column has size "
@@ -168,10 +175,12 @@ def excerpts(places: Iterable[tuple[float, Sequence[str], int, str]]) -> None:
     """Each (activation, tokens as shown, which of them, where they come from), as a table."""
     drawn = []
     for value, tokens, i, source in places:
-        start, end = max(0, i - BESIDE), i + 1 + BESIDE
+        start = max(0, i - BESIDE)
+        end = i + 1 + BESIDE
         # read as a text, a space is a space again
         text = [token.replace("·", " ") for token in tokens]
-        head, tail = "".join(text[start:i]), "".join(text[i + 1 : end])
+        head = "".join(text[start:i])
+        tail = "".join(text[i + 1 : end])
         cell = Cell("… " * (start > 0) + head, marked=text[i], rest=tail + " …" * (end < len(text)))
         drawn.append(Row([significant(value), cell, source]))
     st.html(tables.table("excerpts", ["#activation", "text", "from"], drawn))
@@ -184,13 +193,16 @@ def fires_at(changes: Collection[Edit]) -> str:
 
 with right:
     activations = sheet.of(scene, feed_forward.excites, block, unit)
-    peak, is_flat = int(activations.now.argmax()), np.ptp(activations.now) == 0
+    peak = int(activations.now.argmax())
+    is_flat = np.ptp(activations.now) == 0
     where = "the same at every token" if is_flat else f"largest at {Place(scene.labels[peak], peak)}"
-    fires, of = int((activations.now > 0).sum()), counted(len(scene.tokens), "token")
+    fires = int((activations.now > 0).sum())
+    of = counted(len(scene.tokens), "token")
     text = f"In this text it {fires_at(put)} {fires:,} of {of}. "
     text += f"It is {where}: {significant(float(activations.now[peak]))}."
     prose(text, "token")
-    theme, axis = palette(scene.mode), {"showgrid": False, "range": [-0.6, len(scene.tokens) - 0.4]}
+    theme = palette(scene.mode)
+    axis = {"showgrid": False, "range": [-0.6, len(scene.tokens) - 0.4]}
     sheet.bars(
         scene,
         "unit_over_text",
@@ -221,7 +233,8 @@ def in_the_sample() -> None:
         st.info(f"{name} cannot read the sample: there are characters in it that it has no tokens for.")
         return
     edits = tuple(edit for edit in scene.run.edits if edit.is_of_any_text)
-    bar, peaks = st.progress(0.0), []
+    bar = st.progress(0.0)
+    peaks = []
     for i, window in enumerate(read_in):  # each is kept by itself: what was read before a stop stays
         bar.progress(i / len(read_in), f"window {i + 1} of {len(read_in)}")
         peaks.append(sheet.reduced(Run(scene.run.model, window.ids, edits), feed_forward.PEAKS)[block])

@@ -23,17 +23,21 @@ from gptviz.ui.tables import STYLE, Cell, Row, table
 from gptviz.ui.words import Place, as_code, counted, prose, show_id, unlike_printed
 
 EXAMPLES = ("A copied passage", "A name comes back", "Once upon a time")
-NAMED, ROWS = 3, 5  # of the most expensive positions; of the largest logits
+NAMED = 3  # of the most expensive positions
+ROWS = 5  # of the largest logits
 FEWEST = 8  # places on the axis: one bar alone would be a wall
 
 scene = page("Loss", keep=("final",))
 st.html(STYLE)
 found = sheet.of(scene, losses)
-labels, last, vocabulary = scene.labels, len(scene.tokens) - 1, scene.lm.config.vocab_size
+labels = scene.labels
+last = len(scene.tokens) - 1
+vocabulary = scene.lm.config.vocab_size
 nats = found.map(lambda one: one["nats"].to_numpy()[1:])  # (T - 1,): of the positions that have a target
 mean = nats.map(lambda one: float(one.mean()) if len(one) else math.nan)
 guess = lesson.uniform_loss(vocabulary)
-loss, perplexity = mean.map(lambda x: loss_text(x)[0]), mean.map(lambda x: loss_text(x)[1])
+loss = mean.map(lambda x: loss_text(x)[0])
+perplexity = mean.map(lambda x: loss_text(x)[1])
 
 
 def bar_says(one: pd.DataFrame) -> list[str]:
@@ -47,7 +51,8 @@ def bar_says(one: pd.DataFrame) -> list[str]:
 
 def picture() -> None:
     """Draw what the text costs, in a sentence, as bars, and on the text itself."""
-    even, cost = f"all {vocabulary:,} tokens the same", f"ln {vocabulary:,} = {short(guess)}"
+    even = f"all {vocabulary:,} tokens the same"
+    cost = f"ln {vocabulary:,} = {short(guess)}"
     against = f"That is no better than to give {even}, which costs {cost}."
     if mean.now < guess:
         against = f"A guess that gives {even} costs {cost}."
@@ -87,7 +92,8 @@ def picture() -> None:
     )
     chips, legend = surprise_rows(found.now, labels, vocabulary, scene.mode, found.was)
     key = "loss_text"
-    raws, saved = [token.raw for token in scene.tokens], scene.saved(key, "What each token cost, in nats")
+    raws = [token.raw for token in scene.tokens]
+    saved = scene.saved(key, "What each token cost, in nats")
     surprise_chips(chips, scene.position + 1, legend, scene.select, raws=raws, key=key, saved=saved)
 
 
@@ -125,10 +131,12 @@ def largest_logits(position: int, cost: float) -> str:
     target = scene.tokens[position + 1].id
     was = None if scene.other is None else logits_at(scene.other, position).double().softmax(-1)
     found = candidates_at(scene.run, position, Sampling(), ROWS, (target,))
-    rows, rest = [], 1.0
+    rows = []
+    rest = 1.0
     for id, rank, logit, p in found.table[["id", "rank", "logit", "probability"]].itertuples(index=False):
         before = None if was is None else float(was[id])
-        said, rest = Both(float(p), before).map(probability_text), rest - (before or 0.0)
+        said = Both(float(p), before).map(probability_text)
+        rest = rest - (before or 0.0)
         name = show_id(scene.lm, int(id)) + ", the target" * (id == target)
         numbers = [f"{rank:,}", fixed(float(logit), 4), f"{said}", fixed(cost, 4) if id == target else ""]
         rows.append(Row([Cell(name, "word"), *numbers], "chosen" if id == target else "line"))
@@ -160,7 +168,8 @@ def smallest() -> None:
             "worse than none, since they are sure of the wrong things."
         )
     with right:
-        rows, columns = [], (lesson.SLIDE_LOGITS, steps.probability.tolist(), steps.loss.tolist())
+        rows = []
+        columns = (lesson.SLIDE_LOGITS, steps.probability.tolist(), steps.loss.tolist())
         for i, cells in enumerate(zip(*columns, strict=True)):
             name = Cell(f"token {i}" + ", the target" * (i == lesson.SLIDE_TARGET), "word")
             numbers = [fixed(value, 4) for value in cells]

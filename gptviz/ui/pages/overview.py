@@ -31,10 +31,12 @@ def reads(lm: LanguageModel, tokens: Sequence[Token]) -> tuple[Sites, tuple[Redu
     Of the stream as a whole the lengths are enough, made on the way.
     """
     places = [(at, 0) for at in way]
-    sites, lengths = machine.reading(lm), machine.LENGTHS
+    sites = machine.reading(lm)
+    lengths = machine.LENGTHS
     if AT.value:
         places.append((AT.value, len(tokens) - 1))
-        sites, lengths = sites_of(machine.level, lm, AT.value), ()
+        sites = sites_of(machine.level, lm, AT.value)
+        lengths = ()
     return (*sites, *(site for place in places for site in sites_of(resolve, lm, *place))), lengths
 
 
@@ -46,12 +48,14 @@ named = state.TOKEN.value is not None or "token" in st.query_params
 if chosen.kind == "cell" and chosen.query >= 0 and not named:
     state.TOKEN.set(chosen.query)  # the link of a cell names its query
 scene = page("Overview", reads, params=(AT,))
-config, position = scene.lm.config, scene.position
+config = scene.lm.config
+position = scene.position
 if chosen.kind == "cell" and 0 <= chosen.query != position:  # another token was selected: its own cell
     chosen = replace(chosen, query=position, key=min(chosen.key, position))
 here = sheet.once(scene.run, resolve, chosen.at, position)
 picture.stored()
-now, was = sheet.once(scene.run, machine.level, here.at, position), None
+now = sheet.once(scene.run, machine.level, here.at, position)
+was = None
 if scene.other is not None:
     runs.get(scene.other, scene.keep, scene.reduce)
     was = sheet.once(scene.other, machine.level, here.at, position, now["shown"])
@@ -76,7 +80,8 @@ path, beside = ([(one.at, one.name) for one in some] for some in (here.path, her
 along = [sheet.once(scene.run, resolve, at, position).at for at in way]
 played = [{"at": at, "says": step.text} for at, step in zip(along, steps, strict=True)]
 saved = scene.saved("overview", f"From a text to the next token: {here.name}", here.at.replace(".", "-"))
-where, table = (path, scene.labels, position, beside), tables.joined(both.map(machine.table))
+where = (path, scene.labels, position, beside)
+table = tables.joined(both.map(machine.table))
 opened = draw(here.kind, both, table, *where, more, played, go, scene.select, saved)
 if opened is not None and about is not None:
     for name, value in about[1].items():

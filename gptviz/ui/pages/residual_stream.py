@@ -35,8 +35,10 @@ def gradients(scene: Scene) -> None:
     """Draw how much of the gradient reaches each block of an untrained GPT, and the book's five layers."""
     depth = DEPTH.choose("Blocks", lesson.DEPTHS)
     table = lesson.gradients_by_block(depth)
-    first, last = table.iloc[0], table.iloc[-1]
-    bare, with_both = "neither", "both, as in GPT"
+    first = table.iloc[0]
+    last = table.iloc[-1]
+    bare = "neither"
+    with_both = "both, as in GPT"
     prose(
         "Training goes backwards: a block gets its gradient through all that come after it. In an untrained "
         f"GPT of {depth} blocks, block 0 gets {significant(first[with_both])} and block {depth - 1} "
@@ -78,12 +80,15 @@ def gradients(scene: Scene) -> None:
 
 
 scene = page("Residual stream", keep=numbers.SITES, params=(sheet.SHOWN, DEPTH))
-at, label, layers = scene.position, as_code(scene.label), scene.lm.config.n_layers
+at = scene.position
+label = as_code(scene.label)
+layers = scene.lm.config.n_layers
 names = numbers.step_names(layers)
 streams = sheet.of(scene, numbers.stream)
 moved = None if scene.other is None else sheet.compared(scene.run, scene.other, numbers.apart)
 found = streams.now
-sizes, writes = found.sizes[:, at], found.writes[:, at]
+sizes = found.sizes[:, at]
+writes = found.writes[:, at]
 
 # ---- the ladder ----
 
@@ -108,7 +113,8 @@ with above:
         gaps = moved.distances[:, at]
         seen = ~np.isclose(gaps, 0, atol=1e-5)
         if seen.any():
-            ends, angle = streams.map(lambda s: float(s.sizes[-1, at])), float(moved.angles[-1, at])
+            ends = streams.map(lambda s: float(s.sizes[-1, at]))
+            angle = float(moved.angles[-1, at])
             turned = (
                 "" if np.isnan(angle) else f", at an angle of **{fixed(angle, 0)}°** to the unchanged one"
             )
@@ -134,7 +140,8 @@ scene.chart(
 def says(write: int) -> str:
     """Return what a write of the block does to the stream."""
     size = streams.map(lambda s: float(s.writes[write, at]))
-    cosine, part = streams.map(lambda s: float(s.cosines[write, at])), numbers.PARTS[write % 2]
+    cosine = streams.map(lambda s: float(s.cosines[write, at]))
+    part = numbers.PARTS[write % 2]
     if size.now == 0:
         return f"Its {part} writes nothing."
     return (

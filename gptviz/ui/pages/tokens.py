@@ -18,7 +18,8 @@ from gptviz.ui.tables import STYLE, Row, table
 from gptviz.ui.words import as_code, escaped, prose
 
 OFFLINE = ("mini", "gpt2")
-HELLO, MOST_WORDS = "Hello, world!", 12  # a text beside the prompt, and words of that
+HELLO = "Hello, world!"  # a text beside the prompt
+MOST_WORDS = 12  # words of it
 SOURCES = ALICE, PROMPT = "a chapter of Alice", "this prompt"
 FIT = Param("tok_fit", str, ALICE, if_there)
 MORE: Param[str | None] = Param("tok_more", str, None, if_there)
@@ -30,11 +31,14 @@ def ids_of(ids: list[int]) -> str:
 
 
 scene = page("Tokens", params=(FIT, MORE), strip=False)
-encoding, text, token = scene.lm.tokenizer, scene.text[:READ_CHARACTERS], scene.tokens[scene.position]
+encoding = scene.lm.tokenizer
+text = scene.text[:READ_CHARACTERS]
+token = scene.tokens[scene.position]
 size = scene.lm.config.vocab_size  # bytes that a model has no token for have ids from there on
 pieces = show_work(encoding, text, scene.special, limit=len(scene.tokens))
 place, part = numbers.place_of(pieces, scene.position)
-piece, shown = pieces[place], as_code(show_token(token.raw))
+piece = pieces[place]
+shown = as_code(show_token(token.raw))
 st.html(STYLE)
 
 # ---- the cards ----
@@ -190,7 +194,8 @@ with byte:
         st.html(table("pieces of a character", ["tokens", "bytes", "decoded"], rows))
 
 st.subheader("Special tokens", anchor=False)
-end, name = numbers.end_of_text(encoding, text), as_code(END_OF_TEXT)
+end = numbers.end_of_text(encoding, text)
+name = as_code(END_OF_TEXT)
 if end is None:
     prose(f"This model's tokenizer, {escaped(encoding.name)}, has no {name}: all that you type is text.")
 else:

@@ -146,7 +146,8 @@ def menu(scene: Scene, *parts: Part, key: str) -> None:
     the whole page runs again when something is changed, since all of its numbers are others.
     """
     with st.container(key=f"change_{key}", horizontal=True, gap="small"):
-        first, opened = actions(parts[0])[0], f"change_{key}_open"
+        first = actions(parts[0])[0]
+        opened = f"change_{key}_open"
         _button(first, f"change_{key}_quick", says=f"{parts[0].name(scene.labels)}, on every page")
         box = st.popover("Change …", icon=":material/tune:", key=opened, on_change="rerun")
         if box.open:

@@ -26,7 +26,8 @@ EVERY = 2.0  # seconds between two looks at what the teacher has done
 _SECRET = "class_secret"  # in the session; "" for nobody
 _OTHERS = "class_others"  # the secrets of other classes, which the browser keeps as well
 _OFFERED = "class_offered"  # a teacher's secret of a link: its person is asked before it is taken
-MOST_OTHERS, BETWEEN = 3, "."  # what stands between the secrets of a cookie stands in none of them
+MOST_OTHERS = 3
+BETWEEN = "."  # stands between the secrets of a cookie, and in none of them
 _MEMBER = "class_member"  # as the database said last
 _STEP = "class_step"  # the step that this browser and the class were at last
 _LEFT = "class_left"  # the secret that this browser gave up last
@@ -137,7 +138,8 @@ def _named(somebody: Member) -> str:
 def go_to(other: str) -> None:
     """Callback: on with another class; the place in this one is kept beside it."""
     _stay()
-    own, others = secret(), [one for one in _others() if one != other]
+    own = secret()
+    others = [one for one in _others() if one != other]
     if own and own != other:
         others = [own, *others]
     become(other)
@@ -224,7 +226,9 @@ def lead() -> Member | None:
     found = look()
     if found is None or found.room.step == LOBBY:
         return found
-    room, before, mine = found.room, st.session_state.get(_STEP), state.STEP.value - 1
+    room = found.room
+    before = st.session_state.get(_STEP)
+    mine = state.STEP.value - 1
     leads = found.teaches and room.together and before == room.step != mine
     if leads and state.GUIDE.value == GUIDE:
         attempt(lambda: classes().steer(secret(), step=max(0, mine)))
@@ -275,7 +279,8 @@ def standing(number: int) -> Standing:
     """Return how it stands with the question of this step, for who is in a class."""
     found = _me()
     room = found.room
-    told, shut = room.has("revealed", number), room.has("locked", number) or room.frozen
+    told = room.has("revealed", number)
+    shut = room.has("locked", number) or room.frozen
     if found.teaches:
         return Standing(False, None, told, False)
     mine = attempt(lambda: classes().votes(room, number, found.pupil))

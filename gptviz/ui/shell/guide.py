@@ -142,7 +142,8 @@ def arrive(page: str, params: tuple[Param[Any], ...]) -> None:
     class everybody has the same place, and as long as its question is open keeps it.
     """
     said = st.query_params
-    name, number = state.GUIDE.parse(said.get("guide", "")), state.STEP.parse(said.get("step", ""))
+    name = state.GUIDE.parse(said.get("guide", ""))
+    number = state.STEP.parse(said.get("step", ""))
     if (name, number) != st.session_state.get(_SAID):  # a link was clicked, or the address changed by hand
         state.GUIDE.set(name)
         state.STEP.set(number)
@@ -152,8 +153,10 @@ def arrive(page: str, params: tuple[Param[Any], ...]) -> None:
     st.session_state[_SAID] = (state.GUIDE.value, state.STEP.value)
     if found is None:
         return
-    steps, number = found[0].steps, found[1]
-    step, known = steps[number], {param.name: param for param in (*state.APP, *params)}
+    steps = found[0].steps
+    number = found[1]
+    step = steps[number]
+    known = {param.name: param for param in (*state.APP, *params)}
     led = member is not None and state.GUIDE.value == classroom.GUIDE
     held = led and page == step.page and classroom.holds(number, step.ask)
     if st.session_state.get(_AT) == here and not held:
@@ -232,7 +235,8 @@ def draw(page: str, lm: LanguageModel, key: str, about_text: bool) -> bool:
     if found is None:
         return False
     guide, number = found
-    step, at = guide.steps[number], (state.GUIDE.value, number)
+    step = guide.steps[number]
+    at = (state.GUIDE.value, number)
     with st.container(key="gv_guide"):
         standing = None if step.ask is None else question.standing(at)
         if step.until and not _is_done(step):  # what is done may be in a part of the page that runs alone
@@ -266,7 +270,9 @@ def _way(guide: Guide, number: int, step: Step, page: str, answered: bool) -> No
         st.markdown(f"**{step.heading}**", width="content")
         st.caption(f"{guide.title}, step {number + 1} of {len(guide.steps)}", width="content")
         with st.container(horizontal=True, gap="small", width="content", key="guide_buttons"):
-            steps, name, member = guide.steps, state.GUIDE.value, classroom.member()
+            steps = guide.steps
+            name = state.GUIDE.value
+            member = classroom.member()
             led = member is not None and not member.teaches and member.room.together
             if number and not led:
                 _link("Back", "arrow_back", name, number, steps[number - 1], "guide_back", page)

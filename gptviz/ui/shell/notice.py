@@ -20,7 +20,8 @@ from gptviz.ui.models.in_use import InUse, NotOnDisk, label_of
 from gptviz.ui.shell import state
 from gptviz.ui.words import duration, escaped
 
-HEADS, TOKENIZER = "model_heads", "model_tokenizer"
+HEADS = "model_heads"
+TOKENIZER = "model_tokenizer"
 GPT2_HEAD_DIM = 64
 EVERY_SECONDS = 0.5
 
@@ -71,7 +72,8 @@ def _ended(text: str) -> str:
 
 
 def _download(model: InUse) -> None:
-    name, seen = model.asked.name, escaped(label_of(model.choice))
+    name = model.asked.name
+    seen = escaped(label_of(model.choice))
     last = models.downloads().last(name)
     if last is not None and last.running:
         _running(last, seen)

@@ -22,10 +22,15 @@ from gptviz.ui.models.uploads import ENDINGS, Upload
 from gptviz.ui.shell import state
 from gptviz.ui.words import counted, duration, escaped
 
-MODEL, DTYPE, DEVICE = "prompt_model", "model_dtype", "model_device"
-HUB_ID, SERVER_PATH, FILES = "model_hub_id", "model_path", "model_files"
+MODEL = "prompt_model"
+DTYPE = "model_dtype"
+DEVICE = "model_device"
+HUB_ID = "model_hub_id"
+SERVER_PATH = "model_path"
+FILES = "model_files"
 # the sentence why files were not taken, and that they were
-_REFUSED, _BROUGHT = "gptviz_files_refused", "gptviz_files_brought"
+_REFUSED = "gptviz_files_refused"
+_BROUGHT = "gptviz_files_brought"
 EVERY_SECONDS = 1.0  # between two looks whether a file was refused
 
 DTYPE_HELP = (
@@ -58,7 +63,8 @@ def picker(model: InUse) -> None:
 
 def facts(model: InUse) -> str:
     """Blocks x heads, width, parameters, memory, context, and what it was trained on."""
-    lm, config = model.lm, model.lm.config
+    lm = model.lm
+    config = model.lm.config
     about = next((entry.about for entry in catalog() if entry.name == model.choice.name), "")
     rounded = " (rounded at every step)" if lm.dtype == "bfloat16" else ""
     device = model.choice.device or models.default_device()
@@ -96,7 +102,8 @@ def known_models() -> pd.DataFrame:
     """The catalogue as people read it."""
     rows = []
     for entry in catalog():
-        config, count = entry.config, entry.config.parameters
+        config = entry.config
+        count = entry.config.parameters
         sizes = f"{config.n_layers} × {config.n_heads}", config.emb_dim, f"{count:,}", gigabytes(4 * count)
         rows.append((entry.name, *sizes, config.context_length, entry.where(), entry.about))
     columns = "Model, Blocks × heads, Width, Parameters, Memory, Context, On this machine, What it is"
@@ -184,7 +191,8 @@ def _repository(asked: Choice) -> None:
 
 
 def _settings(asked: Choice) -> None:
-    dtypes, usual = list(DTYPES), models.default_device()
+    dtypes = list(DTYPES)
+    usual = models.default_device()
     at = dtypes.index(asked.dtype)
     dtype = st.radio("Numbers", dtypes, index=at, key=DTYPE, help=DTYPE_HELP, horizontal=True)
     device = asked.device or usual

@@ -133,5 +133,6 @@ def example_row(*labels: str) -> None:
         st.caption("Try:", width="content")
         for number, (label, text) in enumerate(EXAMPLES.items()):
             if not labels or label in labels:
-                take, shown = partial(state.change, text=text, token=None), text == state.TEXT.value
+                take = partial(state.change, text=text, token=None)
+                shown = text == state.TEXT.value
                 button(label, f"example_{number}", take, primary=shown)

@@ -67,7 +67,8 @@ def ask(
     reading = prompt_box.read(lm, state.TEXT.value, state.SPECIAL.value)
     if not reading.ids:
         return False  # the page says why
-    last, token = len(reading.ids) - 1, state.TOKEN.value
+    last = len(reading.ids) - 1
+    token = state.TOKEN.value
     position = last if token is None else min(token, last)
     run = Run(key, tuple(reading.ids), changes.made(changes.found(lm, len(reading.ids))))
 
@@ -166,7 +167,8 @@ def _box(at: At) -> str:
 
 def _form(ask: Question, options: tuple[str, ...], at: At) -> None:
     """Draw what is typed or chosen, and a button to say it."""
-    name, kept = f"guide_{at[0]}_{at[1]}", _box(at)
+    name = f"guide_{at[0]}_{at[1]}"
+    kept = _box(at)
 
     def sent() -> None:
         given = st.session_state.get(kept)
@@ -193,7 +195,8 @@ def _hand_in(ask: Question, say: Callable[[Any], None]) -> None:
     """
 
     def found() -> tuple[str, str] | None:
-        block, head = state.BLOCK.value, state.HEAD.value
+        block = state.BLOCK.value
+        head = state.HEAD.value
         one = "" if block is None or head is None else f"{block}.{head}"
         chosen = st.session_state.get("circuit") if ask.key == "smallest_circuit" else one
         return (state.TEXT.value, str(chosen)) if chosen else None

@@ -95,7 +95,9 @@ def several(
     script ends with a sentence in the bar's place, and a button that tries again.
     """
     every: list[Work[T]] = []
-    place, drawn, began = st.empty(), None, time.monotonic()
+    place = st.empty()
+    drawn = None
+    began = time.monotonic()
     while (active := [work for work in every if work.state not in OVER]) or len(every) < len(given):
         for args in given[len(every) : len(every) + AT_ONCE - len(active)]:
             work = works.ask(run, function, *args, **options)

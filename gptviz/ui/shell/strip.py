@@ -41,11 +41,13 @@ def draw(run: Run, listed: Sequence[Change], position: int, labels: Sequence[str
     if not listed:
         return
     off = state.EDITS_OFF.value
-    layers, tokens = lm.config.n_layers, len(run)
+    layers = lm.config.n_layers
+    tokens = len(run)
     why = [unseen(edit, "final", None, layers, tokens, position=position) for edit in run.edits]
     passes = _passes(run, why.count(None), lm)
     silent = _silent(run, position, labels, why, tried=not passes)
-    chips, notes = [], []
+    chips = []
+    notes = []
     for change in listed:
         made = "refused" if change.refusal is not None else "off" if off else "made"
         short = shortened(change.text, LONGEST)
@@ -61,7 +63,8 @@ def draw(run: Run, listed: Sequence[Change], position: int, labels: Sequence[str
     look = partial(st.session_state.__setitem__, _TRY, True)
     acts: dict[str, Callable[[], None]] = {"undo": changes.undo, "clear": changes.clear}
     acts |= {"switch": changes.switch, "try": look}
-    moved, ask = _effect(run, position, labels, lm) if run.edits else None, None
+    moved = _effect(run, position, labels, lm) if run.edits else None
+    ask = None
     if passes:
         ask = f"Whether each of these did anything by itself takes {passes} more passes here.", "Look"
     change_strip(chips, moved, off, changes.remove, acts, notes=notes, ask=ask)

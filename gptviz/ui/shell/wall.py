@@ -35,7 +35,8 @@ def shown(kind: str, given: Any, tokens: Sequence[Token]) -> str:
 def counts(votes: Sequence[Vote], kind: str, tokens: Sequence[Token]) -> list[tuple[str, Any, int]]:
     """(how it is shown, an answer, how many gave it): numbers by size, all else the most frequent first."""
     said = [(shown(kind, vote.answer, tokens), vote.answer) for vote in votes]
-    often, of = Counter(label for label, _ in said), dict(said)
+    often = Counter(label for label, _ in said)
+    of = dict(said)
     frequent = [label for label, _ in often.most_common()]
     order = sorted(of, key=of.__getitem__) if kind == "number" else frequent
     return [(label, of[label], often[label]) for label in order]
@@ -55,7 +56,8 @@ def _draw(step: int, ask: Question, tokens: Sequence[Token], answer: Callable[[A
         return
     room = member.room
     try:
-        votes, joined = classroom.classes().votes(room, step), len(classroom.classes().names(room))
+        votes = classroom.classes().votes(room, step)
+        joined = len(classroom.classes().names(room))
     except ClassError as error:
         st.caption(escaped(str(error)))
         return
@@ -94,7 +96,8 @@ def _ways_there(ask: Question, rows: Sequence[tuple[str, Any, int]]) -> None:
     if there:
         with st.container(horizontal=True, gap="small", key="wall_ways"):
             for label, one in there:
-                key, args = f"wall_{label}", (ask.kind, one)
+                key = f"wall_{label}"
+                args = (ask.kind, one)
                 st.button(escaped(label), type="tertiary", key=key, on_click=_open, args=args)
 
 

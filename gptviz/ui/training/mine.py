@@ -12,7 +12,8 @@ from gptviz.ui.settings import cache_bytes, count
 from gptviz.ui.training.queue import WAITING, Heads, Queue, Training
 
 ALONE = 2  # threads of a run that trains alone: with two it takes three quarters of the time
-AT_ONCE, DISK = "GPTVIZ_TRAININGS_AT_ONCE", "GPTVIZ_TRAINING_DISK_MB"
+AT_ONCE = "GPTVIZ_TRAININGS_AT_ONCE"
+DISK = "GPTVIZ_TRAINING_DISK_MB"
 DEFAULT_MEGABYTES = 4096
 MOST_WAITING = 8  # for each that trains: the last of them waits about as long as eight trainings take
 
@@ -84,4 +85,5 @@ class _Made(io.BytesIO):
 
     def __init__(self, name: str, content: bytes):
         super().__init__(content)
-        self.name, self.size = name, len(content)
+        self.name = name
+        self.size = len(content)

@@ -30,7 +30,8 @@ def head_grid(
     `picture` and `side` come from `gptviz.figures.head_grid.thumbnails`; `roles` has a row a block;
     `chosen` is the ringed (block, head), None for none.
     """
-    n_blocks, n_heads = len(roles), len(roles[0])
+    n_blocks = len(roles)
+    n_heads = len(roles[0])
     block, head = chosen or (None, None)
     png = "data:image/png;base64," + base64.b64encode(picture).decode()
     largest = max(max(head["write"] for head in row) for row in roles) or 1.0

@@ -62,7 +62,8 @@ def _cell(value: Any) -> str:
 def sent(both: Both[Any]) -> Any:
     """A level as the browser gets it: arrays as base64 float32, numbers as they are; what the unchanged model
     gives stands beside, as "was", where it is another."""
-    now, was = both.now, both.now if both.was is None else both.was
+    now = both.now
+    was = both.now if both.was is None else both.was
     if isinstance(now, dict):
         return {name: sent(Both(now[name], was[name])) for name in now}
     if isinstance(now, list):

@@ -33,7 +33,9 @@ def merges(
 def merges_data(encoding: tiktoken.Encoding, piece: Piece, part: int, position: int) -> dict[str, Any]:
     """Return what the component draws: stages with their sentences, and the tokens at the end."""
     if len(piece.raw) > WIDEST:
-        piece, part, first = own_piece(piece, part), 0, position
+        piece = own_piece(piece, part)
+        part = 0
+        first = position
     else:
         first = position - part
     start = sum(len(raw) for raw in piece.parts[:part])
@@ -70,7 +72,8 @@ def _stage(replay: Sequence[Stage], index: int, piece: Piece, mine: range) -> di
 
 
 def _pair_title(stage: Stage, i: int) -> str:
-    joined, rank = show_token(stage.parts[i] + stage.parts[i + 1]), stage.ranks[i]
+    joined = show_token(stage.parts[i] + stage.parts[i + 1])
+    rank = stage.ranks[i]
     if rank is None:
         return f"“{joined}” is no token: these two cannot merge."
     better = "the lowest rank here: they merge next" if i == stage.chosen else "a lower rank goes first"
@@ -79,8 +82,11 @@ def _pair_title(stage: Stage, i: int) -> str:
 
 def _sentence(replay: Sequence[Stage], index: int, piece: Piece) -> list[str]:
     """Text and code in turn: [text, code, text, ...]."""
-    stage, last = replay[index], len(replay) - 1
-    whole, parts, done = show_token(piece.raw), len(stage.parts), f"After {last} merge{'s' * (last != 1)}"
+    stage = replay[index]
+    last = len(replay) - 1
+    whole = show_token(piece.raw)
+    parts = len(stage.parts)
+    done = f"After {last} merge{'s' * (last != 1)}"
     if piece.special:
         return ["", whole, " is a special token: it is looked up, and neither cut nor merged."]
     if last == 0 and parts > 1:

@@ -41,7 +41,8 @@ def _cards(pieces: Sequence[Piece], tokens: Sequence[Token]) -> Iterator[dict[st
 
 
 def _card(token: Token) -> dict[str, Any]:
-    shown, hex = show_token(token.raw), token.raw.hex(" ")
+    shown = show_token(token.raw)
+    hex = token.raw.hex(" ")
     count = f"{len(token.raw)} byte{'s' * (len(token.raw) != 1)}"
     return {
         "position": token.position,

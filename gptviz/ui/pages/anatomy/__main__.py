@@ -30,17 +30,23 @@ def signed(difference: int) -> str:
 def everything() -> None:
     """Draws the page: whatever is typed into the form, the model is not run again."""
     st.html(f"{STYLE}<style>{CSS}</style>")
-    own_config, name = scene.lm.config, scene.lm.name
+    own_config = scene.lm.config
+    name = scene.lm.name
     config = form(own_config, name)
-    shown, own, parts = tensors.anatomy(config), tensors.anatomy(own_config), tensors.part_table(config)
-    count, share = shown.parameters, dict(zip(parts["part"], parts["share"], strict=True))
-    width, blocks = config.emb_dim, config.n_layers
+    shown = tensors.anatomy(config)
+    own = tensors.anatomy(own_config)
+    parts = tensors.part_table(config)
+    count = shown.parameters
+    share = dict(zip(parts["part"], parts["share"], strict=True))
+    width = config.emb_dim
+    blocks = config.n_layers
 
     # ---- the whole model ----
 
     plain_name = escaped(name)
     size = " · ".join(f"{gigabytes(count * each)} in {dtype}" for dtype, each in tensors.BYTES.items())
-    more, ratio = count - own.parameters, count / own.parameters
+    more = count - own.parameters
+    ratio = count / own.parameters
     if config == own_config:
         against = f"{plain_name} as it is"
     elif not more:
@@ -86,7 +92,8 @@ def everything() -> None:
     compared = config != own_config
     rows = []
     for line, before in zip(tensors.sum_lines(shown), tensors.sum_lines(own), strict=True):
-        result, change = f"{line.parameters:,}", line.parameters - before.parameters
+        result = f"{line.parameters:,}"
+        change = line.parameters - before.parameters
         cells: list[Cell | str] = [
             Cell(line.label, "label", indent=line.level * 0.9),
             Cell(line.formula, "formula"),

@@ -80,7 +80,8 @@ def problem(values: dict[str, Any]) -> str | None:
             return f"{name} is {values[name]:,}; it must be at least 1."
         if values[name] > MOST.get(name, values[name]):
             return f"{name} is {values[name]:,}; this page goes up to {MOST[name]:,}."
-    width, heads = values["emb_dim"], values["n_heads"]
+    width = values["emb_dim"]
+    heads = values["n_heads"]
     if width % heads == 0:
         return None
     near = [n for n in divisors(width) if n < heads][-1:] + [n for n in divisors(width) if n > heads][:1]

@@ -39,14 +39,20 @@ MASS: Param[int] = Param("mass", int, 90, lambda value, masses: min(masses, key=
 
 HALF = 0.5  # of a head's attention: more than all other tokens get together
 FELT = 0.01  # bits between the predictions with a head and without it: below, it is hardly missed
-NAMED, LEAST = 3, 0.005  # keys of a row that its sentence names: those that get at least so much
-SIDE, SMALLER = 520, 380  # pixels of the large matrix; less under the strip of changes, or beside arcs
+NAMED = 3  # keys of a row that its sentence names
+LEAST = 0.005  # attention weight of a key that is named
+SIDE = 520  # pixels of the large matrix
+SMALLER = 380  # under the strip of changes, or beside arcs
 WINDOW = 1024  # tokens that a matrix holds: a head's weights are then 2 MiB
-FEWEST, TICKS = 8, 24  # places on an axis of keys, and the most that are named
+FEWEST = 8  # places on an axis of keys
+TICKS = 24  # the most of them that are named
 ARCS_WINDOW = 256  # and arcs, of all heads of a block: twelve heads' weights are then 1.5 MiB
 
 scene = page("Attention", head_needs, params=(KEY, AVERAGE, HIDE, ARCS, MASS, sheet.SHOWN), strip=False)
-lm, config, at, labels = scene.lm, scene.lm.config, scene.position, scene.labels
+lm = scene.lm
+config = scene.lm.config
+at = scene.position
+labels = scene.labels
 places = [Place(label, position) for position, label in enumerate(labels)]
 
 # ---- which head, which key, of which model ----
@@ -58,8 +64,10 @@ if ARCS.value:  # the matrix, the arcs beside it, and the grid of heads below
     grid, reading = st.columns([6, 7], gap="medium")
 else:
     left, picture = st.columns([4, 5], gap="medium")
-    grid, reading = left, st.container()
-way, worked_out = st.container(), st.container()
+    grid = left
+    reading = st.container()
+way = st.container()
+worked_out = st.container()
 
 with left:  # all that chooses stands above the grid of heads, however many heads there are
     block, head = head_controls(scene)
@@ -75,7 +83,8 @@ keep = head_sites(block)
 scene.get(keep, scene.reduce)
 if scene.other is not None:
     runs.get(scene.other, keep, scene.reduce)
-own, drawn = sheet.of(scene, weights, block, one), sheet.of(scene, weights, block, one, hide)
+own = sheet.of(scene, weights, block, one)
+drawn = sheet.of(scene, weights, block, one, hide)
 with picture:
     shown = sheet.shown(scene, own)
 side = UNCHANGED if shown == UNCHANGED else CHANGED  # a difference has no lines, and no steps
@@ -89,7 +98,8 @@ pick = picker(scene)
 # ---- what the head does ----
 
 measured = heads.measured(scene.run)
-role, withdrawn = measured.roles[block][head], heads.withdrawn(scene.run)
+role = measured.roles[block][head]
+withdrawn = heads.withdrawn(scene.run)
 changed = heads.changed_in(scene.run, block, head)
 put_here = {edit.site for edit in changed if at in positions_of(edit, len(labels))}
 scaled = any(heads.scaled(scene.run, block, h) for h in (range(config.n_heads) if average else (head,)))
@@ -159,7 +169,8 @@ with doing:
 
 def thumbnail(b: int, h: int) -> Thumbnail:
     """Return what the grid says of a head while it is pointed at."""
-    of, write = measured.roles[b][h], measured.writes[b, h].item()
+    of = measured.roles[b][h]
+    write = measured.writes[b, h].item()
     found = words_of(of, write, measured.writes.max().item())
     if (b, h) in withdrawn:
         found["label"] = "".join(f"{character}\u0336" for character in found["label"])
@@ -218,7 +229,9 @@ def takes_of_the_first(first: FirstToken) -> list[str]:
         return [f"Its value of the first token is {lengths}."]
     without = replace(scene.run, edits=(*scene.run.edits, Edit("z", block, "zero", [head])))
     moved = effect(without, scene.run, at)
-    token, before, after = as_code(show_id(lm, moved.token)), percent(moved.before), percent(moved.after)
+    token = as_code(show_id(lm, moved.token))
+    before = percent(moved.before)
+    after = percent(moved.after)
     answer = f"with the head's output set to 0, {token} comes next with {after} instead of {before}"
     if moved.kl < FELT:
         return [f"This head rests there: its value of the first token is {lengths}, and {answer}."]
@@ -247,7 +260,8 @@ if beside is not None:
     with beside:
         if shown == DIFFERENCE:
             st.caption("The lines are the changed model's: a difference has none.")
-        few, lanes = window(at, len(labels), ARCS_WINDOW), [head] if average else range(config.n_heads)
+        few = window(at, len(labels), ARCS_WINDOW)
+        lanes = [head] if average else range(config.n_heads)
         of = scene.other if scene.other is not None and side == UNCHANGED else scene.run
         sent = [sheet.once(of, weights, block, None if average else h, hide)[few, few] for h in lanes]
         arcs(
@@ -306,7 +320,8 @@ with way:
             "before do not lead there."
         )
     of_side = steps_of.now if side == CHANGED else steps_of.all[0]
-    size, root = of_side.q.shape[1], fixed(of_side.divisor, 2)
+    size = of_side.q.shape[1]
+    root = fixed(of_side.divisor, 2)
     arrays = {name: getattr(of_side, name)[seen].numpy() for name in ("q", "k", "v", "z")}
     arrays |= {"scores": of_side.scores[seen, seen].numpy(), "weights": of_side.weights[seen, seen].numpy()}
     divided = f"{{product}} ÷ {root} = {{value}}, for {{query}} and {{key}}"
@@ -343,7 +358,9 @@ with way:
 # ---- one weight ----
 
 cells = sheet.of(scene, cell, block, head, at, key)
-now, query, used = cells.now, labels[at], float(steps_of.now.weights[at, key])
+now = cells.now
+query = labels[at]
+used = float(steps_of.now.weights[at, key])
 with worked_out:
     some = " + ".join(term(fixed(product, 2)) for product in now.products[:3].tolist())
     some += f" + … ({size} products)" if size > 3 else ""
@@ -357,7 +374,8 @@ with worked_out:
             "before the softmax: whatever the score, no attention can go there."
         )
     else:
-        exp, total = significant(float(now.row.exp[key]), 4), significant(now.row.total, 4)
+        exp = significant(float(now.row.exp[key]), 4)
+        total = significant(now.row.total, 4)
         steps_said += [
             f"**softmax** over the {counted(at + 1, 'key')} that {places[at]} can see: "
             f"e^({fixed(now.scaled, 2)} − {term(fixed(now.row.largest, 2))}) = {exp}, and {exp} ÷ {total} = "
@@ -370,7 +388,8 @@ with worked_out:
             f"**weight × value**: {significant(used)} of the value of {places[key]} goes into the output for "
             f"{places[at]}{', in whose place the change puts another' * ('z' in put_here)}."
         )
-        base, lost = float(own.now[at, key]), float(own.now[at, 0])
+        base = float(own.now[at, key])
+        lost = float(own.now[at, 0])
         drawn_as = [f"the average over the block's heads is {significant(base, 4)}"] if average else []
         if hide and key == 0:
             drawn_as = ["the first token is hidden"]
@@ -383,7 +402,8 @@ with worked_out:
         if drawn_as:
             steps_said.append(f"**in the picture**: {', and '.join(drawn_as)}.")
     which = (f"block{block}", f"head{head}", f"key{key}")
-    theme, dimensions = palette(scene.mode), [f"dimension {i}" for i in range(size)]
+    theme = palette(scene.mode)
+    dimensions = [f"dimension {i}" for i in range(size)]
     over = {"title": {"text": f"dimension of the head, 0 to {size - 1}"}, "showgrid": False}
     left, right = st.columns([2, 3], gap="medium")
     with left:
@@ -395,7 +415,8 @@ with worked_out:
             which=which, signed=True, axis=over, height=210,
         )  # fmt: skip
         if now.weight is not None:
-            brought, whence = None, ""
+            brought = None
+            whence = ""
             if "z" not in put_here:
                 brought = "weight × value", (used * steps_of.now.v[key]).numpy(), theme.value
                 whence = f", and the part of it that comes from {labels[key]}"

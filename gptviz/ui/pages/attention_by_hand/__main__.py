@@ -94,7 +94,8 @@ def change(to: Changes) -> None:
 
 def type_number(matrix: str, row: int, column: int, text: str) -> None:
     """A cell was typed anew."""
-    there, place = start_of(WAY.value).matrices, f"{matrix}{row}{column}"
+    there = start_of(WAY.value).matrices
+    place = f"{matrix}{row}{column}"
     if not given.is_there(there, place):
         return  # of a drawing before this one
     value = given.number(text)
@@ -102,7 +103,8 @@ def type_number(matrix: str, row: int, column: int, text: str) -> None:
         change(given.read(CHANGED.value) | {place: value})
         return
     typed = f"{as_code(text.strip())} is" if text.strip() else "Nothing was typed, which is"
-    most, kept = f"{given.LARGEST:g}", short(there[matrix][row][column])
+    most = f"{given.LARGEST:g}"
+    kept = short(there[matrix][row][column])
     st.session_state[_REFUSED] = f"{typed} no number between −{most} and {most}; the cell keeps {kept}."
 
 
@@ -140,8 +142,10 @@ def step_by(by: int) -> None:
 
 def mixed(way: str, start: Given, found: Sequence[Attention], query: int) -> str:
     """Return what the row of this word comes to, and what is printed of it."""
-    one, name = found[0], as_code(start.words[query])
-    kind, context = "vector" if way == "simple" else "value", vector(one.context[query].tolist())
+    one = found[0]
+    name = as_code(start.words[query])
+    kind = "vector" if way == "simple" else "value"
+    context = vector(one.context[query].tolist())
     seen = [j for j in range(len(start.words)) if one.masked[query, j] > -torch.inf]
     if len(seen) == 1:
         only = "There is no other word" if len(start.words) == 1 else "Nothing stands before it"
@@ -183,7 +187,8 @@ def how_to_read(way: str, start: Given) -> str:
 def worked_out(start: Given, found: Attention, query: int) -> str:
     """One query's way to its context: score, scaled, e^, weight, weight × value, a line per key; as HTML."""
     row = lesson.worked_row(found, query)
-    divided, queries = found.divisor != 1, found.queries[query].tolist()
+    divided = found.divisor != 1
+    queries = found.queries[query].tolist()
     base = torch.tensor(row.softmax.largest, dtype=torch.float64).exp()  # `exp` is without it
 
     def power(value: torch.Tensor | float) -> str:
@@ -193,10 +198,12 @@ def worked_out(start: Given, found: Attention, query: int) -> str:
     lines = []
     for j, label in enumerate(start.words):
         products = sum_of_products(queries, found.keys[j].tolist(), row.scores[j].item())
-        scaled, shares = [four(row.scaled[j].item())] * divided, ["masked: 0", "masked", ""]
+        scaled = [four(row.scaled[j].item())] * divided
+        shares = ["masked: 0", "masked", ""]
         if j in row.seen:
             at = row.seen.index(j)
-            weight, parts = four(row.softmax.weights[at].item()), vector(row.parts[at].tolist())
+            weight = four(row.softmax.weights[at].item())
+            parts = vector(row.parts[at].tolist())
             part = f"{weight} × {vector(found.values[j].tolist())} = {parts}"
             shares = [power(row.softmax.exp[at]), weight, part]
         lines.append(Row([Cell(label, "word"), products, *scaled, *shares]))
@@ -237,7 +244,8 @@ def by_pencil() -> None:
     start = start_of(way)
     causal = way in ("causal", "heads")
     found = lesson.by_hand(start.x, start.heads, causal).heads
-    count, picked = len(start.words), EXAMPLES[EXAMPLE.value].query if QUERY.value is None else QUERY.value
+    count = len(start.words)
+    picked = EXAMPLES[EXAMPLE.value].query if QUERY.value is None else QUERY.value
     query = min(picked, count - 1)
 
     said = f"So far: **{STEPS[STEP.value]}**. Next: {STEPS[steps[min(at + 1, len(steps) - 1)]]}."
@@ -285,7 +293,8 @@ def by_pencil() -> None:
 def softmax() -> None:
     """The slides' softmax, with what they print."""
     scores = torch.tensor(lesson.SLIDE_SCORES, dtype=torch.float64)
-    exponentials, weights = scores.exp().tolist(), scores.softmax(dim=0).tolist()
+    exponentials = scores.exp().tolist()
+    weights = scores.softmax(dim=0).tolist()
     st.markdown("#### Softmax in two steps")
     left, right = st.columns([5, 6], gap="medium")
     powers = unlike_printed(lesson.SLIDE_EXPONENTIALS, exponentials)

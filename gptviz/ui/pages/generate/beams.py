@@ -13,9 +13,11 @@ from gptviz.ui.pages.generate.written import Written, perplexity, text_of
 from gptviz.ui.sheet import Param, Scene, between, sideways, worked
 from gptviz.ui.words import prose, show_id
 
-BEAMS, TOKENS = Param("beams", int, 3, between), Param("beam_tokens", int, 8, between)
+BEAMS = Param("beams", int, 3, between)
+TOKENS = Param("beam_tokens", int, 8, between)
 PARAMS = (BEAMS, TOKENS)
-MOST_BEAMS, MOST_TOKENS = 6, 16
+MOST_BEAMS = 6
+MOST_TOKENS = 16
 COLUMN = 72  # pixels of a token's column, so that its word stands clear of the next
 FIT_A_PHONE = 3  # columns
 
@@ -30,15 +32,18 @@ def ways(lm: LanguageModel, found: dict[str, tuple[tuple[int, ...], float]]) -> 
 
 def draw(scene: Scene, written: Written) -> None:
     """The search, after the prompt."""
-    lm, base = scene.lm, written.base
+    lm = scene.lm
+    base = written.base
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         beams = int(BEAMS.number(st.number_input, "Beams", 1, MOST_BEAMS, width=130))
         tokens = int(TOKENS.number(st.number_input, "Tokens", 1, MOST_TOKENS, width=130))
-    asked, says = (base.ids, beams, tokens, written.sampling), "{} of {} tokens searched".format
+    asked = (base.ids, beams, tokens, written.sampling)
+    says = "{} of {} tokens searched".format
     searched = Both(base, base.plain if base.edits else None).map(
         lambda run: worked(run, beside, *asked, says=says)
     )
-    rounds, old = searched.now[0], None
+    rounds = searched.now[0]
+    old = None
     if base.edits:
         old = worked(base.plain, given, base.ids, tuple(rounds), says="{} of {} tokens read".format)
     found = searched.map(lambda one: ways(lm, one[1]))

@@ -34,7 +34,9 @@ SLIDER = "generate_step"
 PATIENCE = 0.4  # seconds without a bar
 
 _PLAYED = "generate_played"  # in the session: the tree of a text that writes itself, or that did
-_PLAYS, _BEGINS = "generate_plays", "begins"  # there while it does
+# there while it does
+_PLAYS = "generate_plays"
+_BEGINS = "begins"
 _SAID = "generate_said"  # a sentence about the last click, and the tree that it is about
 
 
@@ -108,7 +110,8 @@ class Writer:
     def play(self) -> None:
         """Write the next token at once, then go on by itself; from the end once more from the beginning."""
         self.keep(self._forward() if self.written().goes_on else trees.looking_at(self.tree, 0))
-        st.session_state[_PLAYED], st.session_state[_PLAYS] = WRITTEN.value, _BEGINS
+        st.session_state[_PLAYED] = WRITTEN.value
+        st.session_state[_PLAYS] = _BEGINS
 
     def turn(self, _step: int) -> None:
         """The next token of what plays."""
@@ -138,7 +141,8 @@ class Writer:
 
     def into_the_prompt(self) -> None:
         """The text on the screen becomes the prompt, on all pages."""
-        lm, written = self.scene.lm, self.written()
+        lm = self.scene.lm
+        written = self.written()
         new = list(written.new)
         if new[-1] == end_of_text(lm):
             new.pop()  # it ended the writing, and is no part of what was written
@@ -164,7 +168,9 @@ class Writer:
 
     def catch_up(self, place: DeltaGenerator) -> None:
         """Write what a link asks for, part by part: with a bar where it takes long, and a click ends it."""
-        tree, began, bar = self.tree, time.monotonic(), None
+        tree = self.tree
+        began = time.monotonic()
+        bar = None
         puts = tuple(sorted(tree.put(tree.branch).items()))
         for found in growing(self.base, self.sampling, puts, tree.length, STOP.value):
             done = len(found.steps)
@@ -179,7 +185,8 @@ class Writer:
 
         count = len(written.steps)
         with st.container(key="generate_player", horizontal=True, vertical_alignment="center", gap="small"):
-            before, first = written.chosen - 1, written.chosen == 0
+            before = written.chosen - 1
+            first = written.chosen == 0
             button("Back", "generate_back", self.go_to, before, icon="skip_previous", disabled=first)
             if playing:
                 button("Pause", "generate_pause", pause, icon="pause", primary=True)
@@ -200,7 +207,8 @@ class Writer:
     def _slider(self, written: Written, playing: bool) -> None:
         """Over the steps; its last place is the token that is not written yet."""
         open_end = not written.ended and len(written.steps) < LONGEST
-        last, place = len(written.steps) - (not open_end), written.chosen + 1
+        last = len(written.steps) - (not open_end)
+        place = written.chosen + 1
         told = "Which of the written tokens is looked at; the last place is the one to come."
         shown = {"width": 220, "label_visibility": "collapsed", "disabled": not last or playing, "help": told}
         ends = {"min_value": 1, "max_value": max(last, 1) + 1, "value": place}

@@ -146,14 +146,16 @@ def steps_of(run: Run, sampling: Sampling, puts: Put, length: int, until: str) -
 
     They stop early after the model's own end of text, and when the text that was written has `until` in it.
     """
-    lm, there = runs.model(run), dict(puts)
+    lm = runs.model(run)
+    there = dict(puts)
     whole = length - 1 - (length - 1) % PART if length else 0  # up to here it is kept for longer branches
     start = Steps(())
     if whole:
         start = steps_of(run, sampling, tuple((at, i) for at, i in puts if at < whole), whole, until)
     if start.ended or not length:
         return start
-    found, ids = list(start.steps), [*run.ids, *(step.id for step in start.steps)]
+    found = list(start.steps)
+    ids = [*run.ids, *(step.id for step in start.steps)]
     end = end_of_text(lm)
     text = b"".join(named_bytes(lm.tokenizer, step.id) for step in found)
     for number in range(len(found), length):
@@ -192,7 +194,8 @@ def drawing(run: Run, sampling: Sampling, standing: int | None, how: str) -> Dra
     Of a changed model with what the unchanged one has there, after the same text, and its first choice.
     """
     lm = runs.model(run)
-    also, unchanged = [] if standing is None else [standing], None
+    also = [] if standing is None else [standing]
+    unchanged = None
     if run.edits:
         unchanged = candidates(next_logits(run.plain), 1, sampling)
         also.append(int(unchanged.table["id"].iloc[0]))

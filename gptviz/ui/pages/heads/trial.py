@@ -163,7 +163,8 @@ def _table(trial: Trial) -> str:
     rows = []
     for change, own in trial.own.iterrows():
         cells = [_plus_minus(own, name) for name in ("repeated_rise", "unrepeated_rise", trial.missed_by)]
-        others, said = "", ""
+        others = ""
+        said = ""
         if change in BASELINES:
             found = trial.others(change)
             found = found[~found["same_label"]] if repeats else found  # the verdict is by these
@@ -193,7 +194,8 @@ def _costs(trial: Trial) -> list[Cost]:
     }
     shown = [(change, name) for change in BASELINES for name in ("repeated_rise", "unrepeated_rise")]
     shown += [("even", trial.looked_by), ("label", trial.looked_by)]
-    found, own = [], trial.own
+    found = []
+    own = trial.own
     for change, name in shown:
         passages, whole = kinds[name]
         others = trial.others(change)

@@ -71,7 +71,9 @@ class Pair:
 
 
 scene = page("Patching", params=(OTHER, WAY, SITE, OF_MANY, MADE, GO, *target.PARAMS, many.SET))
-lm, config, at = scene.lm, scene.lm.config, scene.position
+lm = scene.lm
+config = scene.lm.config
+at = scene.position
 WAY.within(WAYS)
 SITE.within(SITES)
 other = second.choose(scene)
@@ -146,7 +148,8 @@ else:
         problem = f"{capital(escaped(str(error)))}."
 shown = [as_code(show_id(lm, word)) for word in words]
 if ends is not None:
-    clean, corrupt = ends.map(lambda e: e.clean), ends.map(lambda e: e.corrupt)
+    clean = ends.map(lambda e: e.clean)
+    corrupt = ends.map(lambda e: e.corrupt)
     if not ends.now.is_scale:
         problem = f"{shown[0]} minus {shown[1]} is {clean:.3} in the clean text and {corrupt:.3} in the "
         problem += "corrupt one: there is nothing that a patch could bring back. Choose two other words, or "
@@ -184,7 +187,8 @@ def patched(pair: Pair, ends: Ends, sites: tuple[str, ...], key: str) -> pd.Data
         button("Patch every place", f"{key}_go", GO.set, True, primary=True)
         return None
     clean, corrupt = pair.clean_and_corrupt
-    asked, says = (words[0], words[1]), "{} of {} places patched".format
+    asked = (words[0], words[1])
+    says = "{} of {} places patched".format
     how: dict[str, Any] = {"key": f"{key}_stop", "stop": (lambda: GO.set(False)) if slow else None}
     how["estimate"] = len(sites) > 1  # not of the map, which comes first
     table = worked(pair.own, patching, clean.ids, corrupt.ids, asked, sites, way, at, says=says, **how)
@@ -193,7 +197,8 @@ def patched(pair: Pair, ends: Ends, sites: tuple[str, ...], key: str) -> pd.Data
 
 def measured(ends: Both[Ends], sites: tuple[str, ...], key: str) -> Both[pd.DataFrame] | None:
     """The same of both models; of the unchanged one where it has a scale."""
-    now, was = patched(pair, ends.now, sites, key), None
+    now = patched(pair, ends.now, sites, key)
+    was = None
     if now is not None and pairs.was is not None and ends.was is not None and ends.was.is_scale:
         was = patched(pairs.was, ends.was, sites, f"{key}_unchanged")
     return None if now is None else Both(now, was)
@@ -230,7 +235,9 @@ def in_short(effect: float) -> str:
 
 def does(both: Both[float]) -> str:
     """As a sentence goes on: "brings back **93 %** of the answer (unchanged 95 %)"."""
-    effect, short, share = both.now, both.map(in_short), f"**{percent(abs(both.now))}**"
+    effect = both.now
+    short = both.map(in_short)
+    share = f"**{percent(abs(both.now))}**"
     said = f"is needed for {share} of the answer" if effect < 0 else f"held {share} of it back"
     if way == DENOISING:
         said = f"brings back {share} of the answer" if effect > 0 else f"moves it {share} further away"
@@ -292,7 +299,8 @@ made: dict[str, float] = {}
 if found is not None and patches:  # all that were clicked, at once
     logit = target.whole(scene.run, at, words[0], words[1])[0]
     before = ends.now.corrupt if way == DENOISING else ends.now.clean
-    change, metric = logit - before, ends.now.metric(logit)
+    change = logit - before
+    metric = ends.now.metric(logit)
     shares = {} if in_logits else {"metric": metric, "effect": metric - ends.now.metric(before)}
     made = {"logit": logit, **shares, "change": change}
     count = len(patches)
@@ -336,7 +344,8 @@ if every is not None:
     sideways("patching_head_map", 760)
     panels = []
     for number, part in enumerate(HEAD_SITES):
-        name, color = PARTS[part][0], getattr(palette(scene.mode), PARTS[part][1])
+        name = PARTS[part][0]
+        color = getattr(palette(scene.mode), PARTS[part][1])
         cells = by_part.map(lambda e, number=number: e[number])  # type: ignore[misc]
         more = {"unit": f"{name}: {size}{unit}", "framed": cells_of(part), "color": color}
         panels.append(Map(name, cells, ends=(-1, 1), **more))
@@ -367,7 +376,8 @@ if every is not None:
         rows = [f"block {b} · head {h}" for b in range(config.n_layers) for h in range(config.n_heads)]
         noun = f"the {PARTS[part][0]} of {{}}"
     else:
-        rows, noun = blocks, f"{PLACES[part]} {{}} at the last token"
+        rows = blocks
+        noun = f"{PLACES[part]} {{}} at the last token"
     here = every.now if part in (site, *HEAD_SITES) else patched(pair, ends.now, (part,), "patching_many")
     if here is not None:
         own = here[(here["site"] == part) & (here["position"].fillna(at) == at)]

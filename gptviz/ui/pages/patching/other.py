@@ -97,13 +97,15 @@ def choose(scene: Scene) -> Other | None:
     """Draw the box of the other text, and both texts' tokens; None where there is nothing to patch from."""
     is_long = is_asked_for(scene.lm, len(scene.tokens), min(len(scene.tokens), MOST))
     known = None if MADE.value else next((pair.other for pair in PAIRS if pair.text == scene.text), None)
-    text, note = known if OTHER.value is None else OTHER.value, ""
+    text = known if OTHER.value is None else OTHER.value
+    note = ""
     if text is None and (MADE.value or not is_long):
         searched = without_patches(scene.run)
         made = made_from(searched, scene.position, scene.special)
         if made is not None:
             text = made.text
-            own, new = as_code(scene.labels[made.position]), as_code(show_id(scene.lm, made.token))
+            own = as_code(scene.labels[made.position])
+            new = as_code(show_id(scene.lm, made.token))
             whose = "the"
             if searched.edits:
                 whose = "the changed model's"
@@ -174,7 +176,8 @@ def pairs_row(scene: Scene, other: Other | None, changed: bool) -> None:
     with st.container(horizontal=True, gap="small", vertical_alignment="center", key="gv_pairs"):
         st.caption("Try:", width="content")
         for number, pair in enumerate(PAIRS):
-            told, chosen = pair.watch if bundled else None, shown == (pair.text, pair.other)
+            told = pair.watch if bundled else None
+            chosen = shown == (pair.text, pair.other)
             button(pair.label, f"pair_{number}", _take_pair, pair, primary=chosen, help=told)
     for pair in PAIRS:
         if bundled and shown == (pair.text, pair.other):
@@ -219,7 +222,8 @@ def _rows(scene: Scene, other: Other) -> None:
         alike = f"<span>… {len(some)} alike</span>"
         left_out = [f'<div class="equal">{alike}{alike}</div>']
         cells += [cell(column, kind) for _, column, kind in some] if drawn else left_out
-    colors, style = palette(scene.mode), STYLE
+    colors = palette(scene.mode)
+    style = STYLE
     for name in ("accent", "paper", "panel"):
         style = style.replace(name.upper(), getattr(colors, name))
     st.html(f'{style}<div class="gv-pair" data-testid="pair">{"".join(cells)}</div>')
@@ -248,7 +252,8 @@ def turn(scene: Scene, other: Other) -> None:
 
     Patches that are made go the other way then: from the text that was the prompt.
     """
-    before, after = value_of(other.ids), value_of(scene.run.ids)
+    before = value_of(other.ids)
+    after = value_of(scene.run.ids)
     listed = enumerate(map(changes.parsed, changes.written()))
     ours = [(number, edit) for number, edit in listed if edit and edit.value == before]
     for number, _ in reversed(ours):

@@ -74,7 +74,8 @@ def presets(primary: bool) -> None:
     """A button each; the first is the story that a class must see."""
     with st.container(horizontal=True, gap="small", key="training_presets"):
         for name, preset in PRESETS.items():
-            key, first = f"training_preset_{name}", primary and name == "birth"
+            key = f"training_preset_{name}"
+            first = primary and name == "birth"
             button(preset.label, key, start, preset.runs, primary=first, help=preset.watch)
 
 

@@ -33,7 +33,9 @@ def progress(status: Status, state: str, place: int | None, at_once: int) -> str
 def repeats(seen: Seen, task: Task, over: bool) -> str:
     """The story of an induction head, as far as this run has come."""
     assert task.floor is not None
-    last, born, blind = seen.measures[-1], seen.birth, significant(task.ln_v, 3)
+    last = seen.measures[-1]
+    born = seen.birth
+    blind = significant(task.ln_v, 3)
     if born is None:
         best, block, head = last.best_induction
         start = f"No induction head by step {last.step:,}." if over else "No head has found it yet."
@@ -46,7 +48,9 @@ def repeats(seen: Seen, task: Task, over: bool) -> str:
         if over and seen.config.n_layers == 1:
             sentences.append("With one block no head can read what another head wrote.")
         return " ".join(sentences)
-    before, there, told = seen.measures[born.before], seen.measures[born.there], born.previous
+    before = seen.measures[born.before]
+    there = seen.measures[born.there]
+    told = born.previous
     was = before.induction[born.head.block][born.head.head]
     text = (
         f"**An induction head was born between step {before.step:,} and step {there.step:,}**: block "
@@ -66,7 +70,8 @@ def repeats(seen: Seen, task: Task, over: bool) -> str:
 
 def characters(seen: Seen, task: Task) -> str:
     """The story of a text's characters: what they cost, and since when less than a bigram's."""
-    last, best = seen.measures[-1], min(seen.measures, key=lambda m: m.validation)
+    last = seen.measures[-1]
+    best = min(seen.measures, key=lambda m: m.validation)
     text = f"After step {last.step:,} a character that it never trained on costs "
     text += f"**{significant(last.validation, 3)} nats**; a blind guess costs {significant(task.ln_v, 3)}, "
     text += f"the bigram {significant(task.bigram, 3)}."
@@ -77,7 +82,8 @@ def characters(seen: Seen, task: Task) -> str:
     if last.validation > best.validation + 0.05:
         text += f" At step {best.step:,} it cost {significant(best.validation, 3)}, less than now."
         if best.train is not None and last.train is not None:
-            was, now = significant(best.train, 3), significant(last.train, 3)
+            was = significant(best.train, 3)
+            now = significant(last.train, 3)
             text += f" What it does train on cost {was} then, and costs {now} now."
     return text
 
@@ -103,7 +109,9 @@ def forked(step: int, heads: tuple[tuple[int, int], ...]) -> str:
 
 def tested(head: tuple[int, int], step: int, off: Seen, on: Seen, birth: Birth, over: bool) -> str:
     """Return what came of a fork `off` that had a head off from a step before the `birth` in `on`."""
-    before, there, born = on.measures[birth.before].step, on.measures[birth.there].step, off.birth
+    before = on.measures[birth.before].step
+    there = on.measures[birth.there].step
+    born = off.birth
     text = f"**Tested: head {head[0]}.{head[1]} off from step {step:,} on** ({off.name}), all else the same. "
     if born is None:
         last = off.measures[-1].step if off.measures else step

@@ -34,12 +34,17 @@ PARAMS = (*target.PARAMS, sheet.SHOWN, PART, MUTE, *paths.PARAMS, *flow.PARAMS, 
 LOOKS = ("q", "k", "v")
 
 scene = page("Why this token?", lambda lm, _: ((*numbers.sites(lm.config), *LOOKS), ()), PARAMS, strip=False)
-lm, at, labels, here = scene.lm, scene.position, scene.labels, as_code(scene.label)
-layers, n_heads = lm.config.n_layers, lm.config.n_heads
+lm = scene.lm
+at = scene.position
+labels = scene.labels
+here = as_code(scene.label)
+layers = lm.config.n_layers
+n_heads = lm.config.n_heads
 explained = target.target_input(scene)
 asked = explained.token, explained.against, at
 named: dict[str, Any] = dict(zip(("token", "against", "position"), asked, strict=True))  # in a program
-word, against = explained.shown, explained.against_shown
+word = explained.shown
+against = explained.against_shown
 title = f"the logit of {word} minus {'the mean of all' if against is None else f'that of {against}'}"
 
 # ---- the sum ----
@@ -95,7 +100,8 @@ with left:
 
     opened = label_of("", block, head)
     bar = falls.names.index(opened) if opened in falls.names else None
-    alt, drawn = f"The largest parts of {title}, and their sum", falling(falls, scene.mode)
+    alt = f"The largest parts of {title}, and their sum"
+    drawn = falling(falls, scene.mode)
     sheet.bars(scene, "why_waterfall", falls.values, falls.names, "", alt, open_bar, at=bar, **drawn)
     whose = "model's own" if scene.other is None else "changed model's"
     st.html(
@@ -150,11 +156,13 @@ st.subheader(f"What block {block}, head {head} read", anchor=False)
 sheet.end_unless_near("head_read")
 with st.container(horizontal=True, gap="small"):
     block_and_head_inputs(lm.config, block, head)
-given, looks = read.now.given[head], read.now.attention[head]  # (n,)
+given = read.now.given[head]  # (n,)
+looks = read.now.attention[head]  # (n,)
 share = grids.map(lambda g: float(g[block, head]))
 text = f"Block {block}, head {head} wrote {share:3} for {towards(word, against)}."
 if np.isfinite(given).all() and given.any():
-    first, most = int(np.abs(given).argmax()), int(looks.argmax())
+    first = int(np.abs(given).argmax())
+    most = int(looks.argmax())
     text += f" {significant(given[first])} of it came from {Place(labels[first], first)}, which got "
     text += f"{of_attention(looks[first])} of its attention."
     if not np.isclose(looks[most], looks[first]):
@@ -211,8 +219,10 @@ prose(
 )
 if MUTE.widget(st.toggle, "Mute each part in turn"):
     muted = knocked(scene, explained, "why_stop", lambda: MUTE.set(False))
-    grid, total = grids.now, -muted["effect"].to_numpy(float)
-    alone, without = grid[:, :n_heads], total.reshape(layers, -1)[:, :n_heads]
+    grid = grids.now
+    total = -muted["effect"].to_numpy(float)
+    alone = grid[:, :n_heads]
+    without = total.reshape(layers, -1)[:, :n_heads]
     farthest = divmod(int(np.abs(without - alone).argmax()), n_heads)
     text = f"Block {block}, head {head} wrote {significant(alone[block, head])} for {towards(word, against)}"
     text += f"; muting it takes {significant(without[block, head])} away."

@@ -16,8 +16,10 @@ from gptviz.ui import sheet
 from gptviz.ui.sheet import Param, Scene, between, if_there, sideways
 from gptviz.ui.words import Place, prose
 
-FROM, TO = 1.0, 30.0
-CONTRIBUTIONS, ROLLOUT = "Contributions", "Attention rollout"
+FROM = 1.0
+TO = 30.0
+CONTRIBUTIONS = "Contributions"
+ROLLOUT = "Attention rollout"
 ASSUMES = {
     CONTRIBUTIONS: "A part counts by how much nearer to the whole stream (sum of absolute differences) it "
     "brings one; a part that points away counts for nothing. (Ferrando et al., 2022; LLM Transparency Tool, "
@@ -35,7 +37,9 @@ PARAMS = (WAY, THRESHOLD, RENORMALIZE)
 @st.fragment
 def draw(scene: Scene) -> None:
     """Draw what stands in the panel, for the page's selected token."""
-    labels, at, layers = scene.labels, scene.position, scene.lm.config.n_layers
+    labels = scene.labels
+    at = scene.position
+    layers = scene.lm.config.n_layers
     sentence = st.container()
     with st.container(horizontal=True, vertical_alignment="top"):
         way = WAY.choose("Picture", {name: name for name in (CONTRIBUTIONS, ROLLOUT)})

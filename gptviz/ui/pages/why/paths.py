@@ -14,7 +14,8 @@ from gptviz.ui.sheet import Param, Scene, between, sideways
 from gptviz.ui.shell.target import Target
 from gptviz.ui.words import Place, compared_with, prose, towards
 
-FROM, TO = 100 * LEAST, 20.0
+FROM = 100 * LEAST
+TO = 20.0
 MOST = 32  # edges that a picture has room for
 
 THRESHOLD = Param("paths_from", float, FROM, between)  # percent
@@ -24,12 +25,14 @@ PARAMS = (THRESHOLD,)
 @st.fragment
 def draw(scene: Scene, target: Target) -> None:
     """Draw what stands in the panel, for the page's word."""
-    labels, word = scene.labels, (target.token, target.against, scene.position)
+    labels = scene.labels
+    word = (target.token, target.against, scene.position)
     found: Paths = sheet.once(scene.run, paths, *word)
     prose(" ".join(_ways(found.edges, labels, target)), "logit", "head", "block")
     shown = {"step": 0.5, "format": "%.1f %%", "width": 420}
     threshold = THRESHOLD.number(st.slider, "Draw edges from … % of the word on", FROM, TO, **shown) / 100
-    above, drawn = found.above(threshold), found.above(threshold, MOST)
+    above = found.above(threshold)
+    drawn = found.above(threshold, MOST)
     sideways("why_paths")
     fig = paths_graph(drawn, labels, scene.position, target.shown, scene.lm.config.n_layers, scene.mode)
     alt = f"The {len(drawn)} largest paths from tokens to {target.shown}"
@@ -72,12 +75,14 @@ def _ways(edges: pd.DataFrame, labels: list[str], target: Target) -> list[str]:
         return rows[int(some.loc[some["logits"].abs().idxmax(), "edge"])]
 
     below = edges[edges["level"] > 0]
-    exact, steering = below[below["exact"]], below[below["by"].isin(["Q", "K"]) & (below["part"] == "head")]
+    exact = below[below["exact"]]
+    steering = below[below["by"].isin(["Q", "K"]) & (below["part"] == "head")]
     if exact.empty:
         said = [f"Nothing that a head read makes {percent(LEAST)} of the word: no path goes through a head."]
     else:
         row = largest(exact)
-        text, parent = f"{writer(row)}, read by ", row["parent"]
+        text = f"{writer(row)}, read by "
+        parent = row["parent"]
         while not pd.isna(parent):
             text += writer(rows[parent])
             parent = rows[parent]["parent"]
