@@ -66,13 +66,13 @@ class Checked:
 
     @property
     def said(self) -> str:
-        """Return what is claimed."""
+        """The claim as text: its name, arguments and number."""
         asked = ", ".join(f"{name}={value!r}" for name, value in self.arguments.items())
         return f"{self.name}({asked}) = {self.claimed!r}"
 
     @property
     def verdict(self) -> str:
-        """Return what the model says of it."""
+        """The model's own number beside the claimed one."""
         return self.shown if self.holds or self.found is None else f"but it is {self.found!r}: {self.shown}"
 
     def __str__(self) -> str:
@@ -99,7 +99,7 @@ def claim(
 
 
 def written(lm: LanguageModel, ids: Sequence[int], position: int, numbers: Iterable[Asked]) -> str:
-    """Return what a link's `claims` holds, of this model's numbers.
+    """The value of a link's parameter `claims`, with this model's numbers.
 
     Raises ValueError for what cannot be asked.
     """
@@ -198,7 +198,10 @@ def _packed(content: dict[str, Any]) -> str:
 
 
 def _unpacked(packed: str) -> dict[str, Any]:
-    """Return what `_packed` made, and nothing else. Raises ClaimError."""
+    """Unpack what `_packed` made, and nothing else.
+
+    Raises ClaimError.
+    """
     try:
         content = json.loads(base64.urlsafe_b64decode(packed + "=" * (-len(packed) % 4)))
         rows = content["numbers"]

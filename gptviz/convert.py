@@ -126,7 +126,7 @@ def main() -> None:
 
 
 def parser() -> argparse.ArgumentParser:
-    """Return what the process takes."""
+    """The command line of the process."""
     parser = argparse.ArgumentParser(prog="python -m gptviz.convert", description=__doc__)
     parser.add_argument("path", type=Path)
     parser.add_argument("out", type=Path, help="an empty folder")

@@ -73,17 +73,17 @@ class Ends:
 
     @property
     def distance(self) -> float:
-        """Return how far apart the two are, in logits: below 0 where the corrupt text's is the larger."""
+        """The clean text's logit difference minus the corrupt text's."""
         return self.clean - self.corrupt
 
     @property
     def is_scale(self) -> bool:
-        """Return whether the two differ by enough to measure patches by."""
+        """Whether the two texts differ by enough to measure patches by."""
         return abs(self.distance) >= LEAST
 
     @property
     def tells_shares(self) -> bool:
-        """Return whether the two lie so far apart that a share of their distance says something."""
+        """Whether the two texts are far enough apart for a share of their distance to say much."""
         return abs(self.distance) >= SHARES_FROM
 
     def metric(self, logit: Number) -> Number:
@@ -226,7 +226,7 @@ def of_pair(
 def estimates(
     lm: LanguageModel, text: Text, source: Trace, ends: Ends, at: int, sites: Iterable[str], first: int = 0
 ) -> NDArray[np.float64]:
-    """Return what each of `patches_of(lm.config, at + 1, sites, first)` would change, to first order.
+    """Estimate to first order what each of `patches_of(lm.config, at + 1, sites, first)` changes.
 
     From one gradient: of each number of the text's pass, what it says of moving that to what `source` has
     there. A pattern is taken as it is, not as its queries and keys make it.
@@ -242,7 +242,7 @@ def estimates(
 
 
 def agreement(table: pd.DataFrame) -> pd.DataFrame:
-    """Return how good the guesses of `patching(estimate=True)` are: a row a site.
+    """A table of how well `patching(estimate=True)` estimates the real changes: a row a site.
 
     Columns: site; largest, of the changes; correlation of estimate and change over its places, NaN where one
     is everywhere the same; worst, the largest |estimate - change|; row, where that stands in the table, and

@@ -61,7 +61,7 @@ class Tensor:
 
     @property
     def parameters(self) -> int:
-        """Return how many numbers it adds to the model: none, if they are another tensor's."""
+        """The parameters that this tensor adds to the model: 0 if it is another part's."""
         return 0 if self.shared_with else math.prod(self.shape)
 
     @property

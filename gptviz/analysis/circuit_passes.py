@@ -101,7 +101,7 @@ class Passes:
                 done += len(found)
 
     def _streams(self, circuit: Heads) -> torch.Tensor:
-        """Return what comes into each block when only these heads speak, (L, T, D)."""
+        """The streams that enter the blocks when only these heads speak: (L, T, D)."""
         if self.feed_forwards and len(circuit) == len(all_heads(self.lm)):
             return self._into
         return self.lm.trace(self.ids, keep=["resid_pre"], edits=self._edits(circuit))["resid_pre"]

@@ -103,7 +103,7 @@ def circuit(
 
 
 def allowed(whole: float, empty: float, within: float = WITHIN) -> float:
-    """Return how much F may differ from `whole`, F(M), where F of nobody is `empty`: below or above."""
+    """The largest difference from `whole`, F(M), that counts as none; `empty` is F of no head."""
     return max(within * abs(whole - empty), ROUNDING)
 
 
@@ -224,7 +224,7 @@ def brings(
     position: int = -1,
     progress: Progress = unheard,
 ) -> Values:
-    """Return what each head of the model brings to a circuit of these, (L, H): F with it minus F without it.
+    """What each head of the model adds to this circuit: F with it minus F without it, (L, H).
 
     The others stay as they are, in or out. `Passes` says what F is, and of what.
     """

@@ -202,7 +202,7 @@ def side_by_side(
     other_text: str | None = None,
     special_tokens: bool = False,
 ) -> pd.DataFrame:
-    """Return what comes next on either side, at the pair of tokens that `position` of `text` belongs to.
+    """A table of what comes next in both models, at the pair of tokens of `position` in `text`.
 
     `block_apart` and `streams_apart` compare the two traces themselves.
     """

@@ -80,7 +80,7 @@ def sampled(lm: LanguageModel) -> list[int]:
 
 
 def ordinary_tokens(lm: LanguageModel) -> int:
-    """Return how many ids are no special ones: those are the last of a vocabulary."""
+    """The number of ids that are no special tokens; special tokens are the last of a vocabulary."""
     return max(1, lm.config.vocab_size - len(lm.tokenizer.special_tokens_set))
 
 

@@ -35,7 +35,7 @@ REPLACED = 0.1  # of the largest number that comes out: what rounding leaves is 
 
 
 def sites(block: int) -> tuple[tuple[str, int], ...]:
-    """Return what `units` reads of a trace."""
+    """The sites of a trace that `units` reads."""
     return tuple((site, block) for site in SITES)
 
 
@@ -73,7 +73,7 @@ class Units:
 
     @property
     def is_replaced(self) -> bool:
-        """Return whether a change put something else in place of what the units write together."""
+        """Whether a change put something else in place of what the units write together."""
         return self.difference > REPLACED * max(float(np.abs(self.written).max()), self.difference)
 
     @property
@@ -86,9 +86,7 @@ class Units:
         return [int(u) for u in np.argsort(-self.writes, kind="stable")[:count]]
 
     def half(self) -> int:
-        """Return how many units, the largest first, make up half of the sum of all sizes;
-        0 if none writes.
-        """
+        """The fewest units that make up half of the sum of all sizes; 0 if none writes."""
         total = np.cumsum(np.sort(self.writes)[::-1])
         return int(np.searchsorted(total, total[-1] / 2)) + 1 if total[-1] > 0 else 0
 
@@ -150,7 +148,7 @@ def readings(
     k: int,
     position: int = -1,
 ) -> list[Moved]:
-    """Return what each unit's write at a position, times its activation, adds to each logit minus their mean.
+    """What each unit's write at a position adds to each logit minus the mean of all logits.
 
     The direct effect, as in `gptviz.analysis.attribution`: the final LayerNorm's divisor is held as it is at
     this position, and what later blocks make of the write is not in it.

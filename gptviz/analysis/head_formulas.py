@@ -139,8 +139,7 @@ def shares(attn: torch.Tensor, keys: torch.Tensor) -> torch.Tensor:
 
 
 def rests(attn: torch.Tensor, keys: torch.Tensor) -> torch.Tensor:
-    """Return what queries that have such a key leave on token 0: weights (..., T, T), keys (T, T, S) -> (...,
-    S).
+    """The attention left on token 0: weights (..., T, T), keys (T, T, S) -> (..., S).
 
     The mean, over the queries of `shares`, of their attention to token 0 where that is not such a key itself:
     this, the share and what goes to all other keys are together 1. NaN where no query has such a key.

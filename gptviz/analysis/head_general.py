@@ -93,7 +93,7 @@ def general(lm: LanguageModel, progress: Progress = unheard, disk: bool = True) 
 
 
 def known_general(lm: LanguageModel) -> General | None:
-    """Return what is on disk of a model's heads, or ships with it; None where they were not measured."""
+    """The measurement of a model's heads that ships or is on disk; None if there is none."""
     key = _name(lm, random_repeats(lm), sample_windows(lm))
     return None if key is None else _from_disk(key)
 

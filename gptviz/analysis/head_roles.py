@@ -132,7 +132,7 @@ def _role(scores: torch.Tensor, targets: Targets, block: int, head: int) -> Head
 
 
 def rests_of(own: Sequence[float]) -> dict[str, float]:
-    """Return what the queries of each role leave on token 0; those of "even", "mixed" and "nothing" are all.
+    """The attention that the queries of each role leave on token 0.
 
     From a row of `block_scores`; not a number where there is none.
     """
@@ -140,7 +140,7 @@ def rests_of(own: Sequence[float]) -> dict[str, float]:
 
 
 def lifts_of(own: Sequence[float], even: Sequence[float]) -> dict[str, float]:
-    """Return how far each of `SHARES` goes from an even head's (0) to all there is (1).
+    """Each of `SHARES` on the scale from an even head's (0) to all there is (1).
 
     Of what is not left on token 0, from rows of `block_scores`; 0 where there is none, where the head rests,
     and where a text repeats so much that it does not tell (`TELLING`).
@@ -153,7 +153,7 @@ def lifts_of(own: Sequence[float], even: Sequence[float]) -> dict[str, float]:
 
 
 def _lift(share: float, rest: float, even: float, even_rest: float) -> float:
-    """Return how far a share of what is left goes from what an even head has (0) to all there is (1)."""
+    """A share of what is left, on the scale from what an even head has (0) to all there is (1)."""
     if rest > REST:
         return 0.0
     alike = even / (1 - even_rest)

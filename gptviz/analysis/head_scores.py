@@ -64,7 +64,7 @@ def _targets(ids: tuple[int, ...], marks: tuple[bool, ...]) -> Targets:
 
 
 def block_scores(attn: torch.Tensor, keys: torch.Tensor) -> torch.Tensor:
-    """Return what is measured of one block's heads: weights (H, T, T), `Targets.keys` -> (H, COLUMNS).
+    """The measurements of one block's heads: weights (H, T, T), `Targets.keys` -> (H, COLUMNS).
 
     A few numbers a head, so that a pass can measure its heads and let their weights go. The columns are
     `SHARES`, then favourite key, its share, and mean entropy in nats, then `rests` of all these shares; NaN
@@ -87,7 +87,7 @@ def block_scores(attn: torch.Tensor, keys: torch.Tensor) -> torch.Tensor:
 
 
 def is_mark(raw: bytes) -> bool:
-    """Return whether a token is punctuation: no letter, digit, picture or piece of a character in it."""
+    """Whether a token is punctuation: no letter, digit, picture or piece of a character in it."""
     try:
         text = raw.decode().strip()
     except UnicodeDecodeError:

@@ -193,7 +193,7 @@ def from_json(found: dict[str, Any]) -> Trial:
 
 
 def names(lm: LanguageModel, pairs: Pairs) -> Callable[..., str | None]:
-    """Return what gives a claim's trial its name on disk; None where a Python function is an edit."""
+    """A function that names a claim's trial on disk; None where an edit is a function."""
     kept = kept_under(lm, "trial", VERSION, pairs)
     return lambda *claim: None if kept is None else disk_cache.fingerprint([kept, *claim])
 
@@ -260,7 +260,7 @@ def _looking(lm: LanguageModel, ids: Sequence[int], label: str) -> list[torch.Te
 
 
 def _table(block: int, heads: list[int], rises: NDArray[np.float64]) -> pd.DataFrame:
-    """Return what each change costs, of (P, 2, C): all of `Trial.table` but who bears the same label."""
+    """`Trial.table` without the column of heads of the same label, from rises (P, 2, C)."""
     changed = [(h, baseline) for baseline in BASELINES for h in heads]
     changed += [(heads[0], "even"), (heads[0], "label")]
     repeated = rises[:, 0]  # (P, C)

@@ -64,7 +64,7 @@ class Followed:
 
 
 def row_keys(config: GPTConfig) -> list[Key]:
-    """Return where each row is read: R (site, block) pairs, in the order of the pass."""
+    """The places at which the lens reads the stream: R (site, block) pairs, in order."""
     halves = [(site, b) for b in range(config.n_layers) for site in ("resid_mid", "resid_post")]
     return [("embed", None), *halves]
 
@@ -130,13 +130,13 @@ class Depths:
 
 @reads(*KEEP)
 def depths(lm: LanguageModel, t: Trace, position: int) -> Depths:
-    """Return what each depth says comes after `position`."""
+    """What each depth of the model says comes after `position`."""
     logits = logit_lens(t, lm.model, position)
     return Depths(logits, reading(logits), contenders(logits))
 
 
 def reading(logits: torch.Tensor, k: int = TOP) -> Cells:
-    """Return how far each row of `logit_lens` is, (R, V) -> (R,), each row against the last."""
+    """Compare each row of `logit_lens` with the last row: (R, V) -> (R,) for each quantity."""
     return reading_of(logits, torch.log_softmax(logits[-1:], dim=-1), k)
 
 

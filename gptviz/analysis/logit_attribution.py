@@ -52,7 +52,7 @@ ROUNDING = "rounding"
 
 
 def sites(config: GPTConfig) -> list[str | Key]:
-    """Return what `attribution` reads."""
+    """The sites of a trace that `attribution` reads."""
     return ["tok_emb", "pos_emb", "z", "mlp_out", ("resid_post", config.n_layers - 1)]
 
 
@@ -85,15 +85,17 @@ def reader(
 
 @of_model
 def spread(trace: Trace, model: GPTModel, position: int = -1) -> float:
-    """Return what the final LayerNorm divides by at a position. Needs the last block's `resid_post`."""
+    """The number that the final LayerNorm divides by at a position.
+
+    Needs the last block's `resid_post`.
+    """
     x = trace["resid_post", trace.config.n_layers - 1][trace.place_of(position)].double()  # (D,)
     return float(torch.sqrt(x.var(unbiased=False) + model.final_norm.eps))
 
 
 @of_model
 def direct_effects(trace: Trace, model: GPTModel, writes: torch.Tensor, position: int = -1) -> torch.Tensor:
-    """Return what rows that are written into the stream (n, D) add to every logit minus the mean of all: (n,
-    V).
+    """What rows written into the stream (n, D) add to every logit minus the mean of all: (n, V).
 
     For each token what `reader` says of that token, with the final LayerNorm's divisor held as it is.
     """
@@ -175,8 +177,7 @@ def attributions(
 def source_tokens(
     trace: Trace, model: GPTModel, token: OneToken, against: Against = MEAN, position: int = -1
 ) -> torch.Tensor:
-    """Return what each earlier token gave through each head: (L, H, T), r . (a_ij v_j W_O), 0 after
-    `position`.
+    """What each token up to `position` gave through each head, r . (a_ij v_j W_O): (L, H, T).
 
     Summed over tokens it is the heads' contributions of `attribution`, exactly. Where the model has a bias
     in its values, v_j holds it too: a row of attention sums to 1, so the head writes that bias wherever it
@@ -196,7 +197,7 @@ def source_tokens(
 
 
 def _given(trace: Trace, model: GPTModel, block: int, direction: torch.Tensor, at: int) -> torch.Tensor:
-    """Return what each token up to `at` gave through the heads of a block, (H, n): see `source_tokens`."""
+    """What each token up to `at` gave through the heads of a block, (H, n): see `source_tokens`."""
     weights = rows_of_attention(trace, block, torch.tensor([at]))[:, 0].double()  # (H, n)
     values = trace["v", block][:, : at + 1].double()  # (H, n, d)
     given = weights * torch.einsum("hnd,hd->hn", values, _through_out_proj(model, block, direction))
@@ -273,7 +274,7 @@ def _rest(
 
 
 def _through_out_proj(model: GPTModel, block: int, direction: torch.Tensor) -> torch.Tensor:
-    """Return how much a number of each head's z moves the difference: W_O r, split by heads, (H, d)."""
+    """The effect of a number of each head's z on the difference: W_O r, split by heads, (H, d)."""
     att = model.trf_blocks[block].att
     towards = double(att.out_proj.weight).T @ direction  # (D, D) x (D,) -> (D,)
     return towards.view(att.num_heads, -1)  # (H d,) -> (H, d)

@@ -60,7 +60,7 @@ _SITES: dict[str, tuple[str, ...]] = {  # of the place's block
 
 
 def reading(lm: LanguageModel) -> Sites:
-    """Return what `machine` reads beside the lengths."""
+    """The sites that `machine` reads beside the lengths."""
     return ("q", "k", "v", *edited_weights(lm), *["z"] * any(edit.site == "z" for edit in lm.edits))
 
 
@@ -77,7 +77,7 @@ def _sites(lm: LanguageModel, address: str, *_: object) -> Sites:
 
 @reads(_sites)
 def level(lm: LanguageModel, t: Trace, address: str, position: int, shown: Any = None) -> Level:
-    """Return what is drawn at a place (`places.resolve` gives its address) for the token at `position`."""
+    """What is drawn at a place (`places.resolve` gives its address) for the token at `position`."""
     place = possible(parse(address), lm.config, len(t))
     return {"shown": None} | _LEVELS[place.kind](lm, t, place, position, shown)
 

@@ -27,7 +27,7 @@ class Prediction:
 
     @property
     def nothing(self) -> bool:
-        """Return whether the change changed nothing here, up to rounding."""
+        """Whether the change changed nothing here, up to rounding."""
         return self.logits <= ROUNDING
 
 
@@ -80,11 +80,11 @@ def compared_rows(n_tokens: int, heads: int) -> tuple[int, ...]:
 
 
 def total_variation(before: torch.Tensor, after: torch.Tensor) -> torch.Tensor:
-    """Return how much of each row's attention went elsewhere, (..., T) -> (...): what its weights gained or
-    lost, the larger of the two sums.
+    """The part of each row's attention that went elsewhere: (..., T) -> (...).
 
-    0 for the same row, 1 where nothing is looked at as before, or nothing at all. Rows that sum to 1 gain
-    what they lose: half the sum of |difference|. Weights that a change scales up may gain more than 1.
+    That is what its weights gained or lost, the larger of the two sums: 0 for the same row, 1 where
+    nothing is looked at as before, or nothing at all. Rows that sum to 1 gain what they lose: half the
+    sum of |difference|. Weights that a change scales up may gain more than 1.
     """
     gained = after - before
     return (gained.abs().sum(dim=-1) + gained.sum(dim=-1).abs()) / 2

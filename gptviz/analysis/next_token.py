@@ -129,7 +129,7 @@ def filters(chosen: Distribution, ids: Tensor) -> list[str]:
 
 
 def surprises(final: Tensor, head: Tensor, ids: Sequence[int], chunk: int = 64) -> pd.DataFrame:
-    """Return how likely each token of a prompt was, from what stood before it; one row a token, T rows.
+    """A table of how likely each token of a prompt was, given those before it: T rows.
 
     final (T, D) and the output head (V, D) give the logits, `chunk` positions at a time: a prompt
     of 1,024 tokens would need 200 MB at once with GPT-2's vocabulary. Columns: position, id, logit,
@@ -169,7 +169,7 @@ def surprises(final: Tensor, head: Tensor, ids: Sequence[int], chunk: int = 64) 
 def next_table(
     lm: LanguageModel, t: Trace, position: int, sampling: Sampling, ids: Sequence[int]
 ) -> pd.DataFrame:
-    """Return how these tokens come by their probability of following a position: `Candidates.table`.
+    """A table of how these tokens come by their probability after a position: `Candidates.table`.
 
     From the logit through temperature (`scaled`) and filters to softmax; a row per id.
     """
@@ -180,9 +180,9 @@ def next_table(
 
 @reads("final")
 def entropies(lm: LanguageModel, t: Trace, position: int, sampling: Sampling) -> pd.DataFrame:
-    """Return how unsure the model is after a position, by itself and with these settings.
+    """A table of the entropy after a position: a row for the model, one for these settings.
 
-    A row each. Columns: distribution, bits, nats, perplexity.
+    Columns: distribution, bits, nats, perplexity.
     """
     rows = []
     for name, how in (("the model", AS_IT_IS), ("with your settings", sampling)):

@@ -48,8 +48,10 @@ def norm_table(lm: LanguageModel, t: Trace) -> pd.DataFrame:
 
 @reads(*SITES)
 def inside(lm: LanguageModel, t: Trace, name: str, position: int) -> "Steps":
-    """Return what the norm `name` ("block 3 · norm1", "final") does to one token. ValueError if there is
-    none."""
+    """What the norm `name` ("block 3 · norm1", "final") does to one token, step by step.
+
+    ValueError if there is no such norm.
+    """
     norm = find_norm(lm.model, name)
     return norm_steps(norm, norm_input(t, norm)[position])
 
@@ -75,7 +77,7 @@ def run_norm(model: GPTModel, name: str, trace: Trace) -> None:
 
 
 def norm_input(trace: Trace, norm: Norm) -> NDArray[np.float32]:
-    """Return what that norm was given, for every token: (T, D).
+    """The input of that norm, for every token: (T, D).
 
     norm1 reads what comes into the block, norm2 the stream after attention, the final norm what
     comes out of the last block: the sites resid_pre, resid_mid and resid_post.
@@ -101,7 +103,7 @@ class Steps:
 
     @property
     def deviation(self) -> float:
-        """Return what the centred values are divided by: sqrt(variance + eps)."""
+        """The number that the centred values are divided by: sqrt(variance + eps)."""
         return float(np.sqrt(self.variance + self.eps))
 
     @property
@@ -216,7 +218,7 @@ def largest_dimension(steps: Steps) -> int:
 
 
 def histogram(values: Vector, bins: int = 48, also: Vector | None = None) -> tuple[NDArray[np.int64], Vector]:
-    """Return how many values fall in each of `bins` equal bins: counts (bins,), edges (bins + 1,).
+    """Count the values in each of `bins` equal bins: counts (bins,), edges (bins + 1,).
 
     The counts add up to the number of values. Values that are all the same share one bin. The bins hold the
     values of `also`, too, so that both can be counted in the same ones.

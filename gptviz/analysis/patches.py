@@ -101,7 +101,7 @@ def batches(lm: LanguageModel, own: Trace, source: Trace, at: int, patches: list
 
 
 def _can_matter(own: Trace, source: Trace, patch: Patch, at: int) -> bool:
-    """Return whether the patch changes a value, and one that the position looked at can still read."""
+    """Whether the patch changes a value that the position looked at can still read."""
     b = patch.block
     if b == own.config.n_layers - 1 and patch.site in ("attn_out", "mlp_out") and patch.position != at:
         return False
@@ -111,7 +111,7 @@ def _can_matter(own: Trace, source: Trace, patch: Patch, at: int) -> bool:
 
 
 def _value(own: Trace, source: Trace, block: int, site: str) -> Trace | torch.Tensor:
-    """Return what patches of a site put in: of a head's, what each head then gives out, (H, T, d)."""
+    """What patches of a site put in; for one of heads, what each head then gives, (H, T, d)."""
     if site in ("z", *POSITION_SITES):
         return source
 

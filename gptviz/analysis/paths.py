@@ -121,7 +121,7 @@ def paths(
         return edges[first:]
 
     def opened(edge: _Edge, by: str) -> list[_Edge]:
-        """Return what the head of this edge read, in one of the three ways."""
+        """The edges that the head of this edge read, in one of the three ways."""
         assert edge.part.block is not None and edge.part.head is not None
         head = (edge.part.block, edge.part.head, edge.position)
         reading = readings.read_by(t, lm.model, edge.reading, *head, by)

@@ -68,7 +68,7 @@ class Place:
 
     @property
     def name(self) -> str:
-        """Return what it is called below the one that it lies in."""
+        """The name of this place, as it is called below the place that it lies in."""
         named = {"block": f"block {self.block}", "head": f"head {self.head}", "unit": f"unit {self.unit}"}
         called = {
             "machine": "the machine",

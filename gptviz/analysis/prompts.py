@@ -68,7 +68,7 @@ def measured(
 
 
 def is_many(text: Texts) -> bool:
-    """Return whether it is a list of texts, or of their ids, and not one of them."""
+    """Whether this is a list of texts (or of their ids) rather than one of them."""
     return isinstance(text, list | tuple) and len(text) > 0 and isinstance(text[0], str | Sequence)
 
 

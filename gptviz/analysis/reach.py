@@ -63,7 +63,7 @@ def unseen(
 
 
 def positions_of(edit: Edit, n_tokens: int) -> Collection[int]:
-    """Return where an edit puts something else at its site, at most: positions from 0 to `n_tokens` - 1."""
+    """The positions, 0 to `n_tokens` - 1, at which an edit may replace a value of its site."""
     given = range(n_tokens) if edit.positions is None else {p % n_tokens for p in edit.positions}
     hidden = hidden_token(edit)
     return given if hidden is None else [p for p in given if p > hidden]
@@ -76,7 +76,7 @@ def hidden_token(edit: Edit) -> int | None:
 
 
 def _depth(site: str, block: int | None, n_layers: int) -> tuple[int, int]:
-    """Return where a site stands in the pass: before the blocks (-1), in one of them, after them."""
+    """A site's place in the pass: before the blocks (-1), in one of them, after them."""
     if SITES[site].per_block:
         assert block is not None, "a site of a block has a block"
         return block, _ORDER[site]
@@ -84,7 +84,7 @@ def _depth(site: str, block: int | None, n_layers: int) -> tuple[int, int]:
 
 
 def _mixed(here: tuple[int, int], there: tuple[int, int], n_layers: int) -> bool:
-    """Return whether a whole attention, from keys and values on, stands between two places of the pass."""
+    """Whether a whole attention, from keys and values on, stands between two places of the pass."""
     begins = here[0] if here[1] in (_ORDER["resid_pre"], _ORDER["k"], _ORDER["v"]) else here[0] + 1
     ends = there[0] if _ORDER["attn"] <= there[1] < _ORDER["final"] else there[0] - 1
     return begins <= min(ends, n_layers - 1)

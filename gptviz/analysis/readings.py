@@ -86,7 +86,7 @@ def head_slope(
 def read_by(
     trace: Trace, model: GPTModel, reading: Reading, block: int, head: int, position: int, by: str
 ) -> Reading:
-    """Return what that head's part reads through its values, its query or its keys: `by` is one of `WAYS`.
+    """What that head's part reads through its values, its query or its keys: `by` is one of `WAYS`.
 
     "V": at every key, exact, and it sums to the part. "Q", at `position` only, and "K", at every key, to
     first order: the gradient of the part with respect to the query, or the keys, times these; norm1's mean
@@ -150,7 +150,7 @@ def tensor(weight: torch.Tensor) -> torch.Tensor:
 
 
 def _taken(model: GPTModel, reading: Reading, block: int, head: int) -> torch.Tensor:
-    """Return what a reading takes of a head's z: W_O of the head, transposed, times the direction; (d,)."""
+    """What a reading takes of a head's z: the head's W_O, transposed, times the direction, (d,)."""
     att = model.trf_blocks[block].att
     d = att.head_dim
     return reading.direction @ tensor(att.out_proj.weight[:, head * d : (head + 1) * d])  # (D,) x (D, d)

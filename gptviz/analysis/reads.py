@@ -67,9 +67,7 @@ def of_model(
 def counted(
     function: Callable[..., Any], first: int = 2
 ) -> Callable[[Trace, tuple[Any, ...], dict[str, Any]], Any]:
-    """Return what gives the arguments from the `first` on with each block,
-    head and position counted from 0.
-    """
+    """A function that counts blocks, heads and positions from 0 in arguments from `first` on."""
     names = [*inspect.signature(function).parameters][first:]
     places = [(i, name) for i, name in enumerate(names) if name in COUNTED]
 

@@ -102,7 +102,7 @@ def loop(ids: Sequence[int]) -> Loop | None:
 
 @reads(lambda lm, block, head: (("attn", block),))
 def given_to_followed(lm: LanguageModel, t: Trace, block: int, head: int) -> NDArray[np.float32]:
-    """Return what a head gives to the tokens that followed earlier copies of the query's token: (T,).
+    """A head's attention to the tokens that followed earlier copies of the query's token: (T,).
 
     NaN where the token stands for the first time. These are the keys of the induction share of `head_scores`,
     which is the mean over the queries.

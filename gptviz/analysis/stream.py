@@ -170,7 +170,7 @@ def apart(trace: Trace, unchanged: Trace) -> Apart:
 
 
 def step_names(layers: int) -> list[str]:
-    """Return what the rows of `Stream.sizes` and `Stream.shares` are: the embedding, then every write."""
+    """The rows of `Stream.sizes` and `Stream.shares`: the embedding, then every write."""
     return ["embedding", *(f"block {b} · {part}" for b in range(layers) for part in PARTS)]
 
 

@@ -76,7 +76,7 @@ class Surgery:
 
     @property
     def agrees(self) -> bool:
-        """Return whether that is no more than rounding: float32's, or that of bfloat16's three digits."""
+        """Whether that is no more than rounding: float32's, or that of bfloat16's three digits."""
         rounded = torch.equal(self.cached, self.cached.bfloat16().float())
         return self.disagreement <= (0.05 if rounded else 1e-4) * max(1.0, float(self.uncached.abs().max()))
 
@@ -94,7 +94,7 @@ class Surgery:
 
 
 def surgery(lm: LanguageModel, text: Text, operation: Operation, progress: Progress = unheard) -> Surgery:
-    """Return what comes after a text (or ids) whose cache was operated on: real passes of the model.
+    """Operate on the cache of a text (or ids), and predict the next token by real passes.
 
     The model's edits are made in every pass. `progress` is called once, before them. Raises ValueError for a
     text of one token, for which nothing is cached, for positions that are not, and for edits that a cache

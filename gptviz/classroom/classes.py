@@ -236,7 +236,7 @@ class Classes:
     # ---- looking ----
 
     def member(self, secret: str) -> Member | None:
-        """Return who has this secret; None where the class has ended, or never was."""
+        """The member with this secret; None where the class has ended, or never was."""
         hashed = _hash(secret)
         running = CLASSES.c.ends > _now()
         room = [column for column in CLASSES.c if column.name not in ("guide", "teacher", "news", "browser")]
@@ -269,7 +269,7 @@ class Classes:
         return (-1, -1) if row is None else (row.steered, row.news)
 
     def names(self, room: Room) -> list[str]:
-        """Return who has joined, in that order."""
+        """The names of those who have joined, in the order of joining."""
         with self._change() as connection:
             mine = PUPILS.c.class_id == room.id
             return list(connection.scalars(select(PUPILS.c.name).where(mine).order_by(PUPILS.c.id)))

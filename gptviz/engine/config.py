@@ -84,7 +84,7 @@ class GPTConfig:
 
     @property
     def parameters(self) -> int:
-        """Return how many numbers are trained; a tied output head is not counted again."""
+        """The number of trained parameters; a tied output head is not counted again."""
         D = self.emb_dim
         embeddings = (self.vocab_size + self.context_length) * D
         norm = D * (1 + self.norm_bias)

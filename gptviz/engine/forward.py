@@ -130,7 +130,7 @@ def last_logits(
 
 
 def logits_of(model: GPTModel, final: Tensor, graph: bool = False) -> Tensor:
-    """Return what the output head makes of rows after final_norm: (..., D) -> (..., V), float32 on the CPU.
+    """Apply the output head to rows after final_norm: (..., D) -> (..., V), float32 on the CPU.
 
     With `graph` there are gradients.
     """
@@ -208,7 +208,7 @@ def threads_for_passes_only(number: int | None = None) -> None:
 
 
 def _leaf(value: Tensor) -> Tensor:
-    """Return where gradients begin, whether the weights have any or not."""
+    """A leaf tensor, at which gradients begin, whether the weights require any or not."""
     return value.detach().requires_grad_()
 
 

@@ -48,7 +48,7 @@ class Step:
 
     @cached_property
     def model_probability(self) -> float:
-        """Return what the model itself gave it: temperature 1, nothing filtered."""
+        """The probability that the model itself gave the token: temperature 1, nothing filtered."""
         if self.sampling.changes_nothing:
             return self.probability
         return float(self.logits.double().softmax(0)[self.id])
@@ -169,7 +169,7 @@ class Growing:
         self.known: list[tuple[int, ...]] = [()]  # the text of each row of the past
 
     def read(self, texts: Sequence[Sequence[int]]) -> Tensor:
-        """Return what comes after each of these texts of one length, (b, V) on the CPU in float32."""
+        """The logits after each of these texts of one length: (b, V), float32 on the CPU."""
         every = [tuple(text) for text in texts]
         apart = list(dict.fromkeys(every))  # those that are still the same go through together
         if self.past is None or len(apart[0]) > self.context:

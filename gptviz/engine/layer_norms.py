@@ -66,7 +66,7 @@ def _norms_of(model: GPTModel) -> list[Norm]:
 
 
 def norm_statistics(norms: Sequence[Norm], value: Callable[[Key], torch.Tensor]) -> NormStatistics:
-    """Return what each of these norms did, where `value` gives the site it reads."""
+    """The statistics of each of these norms, where `value` gives the site that it reads."""
     rows = []
     for norm in norms:
         before = value(norm.source)

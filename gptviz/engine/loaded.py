@@ -70,18 +70,18 @@ class Loaded:
 
     @property
     def is_causal(self) -> bool:
-        """Return whether what stands before stays as it was when a text goes on: see `Edit.is_causal`."""
+        """Whether a text's numbers stay when the text goes on: see `Edit.is_causal`."""
         return all(edit.is_causal for edit in self.edits)
 
     @property
     def nbytes(self) -> int:
-        """Return what the weights and buffers take in memory; tied ones count once."""
+        """The memory of the weights and buffers in bytes; tied ones count once."""
         tensors = [*self.model.parameters(), *self.model.buffers()]
         return sum({t.untyped_storage().data_ptr(): t.untyped_storage().nbytes() for t in tensors}.values())
 
     @property
     def dtype(self) -> str:
-        """Return what the model computes in: "float32", or "bfloat16" on request."""
+        """The dtype that the model computes in: "float32", or "bfloat16" on request."""
         return str(self.model.tok_emb.weight.dtype).removeprefix("torch.")
 
     def encode(self, text: str, special_tokens: bool = False) -> list[int]:

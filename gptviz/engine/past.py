@@ -28,7 +28,7 @@ from gptviz.model import GPTModel, MultiHeadAttention
 
 
 def past_bytes(config: GPTConfig, n_tokens: int, batch: int = 1, bytes_a_number: int = 4) -> int:
-    """Return what the keys and values of so many tokens take: 2 x blocks x tokens x D numbers a text."""
+    """The memory of keys and values in bytes: 2 x blocks x tokens x D numbers a text."""
     return 2 * config.n_layers * n_tokens * config.emb_dim * batch * bytes_a_number
 
 
@@ -99,7 +99,7 @@ class Past:
 
     @property
     def is_float32(self) -> bool:
-        """Return whether its numbers can be handed out as they are: float32, on the CPU."""
+        """Whether its numbers can be handed out as they are: float32, on the CPU."""
         return self._memory.kv.dtype is torch.float32 and self._memory.kv.is_cpu
 
     def keys(self, block: int) -> Tensor:

@@ -103,9 +103,7 @@ class Reader(Loaded):
         return ids
 
     def again(self, trace: Trace, block: int, attention: bool) -> dict[Key, Tensor]:
-        """Return what a trace of this model does not hold of a block, of its attention or else:
-        for `Trace`.
-        """
+        """Run one block once more for a trace of this model: its attention, or all else."""
         return again(self, trace, ready(self.plain, self.edits), block, attention)
 
     def _metric(self, grad: Towards, n_tokens: int) -> Metric:

@@ -49,7 +49,7 @@ def sample_means(lm: Loaded, progress: Progress = unheard) -> Means:
 
 
 def reading(lm: Loaded) -> "Reading":
-    """Return how far this model with these weights has read the sample.
+    """The progress of this model, with these weights, in reading the sample.
 
     Raises ValueError as `sample_means`.
     """

@@ -112,7 +112,7 @@ class _Watched:
         return list(chain.from_iterable(map(dict.values, self._places)))
 
     def is_current(self) -> bool:
-        """Return whether the same tensors stand there, in the same memory."""
+        """Whether the same tensors stand there, in the same memory."""
         here = [tensor.data_ptr() for tensor in self._addressed]
         return here == self._addresses and list(map(id, self._all())) == self._ids
 

@@ -48,7 +48,10 @@ _onednn_is_faster: dict[tuple[int, ...], bool] = {}
 
 
 def enabled() -> bool:
-    """Return whether the setting leaves them on. ValueError for a value that is neither on nor off."""
+    """Whether fast kernels are enabled (GPTVIZ_KERNELS; on by default).
+
+    ValueError for a value that is neither on nor off.
+    """
     value = os.environ.get(SETTING, "on")
     if value not in ("on", "off"):
         raise ValueError(f'{SETTING} is {value!r}; it may be "on" or "off" (or not be set, which is "on")')
@@ -110,7 +113,7 @@ def _bind(model: nn.Module, bound: list[nn.Module]) -> None:
 
 
 def is_ours(forward: Any) -> bool:
-    """Return whether what stands on a module in the place of its forward was put there by `fast`."""
+    """Whether this forward was put on a module by `fast`."""
     return getattr(forward, "__func__", None) in _TWINS.values()
 
 
@@ -163,7 +166,7 @@ def row(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
 
 
 def is_row(x: Tensor) -> bool:
-    """Return whether what comes into a pass of this thread is for `row`."""
+    """Whether the input of this thread's pass is one row, which `row` computes."""
     return _HAS_SWITCH and serves(x, torch.bfloat16) and x.dim() > 0 and x.numel() == x.shape[-1] > 0
 
 
@@ -171,7 +174,7 @@ _HAS_SWITCH = hasattr(torch._C, "_set_mkldnn_enabled") and hasattr(torch._C, "_g
 
 
 def _is_plain(x: Tensor, dtype: torch.dtype = torch.float32) -> bool:
-    """Return whether the kernels are for it: float32 on a CPU, and nothing that must be differentiated."""
+    """Whether the kernels can take x: this dtype, on a CPU, no autocast, no gradient."""
     return (
         x.dtype is dtype
         and x.is_cpu
@@ -251,7 +254,7 @@ class _FastFeedForward(FeedForward):
 
 
 def _is_unseen(layers: nn.Module, up: nn.Module, activation: nn.Module) -> bool:
-    """Return whether these are the book's own modules, and nobody looks at what goes from one to the next."""
+    """Whether these are the book's own modules, with no hook between them."""
     for one in (layers, up, activation):
         own = one.__dict__.get("forward")
         if one._forward_hooks or one._forward_pre_hooks or not (own is None or is_ours(own)):
@@ -271,5 +274,5 @@ _TWINS: dict[type[nn.Module], Callable[..., Tensor]] = {
 
 
 def serves(x: Tensor, dtype: torch.dtype = torch.float32) -> bool:
-    """Return whether this thread's pass goes through `attention` for what comes into it (in float32)."""
+    """Whether this thread's pass goes through `attention` for this input."""
     return bool(_this_thread.depth) and _is_plain(x, dtype) and not torch.is_grad_enabled()

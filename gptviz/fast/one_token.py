@@ -47,7 +47,7 @@ _BOOKS = {
 
 
 def serves(model: GPTModel, in_idx: Tensor) -> bool:
-    """Return whether the book's lines, and nobody else's, would run for these ids: (B, 1), after others."""
+    """Whether the book's own lines would run for these ids, (B, 1), with nothing hooked in."""
     weight = model.tok_emb.weight
     if in_idx.dim() != 2 or in_idx.shape[1] != 1 or torch_modules._has_any_global_hook():
         return False
@@ -64,7 +64,7 @@ def serves(model: GPTModel, in_idx: Tensor) -> bool:
 
 
 def visits_at(model: GPTModel, places: Iterable[tuple[str, str, Visit]]) -> Visits | None:
-    """Return who looks where, of those who look at a module (its path, "input" or "output"), in their order.
+    """Sort those who look at a module (its path, "input" or "output") by place, in their order.
 
     None if one of the places is none that is passed here: that one has to be hung on the module.
     """

@@ -79,7 +79,7 @@ def _key(kind: str, *sites: str | Callable[..., Sites]) -> Callable[[Key], Key]:
 
 
 def arguments(name: str, kind: str, given: tuple[tuple[str, Any], ...]) -> tuple[Any, ...]:
-    """Return what follows (lm, t, position, given) in a call of this key.
+    """The further arguments of this key's function, after (lm, t, position, given).
 
     Raises ValueError where that is wrong.
     """
@@ -393,7 +393,7 @@ def _both(q: Asked, edits: list[str], keep: Sites = ()) -> tuple[Trace, Trace]:
 
 
 def _moved(q: Asked, edits: list[str]) -> Prediction:
-    """Return what these changes of the model make of its prediction."""
+    """The prediction of the model with these edits, beside its own."""
     return prediction(*(run.logits(q.position) for run in _both(q, edits)))
 
 
@@ -474,7 +474,7 @@ def hands_over(q: Asked, other: str) -> Answer:
 
 
 def _losses(t: Trace) -> torch.Tensor:
-    """Return what each token but the first cost, (T - 1,)."""
+    """The loss of each token but the first, in nats: (T - 1,)."""
     if len(t) < 3:
         raise CannotAsk("this takes a text of three tokens or more")
     logits = torch.stack([t.logits(at) for at in range(len(t) - 1)])  # (T - 1, V)

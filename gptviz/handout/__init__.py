@@ -114,9 +114,7 @@ def _weights(lm: LanguageModel) -> tuple[list[tuple[str, int]], str]:
 
 
 def _tokenizer(encoding: tiktoken.Encoding) -> dict[str, Any]:
-    """Return what model.js needs of it: each token's bytes by id, the special tokens,
-    the regex in JavaScript.
-    """
+    """The tokenizer as model.js needs it: bytes of each token, special tokens, the regex."""
     ranks = encoding._mergeable_ranks
     tokens: list[str | None] = [None] * (max(ranks.values()) + 1)
     for raw, id in ranks.items():

@@ -29,7 +29,7 @@ START = "\n"
 
 @cache
 def held_out_bytes() -> int:
-    """Return how many bytes the held-out text has, as UTF-8."""
+    """The length of the held-out text in bytes of UTF-8."""
     return sum(len(passage.text.encode()) for passage in passages())
 
 
@@ -150,7 +150,7 @@ class Reading:
 
 
 def bits_per_byte(lm: LanguageModel, read: Reading, progress: Progress = unheard) -> float:
-    """Return what a GPT pays for the held-out text, in bits per byte."""
+    """The loss of a GPT on the held-out text, in bits per byte."""
     nats = 0.0
     for number, window in enumerate(read.windows, 1):
         nats += float(losses(lm, lm.trace(window, keep=["final"]))["nats"].sum())

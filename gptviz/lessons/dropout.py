@@ -26,7 +26,7 @@ class Dropped:
 
     @property
     def gone(self) -> int:
-        """Return how many of the weights above zero the mask has put out."""
+        """The number of weights above zero that the mask has set to 0."""
         return int(((self.mask == 0) & (self.before > 0)).sum())
 
     @property
@@ -35,7 +35,7 @@ class Dropped:
 
 
 def drop(weights: torch.Tensor, p: float, seed: int) -> Dropped:
-    """Return what `torch.manual_seed(seed); nn.Dropout(p)(weights)` makes of it, with its mask.
+    """Apply `torch.manual_seed(seed); nn.Dropout(p)` to the weights, and keep its mask.
 
     From a generator of its own: nobody else's random numbers change. ValueError unless 0 <= p < 1.
     """

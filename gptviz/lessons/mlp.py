@@ -43,7 +43,7 @@ class Recipe:
         return self.learning_rate * min(1.0, (self.steps - step) / (0.4 * self.steps))
 
     def parameters(self, size: int) -> int:
-        """Return how many numbers are learnt, for `size` characters."""
+        """The number of parameters for a vocabulary of `size` characters."""
         wide = self.context * self.embedding
         return size * self.embedding + (wide + 1) * self.hidden + (self.hidden + 1) * size
 

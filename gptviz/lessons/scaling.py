@@ -42,7 +42,7 @@ def scores(queries: int = QUERIES, keys: int = KEYS, seed: int = SEED) -> dict[i
 
 
 def gradient_left(weights: Floats) -> Floats:
-    """Return how far each weight moves with its own score, summed: 1 for even weights. (..., T) -> (...).
+    """The sum of each weight's derivative by its own score, 1 for even weights: (..., T) -> (...).
 
     The Jacobian w_i (1[i = j] - w_j) has w (1 - w) as its diagonal: here as a share of the most there can be,
     which even weights have; towards 0 where one weight is 1. ValueError for a single key, always at 1.
@@ -79,7 +79,9 @@ def sharpened(factor: float) -> torch.Tensor:
 
 
 def undivided(q: torch.Tensor, k: torch.Tensor) -> pd.DataFrame:
-    """Return what a model's own heads would attend to without the division. q, k (H, T, d) of one block.
+    """A table of the attention that a model's own heads would have without the division by sqrt(d).
+
+    q, k (H, T, d) of one block.
 
     A row a head, over all pairs that the causal mask allows: head, variance and variance_scaled of the
     scores, largest_scaled (the mean of each query's largest weight, as the model has it) and largest (without

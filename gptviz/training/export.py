@@ -104,7 +104,7 @@ DIGITS = 6  # of a number, that mean something
 
 
 def measured_heads(lm: LanguageModel, progress: Progress = unheard) -> dict[str, Any]:
-    """Return what all heads do in general, and the trials of those labels, by their names on disk.
+    """Measure what all heads do in general, and try the labels that follow, by their names on disk.
 
     All of it is measured, whatever is on disk. `progress(done, of)` is called after each label's trial.
     """

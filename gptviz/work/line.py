@@ -56,7 +56,7 @@ class Work(Generic[R]):
 
     @property
     def active(self) -> bool:
-        """Return whether it will change by itself."""
+        """Whether it is still waiting or working, so that its state will change by itself."""
         return self.state in ("waiting", "working")
 
     @property
@@ -241,7 +241,7 @@ class Line:
     # ---- whose turn it is ----
 
     def _order(self, work: Work[Any]) -> tuple[float, ...]:
-        """Return who has nobody at work first, then who came first, then what he asked for first."""
+        """Sort key: fewest running jobs of this visitor, earliest visitor, earliest job."""
         own = sum(other.who == work.who for other in self._working)
         return own, self._turns[work.who][0], work.asked
 
@@ -325,7 +325,7 @@ class Line:
     # ---- who asks ----
 
     def in_order(self) -> list[Work[Any]]:
-        """Return what waits, the next first."""
+        """The waiting jobs, the next first."""
         return sorted(self._waiting, key=self._order)
 
     def seconds_until(self, work: Work[Any]) -> float | None:
@@ -360,7 +360,7 @@ class Line:
                 self.stop(self._works.pop(task))
 
     def snapshot(self) -> dict[str, int]:
-        """Return how busy it is: for whoever watches the server."""
+        """The load of this queue, in numbers for whoever watches the server."""
         with self.changed:
             oldest = max((self.now() - work.asked for work in self._waiting), default=0.0)
             return {

@@ -137,7 +137,7 @@ class LiveConfig:
         )
 
     def parameters(self, vocab_size: int) -> int:
-        """Return how many numbers are trained."""
+        """The number of trained parameters."""
         D = self.emb_dim
         blocks = self.n_layers
         norms = (2 * blocks + 1) * 2 * D
@@ -259,7 +259,7 @@ PRESETS = {
 
 
 def watch(*runs: LiveConfig) -> str | None:
-    """Return what to look for in these runs, where they are a preset's."""
+    """The advice on what to look for in these runs, where they are a preset's."""
     return next((preset.watch for preset in PRESETS.values() if preset.runs == runs), None)
 
 
@@ -276,7 +276,7 @@ _WORDS = {"chapter": "Alice", "own": "own text"} | ACTIVATIONS
 
 
 def named(config: LiveConfig) -> str:
-    """Return what a run is called: its task, and in what it differs from the usual one."""
+    """The name of a run: its task, and in what it differs from the usual one."""
     parts = []
     for name, said in _SAID.items():
         value = getattr(config, name)

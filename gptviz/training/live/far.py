@@ -35,7 +35,7 @@ class Trainer:
             train(self._folder, stop_at, snapshots)
 
     def news(self, wish: str | None) -> tuple[bool, Files]:
-        """Return whether it is over, and what has changed in the folder since the last time."""
+        """Whether the training is over, and its files that changed since the last call."""
         LiveRun(self._folder).ask(wish)
         over = not self._work.is_alive()
         found = news(self._folder, self._seen)

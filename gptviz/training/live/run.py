@@ -103,7 +103,7 @@ class LiveRun:
 
     @property
     def measures(self) -> list[Snapshot]:
-        """Return what was measured at each point of the curve, and before the first step."""
+        """The measurements at each point of the curve, and before the first step."""
         return [Snapshot.from_dict(values) for values in self._read(MEASURES) or []]
 
     @property
@@ -142,7 +142,7 @@ class LiveRun:
         return f"{self.config.task}-step-{step}"
 
     def _text(self, name: str) -> str | None:
-        """Return what a file holds; None where it is not there yet, or the run was removed."""
+        """The text of a file; None where it is not there yet, or the run was removed."""
         try:
             return (self.folder / name).read_bytes().decode()
         except FileNotFoundError:
@@ -172,7 +172,7 @@ class LiveRun:
 
     @property
     def wish(self) -> str | None:
-        """Return what somebody wants of the run that trains: "pause" or "stop"."""
+        """The pending request to the run that trains: "pause", "stop" or none."""
         return self._text(WISH)
 
     def ask(self, wish: str | None) -> None:

@@ -96,7 +96,7 @@ class Seen:
 
 
 def look(run: LiveRun, name: str) -> Seen:
-    """Return what there is of a run now."""
+    """Read the present state of a run."""
     measures = tuple(run.measures)
     known = {m.step for m in measures}  # a snapshot may be there a moment before its measures
     kept = tuple(step for step in run.kept.steps() if step in known)

@@ -200,7 +200,7 @@ def _characters(config: LiveConfig, text: str) -> Task:
 
 
 def _cut(length: int, max_length: int) -> int:
-    """Return where the held-out part begins: the last tenth, or the one window that validation needs."""
+    """Where the held-out part begins: the last tenth, or the one window that is needed."""
     return length - max(int(length * HELD_OUT), max_length + 1)
 
 
