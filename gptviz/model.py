@@ -53,7 +53,7 @@ class LayerNorm(nn.Module):
         return F.layer_norm(x, self.scale.shape, self.scale, self.shift, self.eps)
 
     def formula(self, x):
-        """Return what `forward` computes, as the book writes it (a test holds them equal)."""
+        """The arithmetic of `forward` as the book writes it (a test holds them equal)."""
         mean = x.mean(dim=-1, keepdim=True)
         var = x.var(dim=-1, keepdim=True, unbiased=False)
         norm_x = (x - mean) / torch.sqrt(var + self.eps)
@@ -69,7 +69,7 @@ class GELU(nn.Module):
         return F.gelu(x, approximate="tanh")
 
     def formula(self, x):
-        """Return what `forward` computes, as the book writes it (a test holds them equal)."""
+        """The arithmetic of `forward` as the book writes it (a test holds them equal)."""
         return (
             0.5
             * x

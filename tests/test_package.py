@@ -60,7 +60,7 @@ def test_it_is_cited_as_what_it_is():
     cited = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8"))
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     assert (cited["version"], cited["license"]) == (project["version"], project["license"])
-    assert f"## {cited['version']} " in (ROOT / "CHANGELOG.md").read_text("utf-8")
+    assert f"## [{cited['version']}] " in (ROOT / "CHANGELOG.md").read_text("utf-8")
 
 
 def installed_wheel(home):

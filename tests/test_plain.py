@@ -30,9 +30,9 @@ def is_text(node: ast.AST) -> bool:
     return isinstance(node, ast.JoinedStr)
 
 
-def is_whole_number(node: ast.AST) -> bool:
-    """Whether this is a whole number that is written down, as in a rule of 80 dashes."""
-    return isinstance(node, ast.Constant) and isinstance(node.value, int)
+def is_count(node: ast.AST) -> bool:
+    """Whether this is a number or arithmetic, as in a rule of 80 dashes or a fence of `longest + 1`."""
+    return isinstance(node, ast.BinOp) or (isinstance(node, ast.Constant) and isinstance(node.value, int))
 
 
 def is_switched_text(node: ast.BinOp) -> bool:
@@ -40,7 +40,7 @@ def is_switched_text(node: ast.BinOp) -> bool:
     if not isinstance(node.op, ast.Mult):
         return False
     sides = (node.left, node.right)
-    return any(is_text(side) for side in sides) and not any(is_whole_number(side) for side in sides)
+    return any(is_text(side) for side in sides) and not any(is_count(side) for side in sides)
 
 
 def is_pair(node: ast.Assign) -> bool:
@@ -127,5 +127,12 @@ def test_each_rule_sees_what_it_is_about():
     }
     for code, rules in breaks.items():
         assert [rule for rule, _ in folded_thoughts(ast.parse(code))] == rules, code
-    for code in ("a = 1 if b else 2", '"-" * 80', "a, b = b, a + b", "a, b = pair", 'f"{a}"'):
+    for code in (
+        "a = 1 if b else 2",
+        '"-" * 80',
+        '"-" * (width + 1)',
+        "a, b = b, a + b",
+        "a, b = pair",
+        'f"{a}"',
+    ):
         assert folded_thoughts(ast.parse(code)) == [], code

@@ -308,7 +308,8 @@ def _check(sites: Iterable[str], direction: str) -> tuple[str, ...]:
     found = tuple(dict.fromkeys(map(str, given)))
     wrong = [site for site in found if site not in SITES]
     if wrong or not found:
-        raise ValueError(f"sites has {wrong[0] if wrong else 'nothing'!r}; {there_are}")
+        first_wrong = wrong[0] if wrong else "nothing"
+        raise ValueError(f"sites has {first_wrong!r}; {there_are}")
     one_of("direction", direction, DIRECTIONS)
     return found
 

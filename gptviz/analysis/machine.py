@@ -312,7 +312,11 @@ def _norm(lm: LanguageModel, t: Trace, place: Place, position: int, shown: Any) 
     s = norms.inside(lm, t, "final" if final else f"block {place.block} · {place.kind}", position)
     normalised = float(s.normalised.var())
     after = float(s.after.var())
-    shift = [_row("+", "plus the norm's shift", s.shift, float(s.shift.mean()), "mean")] * s.has_shift
+    shift = []
+    parameters = "own scale"
+    if s.has_shift:
+        shift.append(_row("+", "plus the norm's shift", s.shift, float(s.shift.mean()), "mean"))
+        parameters = "own scale and shift"
     return {
         "lines": [
             _row("", "the row", s.before, s.mean, "mean"),
@@ -324,7 +328,7 @@ def _norm(lm: LanguageModel, t: Trace, place: Place, position: int, shown: Any) 
         ],
         "says": _says(
             "LayerNorm brings the row of {} into range: its variance of {} becomes {}, and with the norm's "
-            f"own scale{' and shift' * s.has_shift} {{}}.",
+            f"{parameters} {{}}.",
             *(_code(t, position), s.variance, normalised, after),
         ),
     }
@@ -354,7 +358,7 @@ def _cell(lm: LanguageModel, t: Trace, place: Place, position: int, shown: Any) 
         lines += [
             _line("", "e to the power of it minus the row's largest", float(c.row.exp[key]), "of this key"),
             _line("÷", "the sum of these over all keys", c.row.total, "sum"),
-            _line("=" * by_softmax, "attention weight", weight, "weight"),
+            _line("=" if by_softmax else "", "attention weight", weight, "weight"),
             _row("×", f"value of position {key}", steps.v[key], paint="value"),
             _row("=", "what it gives to the head's output", weight * steps.v[key], paint="output"),
         ]

@@ -124,8 +124,14 @@ def rest_of(probabilities: Tensor, ids: Tensor) -> float:
 
 def filters(chosen: Distribution, ids: Tensor) -> list[str]:
     """For each of these ids: kept, or the filter that cut it."""
+
+    def filter_of(in_top_k: bool, kept: bool) -> str:
+        if kept:
+            return KEPT
+        return CUT_BY_TOP_P if in_top_k else CUT_BY_TOP_K
+
     rows = zip(chosen.in_top_k[ids].tolist(), chosen.kept[ids].tolist(), strict=True)
-    return [KEPT if kept else CUT_BY_TOP_P if in_top_k else CUT_BY_TOP_K for in_top_k, kept in rows]
+    return [filter_of(in_top_k, kept) for in_top_k, kept in rows]
 
 
 def surprises(final: Tensor, head: Tensor, ids: Sequence[int], chunk: int = 64) -> pd.DataFrame:

@@ -183,7 +183,8 @@ class Edit:
         if (end := self.known) is None:
             return
         tensor = isinstance(self.value, torch.Tensor)
-        has = f"{'the tensor' if tensor else 'the other text'} has values for {end} of {n_tokens} positions"
+        source = "the tensor" if tensor else "the other text"
+        has = f"{source} has values for {end} of {n_tokens} positions"
         beyond = [p for p in self.positions or () if (exact or p >= 0) and p % n_tokens >= end]
         if beyond:
             raise ValueError(f"position {beyond[0]} has no value: {has}")
