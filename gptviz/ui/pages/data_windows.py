@@ -22,7 +22,7 @@ from gptviz.ui import sheet
 from gptviz.ui.components.windows import draw_windows
 from gptviz.ui.sheet import Param, Scene, between, if_there, in_code, page, panel, side_by_side
 from gptviz.ui.tables import STYLE, Cell, Row, table
-from gptviz.ui.words import as_code, counted, prose
+from gptviz.ui.words import as_code, counted, is_or_are, prose
 
 SOURCE = Param("dw_text", str, "prompt", if_there)
 LENGTH = Param("dw_length", int, 4, between)
@@ -69,43 +69,61 @@ with above:
             "needs a target, too. Type a longer text, or take the chapter."
         )
     else:
-        further = f", {counted(stride, 'token')} further each time: **{count:,} windows**, a row each"
-        text = f"A window of **{tokens}** slides over the {len(ids):,} tokens of the "
-        text += f"text{further * (count > 1)}. Its **targets** are the same tokens, one place further right: "
-        text += "the text itself gives the answers, and nobody has to write them down."
-        prose(text, "token")
+        slides = f"A window of **{tokens}** slides over the {len(ids):,} tokens of the text"
+        if count > 1:
+            further = counted(stride, "token")
+            slides += f", {further} further each time: **{count:,} windows**, a row each"
+        prose(
+            f"{slides}. Its **targets** are the same tokens, one place further right: the text itself gives "
+            "the answers, and nobody has to write them down.",
+            "token",
+        )
         WINDOW.within((0, count - 1))
 
 
 # ---- what moves with the window ----
 
 
-def overlap() -> str:
-    """Return what neighbours share, and how the windows fill the batches."""
+def neighbours_share() -> str:
+    """How far two windows next to each other overlap."""
     shared = windows.shared
+    if shared > 0:
+        most = min(count, -(-length // stride))  # all of them, where there are so few
+        return f"Neighbours share {shared} of their {tokens}: a token is in up to {most} windows."
+    if shared < 0:
+        between_two = counted(-shared, "token")
+        return f"The stride is larger than the window: between two, {between_two} are no input."
+    return "The stride is as large as the window: no token is an input twice, as is usual in training."
+
+
+def batches_filled() -> str:
+    """How many batches the windows fill, and what becomes of those left over."""
+    full = counted(count // batch_size, "batch")
+    filled = f"{counted(count, 'window')} {is_or_are(count)} {full} of {batch_size}"
     last = count % batch_size
-    never = windows.never_target()
-    most = min(count, -(-length // stride))  # all of them, where there are so few
-    neighbours = (
-        f"Neighbours share {shared} of their {tokens}: a token is in up to {most} windows."
-        if shared > 0
-        else f"The stride is larger than the window: between two, {counted(-shared, 'token')} are no input."
-        if shared < 0
-        else "The stride is as large as the window: no token is an input twice, as is usual in training."
-    )
-    are = f"{counted(count, 'window')} {'is' if count == 1 else 'are'}"
-    full = f"{are} {counted(count // batch_size, 'batch')} of {batch_size}"
+    if not last:
+        return f"{filled} exactly."
+    if not drop:
+        return f"{filled} and one of the {last} left over."
     these = "it" if last == 1 else "these"
-    left = f"{full} and {last} more; `drop_last` leaves {these} out, so that all batches are equally large."
-    asked = f"Beside the first, {counted(never, 'token')} of the text {'is' if never == 1 else 'are'} never "
-    asked += "to be predicted."
-    return " ".join(
-        (
-            neighbours * (count > 1),
-            f"{full} exactly." if not last else left if drop else f"{full} and one of the {last} left over.",
-            asked if never else "Every token but the first is a target at least once.",
-        )
-    )
+    return f"{filled} and {last} more; `drop_last` leaves {these} out, so that all batches are equally large."
+
+
+def never_a_target() -> str:
+    """How many tokens of the text no window has among its targets, the first token aside."""
+    never = windows.never_target()
+    if not never:
+        return "Every token but the first is a target at least once."
+    tokens_are = f"{counted(never, 'token')} of the text {is_or_are(never)}"
+    return f"Beside the first, {tokens_are} never to be predicted."
+
+
+def overlap() -> str:
+    """How windows overlap, how they fill the batches, and which tokens are never a target: sentences."""
+    sentences = [batches_filled(), never_a_target()]
+    if count > 1:
+        sentences.insert(0, neighbours_share())
+    return " ".join(sentences)
 
 
 def reading(window: int) -> Scene | None:
@@ -120,12 +138,17 @@ def reading(window: int) -> Scene | None:
     return replace(scene, run=run, other=run.plain if edits else None)
 
 
-def found(window: int) -> Both[pd.DataFrame] | None:
-    """Return what the model loses at each target of a window."""
+def losses_in(window: int) -> Both[pd.DataFrame] | None:
+    """The model's loss at each target of a window, in both runs: a row a target, `nats` and probability.
+
+    None if the model cannot read the window.
+    """
     read = reading(window)
+    if read is None:
+        return None
     last = int(windows.dataset[window][1][-1])
-    told = None if read is None else sheet.of(read, losses, last)
-    return told and told.map(lambda one: one.iloc[1:].reset_index(drop=True))
+    # the first row is about the window's first token, which is no target
+    return sheet.of(read, losses, last).map(lambda table: table.iloc[1:].reset_index(drop=True))
 
 
 def slide() -> None:
@@ -160,34 +183,39 @@ def slide() -> None:
         )
 
     st.subheader(f"One window, {counted(length, 'example')}", anchor=False)
-    told = found(window)
-    said = f"Window {window} holds **{counted(length, 'training example')}**, one per position. The causal "
-    said += "mask hides what comes later, so one pass predicts after the first token, after the first two, "
-    said += "and so on, and learns from all of them. "
-    if told is not None:
-        mean = told.map(lambda one: loss_text(float(one["nats"].mean()))[0])
-        said += "The loss is −ln of the probability that this model gives a target. Their mean is "
-        said += f"**{mean}**."
-    prose(said, "causal mask")
+    of_targets = losses_in(window)
+    text = f"Window {window} holds **{counted(length, 'training example')}**, one per position. The causal "
+    text += "mask hides what comes later, so one pass predicts after the first token, after the first two, "
+    text += "and so on, and learns from all of them. "
+    if of_targets is not None:
+        mean = of_targets.map(lambda table: loss_text(float(table["nats"].mean()))[0])
+        text += "The loss is −ln of the probability that this model gives a target. Their mean is "
+        text += f"**{mean}**."
+    prose(text, "causal mask")
     left_out = sum(not edit.is_of_any_text for edit in scene.run.edits)
-    if told is not None and left_out:
+    if of_targets is not None and left_out:
         st.caption(
-            f"{counted(left_out, 'change')} of yours {'is' if left_out == 1 else 'are'} about a place of "
-            "your text, and not made here, where the model reads a window of it."
+            f"{counted(left_out, 'change')} of yours {is_or_are(left_out)} about a place of your text, and "
+            "not made here, where the model reads a window of it."
         )
     start = windows.dataset.starts[window]
     shown = labels(range(start, start + length + 1))
     rows = []
     for i, target in enumerate(shown[1 : LISTED + 1]):
-        seen = "… " * (i + 1 > WRITTEN) + " ".join(shown[: i + 1][-WRITTEN:])
+        seen = " ".join(shown[: i + 1][-WRITTEN:])
+        if i + 1 > WRITTEN:
+            seen = f"… {seen}"
         cells: list[Cell | str] = [str(i), Cell(seen, "code"), Cell(f"→ {target}", "code")]
-        if told is not None:
-            one = told.map(lambda one, i=i: one.iloc[i])  # type: ignore[misc]
-            chance = one.map(lambda row: probability_text(float(row["probability"])))
-            cells += [f"{chance}", f"{one.map(lambda row: float(row['nats']))}"]
+        if of_targets is not None:
+            row_of = of_targets.map(lambda table, i=i: table.iloc[i])  # type: ignore[misc]
+            chance = row_of.map(lambda row: probability_text(float(row["probability"])))
+            loss = row_of.map(lambda row: float(row["nats"]))
+            cells += [f"{chance}", f"{loss}"]
         rows.append(Row(cells))
     head = ["#example", "what the model may look at", "what comes next"]
-    st.html(table("examples", head + ["#probability", "#loss, −ln"] * (told is not None), rows))
+    if of_targets is not None:
+        head += ["#probability", "#loss, −ln"]
+    st.html(table("examples", head, rows))
     if length > LISTED:
         st.caption(f"The first {LISTED} of {length}; all are in *In numbers*.")
 
@@ -201,10 +229,11 @@ def in_window(window: int) -> Both[pd.DataFrame]:
     )
     start = windows.dataset.starts[window] + 1
     frame["token"] = labels(range(start, start + length))
-    told = found(window)
-    if told is None:
+    of_targets = losses_in(window)
+    if of_targets is None:
         return Both(frame)
-    return told.map(lambda one: frame.join(one[["probability", "nats"]].rename(columns={"nats": "loss"})))
+    columns = ["probability", "nats"]
+    return of_targets.map(lambda table: frame.join(table[columns].rename(columns={"nats": "loss"})))
 
 
 def program() -> str:
@@ -227,19 +256,24 @@ lm = {(read or scene).load}
 windows = Windows(tuple({given}), {length}, {stride}, {batch_size}, drop_last={drop})
 picture = windows.table()
 """
+    text = "chapter()"
+    tokenizer = "lm.tokenizer"
+    if source == "book":
+        text = "VERDICT"
+        tokenizer = "get_encoding('gpt2')"
     if source != "prompt":
         lines += f"""\
 
 from gptviz.book import create_dataloader_v1
 
 dataloader = create_dataloader_v1(
-    {"VERDICT" if source == "book" else "chapter()"},
+    {text},
     batch_size={batch_size},
     max_length={length},
     stride={stride},
     shuffle=False,
     drop_last={drop},
-    tokenizer={"get_encoding('gpt2')" if source == "book" else "lm.tokenizer"},
+    tokenizer={tokenizer},
 )
 for batch in dataloader:  # the batches that the page shows
     print(batch)
@@ -250,7 +284,10 @@ inputs, targets = (part.tolist() for part in windows.dataset[{window}])
 for context, target in examples(inputs, targets):
     print(context, "-->", target)
 """
-    for lm in ("lm.plain", "lm")[0 if read and read.other else 1 :] if read else ():
+    models = []
+    if read is not None:
+        models = ["lm"] if read.other is None else ["lm.plain", "lm"]
+    for lm in models:
         lines += f"""print(losses({lm}, {lm}.trace(inputs, keep=["final"]), targets[-1])["nats"].mean())\n"""
     return lines
 

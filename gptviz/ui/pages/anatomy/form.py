@@ -58,12 +58,12 @@ _PRESET = "anatomy_preset"
 
 
 def parts_of(config: GPTConfig) -> dict[str, Any]:
-    """Return what the form has of a config: all that the sum depends on, and n_heads."""
+    """A config's values in the form: all that the sum of parameters depends on, and n_heads."""
     return {name: getattr(config, name) for name in (*SIZES, *SWITCHES)}
 
 
 def preset_name(values: dict[str, Any]) -> str | None:
-    """Return what the form's values are called in the row of presets."""
+    """The preset with exactly these values, by its name in the row of presets; None if there is none."""
     return next((name for name, config in PRESETS.items() if parts_of(config) == values), None)
 
 

@@ -106,10 +106,13 @@ scaled = any(heads.scaled(scene.run, block, h) for h in (range(config.n_heads) i
 
 
 def habit() -> str:
-    """Return what the head does on this text, and over which rows that was measured."""
+    """The head's role on this text, how strong it is, and the rows (queries) that it is a mean over."""
     rows = role.rows[role.kind]
-    over = f"rows {spans(rows)}" if len(rows) > 1 else f"row {rows[0]}"
-    over = over if over.count(",") < 3 else f"the {len(rows)} rows listed below"
+    over = f"row {rows[0]}"
+    if len(rows) > 1:
+        over = f"rows {spans(rows)}"
+    if over.count(",") >= 3:
+        over = f"the {len(rows)} rows listed below"
     how = {
         "even": f", as if at {fixed(role.spread, 1)} of them",
         "mixed": f" here: it looks at {fixed(role.spread, 1)} tokens",
@@ -127,39 +130,48 @@ def withdrawn_says(trial: Trial) -> str:
 
 
 def gives(key: int) -> str:
-    """Return what the selected row gives a key: drawn, and where that is rescaled the model's own."""
+    """The selected query's weight on a key as drawn; where that is rescaled, the model's own behind it."""
     weight = f"{drawn.map(lambda w: float(w[at, key])):2} to {places[key]}"
-    return weight + (f" (the model: {significant(float(own.now[at, key]), 2)})" if hide else "")
+    if not hide:
+        return weight
+    return f"{weight} (the model: {significant(float(own.now[at, key]), 2)})"
 
 
 with sentence:
-    said = [f"**Block {block}, the average of its {counted(config.n_heads, 'head')}.**"]
+    sentences = [f"**Block {block}, the average of its {counted(config.n_heads, 'head')}.**"]
     if not average:
-        said = [f"**Block {block}, head {head}** {habit()}"]
+        sentences = [f"**Block {block}, head {head}** {habit()}"]
         if (block, head) in withdrawn:
-            said.append(withdrawn_says(withdrawn[block, head]))
+            sentences.append(withdrawn_says(withdrawn[block, head]))
     if hide:
-        said.append(
+        sentences.append(
             "**The first token is hidden, and what remains of each row is scaled up to sum to 1:** these are "
             f"not the model's own weights, which give it {significant(float(own.now[at, 0]), 2)} here."
         )
     ranked = sorted(range(at + 1), key=lambda k: -(row[k] or 0.0))[:NAMED]
     named = [gives(k) for k in ranked if (row[k] or 0.0) >= LEAST]
-    said.append(f"{places[at]} gives {', '.join(named) or 'nothing' + ' else' * hide}.")
+    if named:
+        sentences.append(f"{places[at]} gives {', '.join(named)}.")
+    elif hide:
+        sentences.append(f"{places[at]} gives nothing else.")
+    else:
+        sentences.append(f"{places[at]} gives nothing.")
     if scaled:
-        said.append(heads.SCALED)
+        sentences.append(heads.SCALED)
     if len(labels) == 1:
-        said.append("Every head must give it 1: type a longer text to see heads differ.")
+        sentences.append("Every head must give it 1: type a longer text to see heads differ.")
     for edit in (edit for edit in changed if edit.site == "z" and not average):
-        said.append(f"**{capital(says(edit, labels))}:** what it hands on is changed, not where it looks.")
+        change = capital(says(edit, labels))
+        sentences.append(f"**{change}:** what it hands on is changed, not where it looks.")
     if own.was is not None and own.moved:
         by = significant(pattern_moved(own.was, own.now), 2)
         much = "so much of each row goes elsewhere than in the unchanged model"
-        much = "what the weights of a row gained or lost, the larger of the two" if scaled else much
-        said.append(f"**Its pattern moved by {by}**: {much}, on average.")
+        if scaled:
+            much = "what the weights of a row gained or lost, the larger of the two"
+        sentences.append(f"**Its pattern moved by {by}**: {much}, on average.")
     elif own.was is not None:
-        said.append(sheet.why_same(scene, "this pattern", [("attn", block)], head=one))
-    prose(" ".join(filter(None, said)), "block", "head", "attention")
+        sentences.append(sheet.why_same(scene, "this pattern", [("attn", block)], head=one))
+    prose(" ".join(filter(None, sentences)), "block", "head", "attention")
 with doing:
     parts = [Part("attention", block), Part("feed-forward", block), Part("token", block, one, key)]
     menu(scene, *([] if average else [Part("head", block, head)]), *parts, key="attention")
@@ -168,16 +180,16 @@ with doing:
 
 
 def thumbnail(b: int, h: int) -> Thumbnail:
-    """Return what the grid says of a head while it is pointed at."""
-    of = measured.roles[b][h]
+    """The words of head `h` of block `b` in the grid: its label, and what shows while it is pointed at."""
+    head_role = measured.roles[b][h]
     write = measured.writes[b, h].item()
-    found = words_of(of, write, measured.writes.max().item())
+    words = words_of(head_role, write, measured.writes.max().item())
     if (b, h) in withdrawn:
-        found["label"] = "".join(f"{character}\u0336" for character in found["label"])
-        found["says"] = f"{withdrawn_says(withdrawn[b, h])} {found['says']}"
+        words["label"] = "".join(f"{character}\u0336" for character in words["label"])
+        words["says"] = f"{withdrawn_says(withdrawn[b, h])} {words['says']}"
     if scene.other is not None:
-        found = moved_words(found, **heads.marks(scene.run)[b][h])
-    return found
+        words = moved_words(words, **heads.marks(scene.run)[b][h])
+    return words
 
 
 def saved(name: str, title: str, *parts: str, of: str = side) -> Saved:
@@ -244,8 +256,11 @@ with grid:
     head_grid(*heads.thumbnails(scene.run, scene.mode), labelled, (block, head), open_head, saved=file)
     if scene.other is not None:
         st.caption(heads.marks_say(scene.run))
-part = "average" if average else f"head{head}"
-title_of = f"Attention of block {block}, {'average over heads' if average else f'head {head}'}"
+part = f"head{head}"
+title_of = f"Attention of block {block}, head {head}"
+if average:
+    part = "average"
+    title_of = f"Attention of block {block}, average over heads"
 seen = window(at, len(labels), WINDOW)
 inside = key if seen.start <= key < seen.stop else None
 with picture:
@@ -277,22 +292,31 @@ if beside is not None:
 
 steps_of = sheet.of(scene, steps, block, head)
 with reading:
-    read = (
+    sums = "A row sums to 1"
+    if scaled:
+        sums = "A row sums to 1, but where a change scales it"
+    reads = [
         "**How to read it.** A row is a token that looks (its query), a column one that is looked at (its "
-        "key), a cell how much of the row's attention goes there. A row sums to 1"
-        f"{', but where a change scales it' * scaled}; what is right of the diagonal comes later and is "
-        "masked. A line just below the diagonal is a head that looks at the token just before, a line "
-        "further down one that found a repeat, a column one token that everybody looks at."
-    )
+        "key), a cell how much of the row's attention goes there.",
+        f"{sums}; what is right of the diagonal comes later and is masked.",
+        "A line just below the diagonal is a head that looks at the token just before, a line further down "
+        "one that found a repeat, a column one token that everybody looks at.",
+    ]
     if ARCS.value:
-        read += " **In the lines** each token stands twice: on the left it looks, on the right it is looked "
-        read += "at; a line is as thick as the weight. Parallel lines one step up are a head that looks at "
-        read += "the token just before, a fan one token that everybody looks at. The block's other heads, "
-        read += "each with its colour, can be switched on beside this one."
+        reads += [
+            "**In the lines** each token stands twice: on the left it looks, on the right it is looked at; a "
+            "line is as thick as the weight.",
+            "Parallel lines one step up are a head that looks at the token just before, a fan one token that "
+            "everybody looks at.",
+            "The block's other heads, each with its colour, can be switched on beside this one.",
+        ]
     if shown == DIFFERENCE:
-        read += " In the *difference* a cell is orange where the changed model looks more than the unchanged "
-        read += f"one, and blue where it looks less{'; a row sums to 0' * (not scaled)}."
-    prose(read, "query", "key", "causal mask")
+        colours = (
+            "In the *difference* a cell is orange where the changed model looks more than the unchanged one, "
+            "and blue where it looks less"
+        )
+        reads.append(f"{colours}." if scaled else f"{colours}; a row sums to 0.")
+    prose(" ".join(reads), "query", "key", "causal mask")
     first = first_token(measured.first, steps_of.now.v, block, head)
     if first is not None and (first.draws_all or first.draws_own):
         st.markdown(" ".join(why_the_first(first)))
@@ -303,11 +327,10 @@ with way:
     title = f"The steps of block {block}, head {head}"
     st.subheader(title, anchor=False)
     if average:
-        without = ", rescaled without the first token" * hide
-        st.markdown(
-            f"The picture above is the average of {counted(config.n_heads, 'head')}{without}. An average has "
-            f"no steps of its own: these are of head {head} alone."
-        )
+        averaged = f"The picture above is the average of {counted(config.n_heads, 'head')}"
+        if hide:
+            averaged += ", rescaled without the first token"
+        st.markdown(f"{averaged}. An average has no steps of its own: these are of head {head} alone.")
     elif hide:
         st.markdown("These are the model's own numbers: nothing is hidden here, and nothing rescaled.")
     if own.moved:
@@ -325,6 +348,7 @@ with way:
     arrays = {name: getattr(of_side, name)[seen].numpy() for name in ("q", "k", "v", "z")}
     arrays |= {"scores": of_side.scores[seen, seen].numpy(), "weights": of_side.weights[seen, seen].numpy()}
     divided = f"{{product}} ÷ {root} = {{value}}, for {{query}} and {{key}}"
+    row_sums = "" if scaled else "each row sums to 1"
     pairs = {"scores": "{query} · {key} = {value}", "scaled": divided, "masked": divided}
     panels = []
     for name, array, heading, note, color in (
@@ -333,7 +357,7 @@ with way:
         ("scores", "scores", "3 query · key", "a dot product per pair", ""),
         ("scaled", "scores", f"4 ÷ √{size}", f"every score by {root}", ""),
         ("masked", "scores", "5 masked", "later tokens hidden", ""),
-        ("weights", "weights", "6 softmax", "each row sums to 1" * (not scaled), "output"),
+        ("weights", "weights", "6 softmax", row_sums, "output"),
         ("v", "v", "7 value", "what a token hands over", "value"),
         ("z", "z", "8 output", "weights × values", "output"),
     ):
@@ -384,10 +408,13 @@ with worked_out:
         ]
         if "attn" in put_here:
             steps_said.append(f"**changed**: the change puts {significant(used, 4)} in its place.")
-        steps_said.append(
+        goes = (
             f"**weight × value**: {significant(used)} of the value of {places[key]} goes into the output for "
-            f"{places[at]}{', in whose place the change puts another' * ('z' in put_here)}."
+            f"{places[at]}"
         )
+        if "z" in put_here:
+            goes += ", in whose place the change puts another"
+        steps_said.append(f"{goes}.")
         base = float(own.now[at, key])
         lost = float(own.now[at, 0])
         drawn_as = [f"the average over the block's heads is {significant(base, 4)}"] if average else []
@@ -444,11 +471,13 @@ with worked_out:
 
 # ---- details ----
 
+about = f"{title_of}: a row per query, a column per key. What comes later is masked."
+if hide:
+    about += " The first token is hidden, and the rows are scaled up to sum to 1 without it."
 sheet.numbers_of(
     f"attention-block{block}-{part}",
     lambda: drawn.map(lambda w: table(w, labels)),
-    f"{title_of}: a row per query, a column per key. What comes later is masked."
-    + " The first token is hidden, and the rows are scaled up to sum to 1 without it." * hide,
+    about,
     missing="not shown" if hide else "masked",
 )
 

@@ -142,7 +142,10 @@ def choose(scene: Scene) -> Other | None:
 
 
 def lengths_differ(scene: Scene, other: Other) -> bool:
-    """Return whether they do: then it says which token to add, and offers to."""
+    """Compare the two texts' numbers of tokens; if they differ, say which tokens to add, and offer to.
+
+    True if they differ.
+    """
     ids = scene.run.ids
     if len(ids) == len(other.ids):
         return False
@@ -156,10 +159,13 @@ def lengths_differ(scene: Scene, other: Other) -> bool:
             place = f"before {as_code(show_id(scene.lm, shorter[one.before]))} (position {one.before})"
         where.append(f"{as_code(show_id(scene.lm, longer[one.position]))} {place}")
     count = len(longer) - len(shorter)
+    tokens = "1 token" if count == 1 else f"{count} tokens"
+    if count > 3:
+        where.append(f"and {count - 3} more")
     st.warning(
-        f"Values are patched position by position, so both texts need the same number of tokens. {names[0]} "
-        f"has {len(shorter)}, {names[1]} {len(longer)}: add {count} token{'s' * (count > 1)} to it, for "
-        f"example {', '.join(where)}{f', and {count - 3} more' * (count > 3)}."
+        "Values are patched position by position, so both texts need the same number of tokens. "
+        f"{names[0]} has {len(shorter)}, {names[1]} {len(longer)}: add {tokens} to it, for example "
+        f"{', '.join(where)}."
     )
     longer_now = filled(shorter, longer)
     text = scene.lm.decode(longer_now)
@@ -204,11 +210,14 @@ def _rows(scene: Scene, other: Other) -> None:
         return "" if ids[0][here] == ids[1][there] else "differs"
 
     def cell(column: tuple[int | None, int | None], kind: str) -> str:
-        texts = ["" if i is None else html.escape(own[i]) for own, i in zip(labels, column, strict=True)]
+        here, there = column
+        position = here if there is None else there
+        mine = "" if here is None else html.escape(labels[0][here])
+        theirs = "" if there is None else html.escape(labels[1][there])
         return (
             f'<div class="{kind}" data-testid="pair-token" data-differs="{bool(kind):d}" '
-            f'title="position {column[0] if column[1] is None else column[1]}">'
-            f"<span>{texts[0]}</span><span>{texts[1]}</span></div>"
+            f'title="position {position}">'
+            f"<span>{mine}</span><span>{theirs}</span></div>"
         )
 
     kinds = np.array([kind_of(*column) for column in columns])
