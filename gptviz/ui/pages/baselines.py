@@ -214,7 +214,8 @@ st.markdown(
     "together; the MLP begins to spell. A GPT writes words: see the page *Next token*."
 )
 ids = counts.tokenizer.encode(text[0])
-before = fit.tokenizer.encode("\n" * context + text[0])
+line_end = "\n"
+before = fit.tokenizer.encode(line_end * context + text[0])
 for writer, sample in (
     ("Counted bigram", counts.tokenizer.decode(bigram.write(counts.probabilities, ids[0], SAMPLE))),
     (f"MLP, {context} back", fit.tokenizer.decode(mlp.write(fit.model, before, SAMPLE))),

@@ -131,7 +131,7 @@ def nobody() -> None:
 
 
 def titles() -> dict[str, str]:
-    """Return what the guides are called, the tour first; one that cannot be read by its file's name."""
+    """Every guide's title and minutes by its name, the tour first; a broken guide has its file's name."""
     found = {}
     for name in sorted(files(), key=lambda name: (name != "tour", name)):
         found[name] = f"{name}.md"
@@ -198,7 +198,8 @@ def gathered(room: Room) -> None:
     names = classroom.attempt(lambda: classroom.classes().names(room))
     classroom.say_wrong()
     if names is not None:
-        st.markdown(f"**{counted(len(names), 'pupil')}** {'has' if len(names) == 1 else 'have'} joined.")
+        have = "has" if len(names) == 1 else "have"
+        st.markdown(f"**{counted(len(names), 'pupil')}** {have} joined.")
         st.html("".join(f'<span class="gv-pupil">{name}</span>' for name in names) or "&nbsp;")
 
 

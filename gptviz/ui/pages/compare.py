@@ -190,12 +190,15 @@ right = replace(right, position=at[1])
 sides = left, right
 right.get(keep_of(their_lm, None))  # here, so that one pass gives all that is compared
 made = [", ".join(says(edit, shown=partial(show_id, side.lm)) for edit in side.run.edits) for side in sides]
-also = [" (model changed)" * bool(edits) for edits in made]
-names = {
-    MODEL: (f"{lm.name} (changed)" if made[0] else lm.name, their_lm.name),
-    EDITS: (made[0] or "unchanged", made[1] or "unchanged"),
-    TEXT: (f"your text{also[0]}", f"the other text{also[1]}"),
-}[kind]
+if kind == MODEL:
+    names = (f"{lm.name} (changed)" if made[0] else lm.name, their_lm.name)
+elif kind == EDITS:
+    names = (made[0] or "unchanged", made[1] or "unchanged")
+else:
+    names = (
+        "your text (model changed)" if made[0] else "your text",
+        "the other text (model changed)" if made[1] else "the other text",
+    )
 
 
 def pick_right(query: int | None, key: int | None = None) -> None:
@@ -248,9 +251,14 @@ if at[0] != scene.position:
 if "kl_bits_left_right" in nexts:
     # from what holds: the left side, but beside a changed model the unchanged one, as in the strip
     back = kind == EDITS and not right.run.edits
-    bits = nexts[f"kl_bits_{'right_left' if back else 'left_right'}"][0]
-    ends = names[:: -1 if back else 1]
-    said += f" The KL divergence, KL({escaped(ends[0])} ‖ {escaped(ends[1])}), is {significant(bits)} bits."
+    if back:
+        bits = nexts["kl_bits_right_left"][0]
+        holds, other_name = names[::-1]
+    else:
+        bits = nexts["kl_bits_left_right"][0]
+        holds, other_name = names
+    divergence = f"KL({escaped(holds)} ‖ {escaped(other_name)})"
+    said += f" The KL divergence, {divergence}, is {significant(bits)} bits."
 else:
     said += " Their vocabularies are two, so there is no KL divergence between them."
 

@@ -68,13 +68,15 @@ sites = [(site, None) for site in embeddings.SITES]
 sheet.say(scene, text, *terms, about=rows, what="the embeddings", sites=sites)
 if rows.moved:
     which = ", ".join(name for name, one in zip(ROWS, moved, strict=True) if one.any())
-    prose(
+    text = (
         f"**Another than in the unchanged model:** {which}, at {int(moved.any(axis=0).sum()):,} of "
         f"{len(tokens):,} tokens. For {label} block 0 is given a row of length "
         f"{lengths.map(lambda t: t.loc[at, 'sum_norm']):3}."
-        + " A change put something else in place of the sum: the first two rows do not add up to the third."
-        * replaced
     )
+    if replaced:
+        text += " A change put something else in place of the sum: the first two rows do not add up to the "
+        text += "third."
+    prose(text)
 
 
 @st.fragment
@@ -89,25 +91,27 @@ def three_rows() -> None:
     cells = [embeddings.addition(parts, at, d).written() for d in window]
     first, second, total = embeddings.addition(parts, at, dimension).written()
     limit = sheet.once(scene.run, embeddings.rows_scale).limit
-    said = f"{first} + {term(second)} = **{total}**"
+    addition = f"{first} + {term(second)} = **{total}**"
+    third = "their sum"
     if replaced:
-        said = f"{first} and {second} are added up, and block 0 is given **{total}** instead"
+        addition = f"{first} and {second} are added up, and block 0 is given **{total}** instead"
+        third = "the third"
     with picture:
         shown = parts[:, at], scene.label, at, dimension, window, cells, limit
         fig = embedding_sum(*shown, scene.mode, not replaced)
         which = (f"dimension{dimension}",)
-        alt = f"{scene.label} at position {at}, dimension {dimension}: {said.replace('*', '')}"
+        alt = f"{scene.label} at position {at}, dimension {dimension}: {addition.replace('*', '')}"
         scene.chart(
             fig, key="embedding_sum", which=which, alt=alt, on_cell=lambda _, place: DIMENSION.set(place)
         )
     own = lengths.now.loc[at]
-    text = f"In dimension {dimension}, {said}. The token's row has length {significant(own['token_norm'])}, "
-    text += f"the position's {significant(own['position_norm'])}, {'the third' if replaced else 'their sum'} "
-    text += f"{significant(own['sum_norm'])}"
+    row_lengths = (
+        f"The token's row has length {significant(own['token_norm'])}, the position's "
+        f"{significant(own['position_norm'])}, {third} {significant(own['sum_norm'])}"
+    )
     if own["token_norm"] and own["position_norm"]:  # a row of zeros has no direction
-        text += f"; the cosine between the first two is {fixed(own['cosine'], 2)}"
-    text += "."
-    prose(text, "cosine")
+        row_lengths += f"; the cosine between the first two is {fixed(own['cosine'], 2)}"
+    prose(f"In dimension {dimension}, {addition}. {row_lengths}.", "cosine")
 
 
 @st.fragment
@@ -121,19 +125,20 @@ def neighbors() -> None:
     names = [show_id(lm, i) for i in ids]
     best = near.iloc[0]
     chance = embeddings.best_by_chance(len(table) - 1, table.shape[1])
-    # the output head's row of a token that never comes is only ever pushed away from what does come
-    unseen = ", and those that hardly ever stand in any" * lm.config.tie_embeddings
+    if best["cosine"] > 1.4 * chance:
+        meaning = "No one tells a model which tokens are alike: training moves those together that stand in "
+        meaning += "like places"
+        if lm.config.tie_embeddings:
+            # the output head's row of a token that never comes is only ever pushed away from what does come
+            meaning += ", and those that hardly ever stand in any"
+        meaning += "."
+    else:
+        meaning = "Among so many random rows the nearest by cosine would have one of about "
+        meaning += f"{fixed(chance, 2)}: this likeness may well be chance, and nothing that was learned."
     prose(
         f"Of the {len(table):,} rows of `tok_emb`, the nearest to that of {label} by {MEASURES[measure]} is "
         f"{as_code(names[0])}'s, with a cosine of {fixed(best['cosine'], 3)} and a dot product of "
-        f"{fixed(best['dot'], 2)}, which counts the lengths as well. "
-        + (
-            "No one tells a model which tokens are alike: training moves those together that stand in like "
-            f"places{unseen}."
-            if best["cosine"] > 1.4 * chance
-            else f"Among so many random rows the nearest by cosine would have one of about "
-            f"{fixed(chance, 2)}: this likeness may well be chance, and nothing that was learned."
-        ),
+        f"{fixed(best['dot'], 2)}, which counts the lengths as well. {meaning}",
         "dot product",
     )
     values = near[measure]
@@ -182,12 +187,11 @@ with panel("Every token of the prompt", ":material/grid_on:", "emb_rows") as is_
         alt = f"Token embedding, position embedding and sum of {counted(len(tokens), 'token')}"
         cell = None, at
         sheet.maps(scene, "embedding_rows", panels, dimensions, alt, cell, pick, joint=True, few=few)
-        st.caption(
-            f"A column is a token, a row a dimension. {scale.outside:,} of the {scale.count:,} values lie "
-            f"beyond the scale; the largest is {significant(scale.largest)} from zero."
-            + f" Shown are {MOST} tokens around the selected one."
-            * (len(tokens) > MOST)
-        )
+        text = f"A column is a token, a row a dimension. {scale.outside:,} of the {scale.count:,} values lie "
+        text += f"beyond the scale; the largest is {significant(scale.largest)} from zero."
+        if len(tokens) > MOST:
+            text += f" Shown are {MOST} tokens around the selected one."
+        st.caption(text)
         lines = {name: lengths.map(lambda t, c=f"{name}_norm": t[c]) for name in ("token", "position", "sum")}  # type: ignore[misc]
         alt = "The length of each token's three rows"
         axis = token_ticks(scene.labels, 80) | {"showgrid": False}
@@ -201,14 +205,15 @@ with panel("Which positions are alike?", ":material/straighten:", "emb_positions
         square = embeddings.position_similarity(table, places)[:, places]  # (n, n)
         own = embeddings.position_similarity(table, [at])[0]  # (C,)
         beside, apart = (embeddings.similarity_apart(table, d) for d in (min(1, count - 1), count // 2))
-        st.markdown(
+        text = (
             f"`pos_emb` has a learned row for each of the {count:,} positions; this prompt uses the first "
             f"{len(tokens):,} (shaded). Neighbours have a cosine of {fixed(beside, 2)} on average, what "
             f"stands {count // 2:,} apart {fixed(apart, 2)}: that 7 comes after 6 is written nowhere, a "
             "model has to learn it."
-            + f" The square shows {len(places)} of the positions, evenly spread."
-            * (len(places) < count)
         )
+        if len(places) < count:
+            text += f" The square shows {len(places)} of the positions, evenly spread."
+        st.markdown(text)
         left, right = st.columns(2)
         with left:
             alt = "The cosine of every learned position with every other"

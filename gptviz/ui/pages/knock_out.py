@@ -85,12 +85,12 @@ strongest = next(row for row in order if is_head[row])
 
 
 def number(logit: float, probability: float) -> str:
-    """Return what is measured, of the two."""
+    """The chosen measure as the page shows it: the probability, or else the logit to two decimals."""
     return probability_text(probability) if measure == "probability" else fixed(logit, 2)
 
 
 def without(row: int) -> Both[str]:
-    """Return what is measured, without this part."""
+    """The chosen measure of a pass without the part of this row, changed and unchanged model."""
     return tables.map(lambda t: number(*t[["logit", "probability"]].iloc[row]))
 
 
@@ -176,10 +176,11 @@ if row["effect"] == 0 or still.iloc[opened]:
         f"Without {name} the prediction is the same, {same}: the probability of {token} stays {chances[1]}."
     )
 else:
+    moves = "falls" if row["effect"] < 0 else "rises"
     prose(
         f"With {GIVES[null]} in place of what {name} gives, the probability of {token} goes from "
-        f"{chances[0]} to **{chances[1]}**, and {difference} {'falls' if row['effect'] < 0 else 'rises'} by "
-        f"{significant(abs(row['effect']))}: number {order.index(opened) + 1} of {parts} by size."
+        f"{chances[0]} to **{chances[1]}**, and {difference} {moves} by {significant(abs(row['effect']))}: "
+        f"number {order.index(opened) + 1} of {parts} by size."
     )
 one = None if pd.isna(row["head"]) else int(row["head"])
 menu(scene, Part(row["kind"], int(row["block"]), one), key="knock_out")

@@ -54,11 +54,11 @@ with above:
     scene.chart(
         norm_histograms(steps, dimension, scene.mode), key="layernorm_histograms", which=which, alt=alt
     )
-    ghosts = " The grey outline and the open mark are the unchanged model's." * given.moved
-    st.caption(
-        "How many dimensions have a value of about this size. The line is the mean, the band one standard "
-        f"deviation to each side of it, the orange mark dimension {dimension}.{ghosts}"
-    )
+    caption = "How many dimensions have a value of about this size. The line is the mean, the band one "
+    caption += f"standard deviation to each side of it, the orange mark dimension {dimension}."
+    if given.moved:
+        caption += " The grey outline and the open mark are the unchanged model's."
+    st.caption(caption)
 one = (name, scene.position, dimension)
 tables = sheet.of(scene, numbers.worked_out, *one)
 sheet.table("stages", tables.map(lambda t: t[0]))
@@ -185,11 +185,10 @@ for key, what, weights, rest in learned[: 1 + now.has_shift]:
         rests=[(rest, "")],
         axis={"title": {"text": "dimension"}, "range": [-1, size], "showgrid": False},
     )
-nothing = "lines are where they" if now.has_shift else "line is where it"
-st.caption(
-    f"The same for every token. The {nothing} would change nothing: a scale of 1"
-    f"{', a shift of 0' * now.has_shift}."
-)
+nothing = "The line is where it would change nothing: a scale of 1."
+if now.has_shift:
+    nothing = "The lines are where they would change nothing: a scale of 1, a shift of 0."
+st.caption(f"The same for every token. {nothing}")
 st.markdown(f"**Dimension {dimension}, step by step** (worked out with all digits, written with four)")
 sheet.table("step by step", Both(tables.now[1]))
 

@@ -54,12 +54,15 @@ def found_for(sampling: Sampling, count: int) -> Both[Candidates]:
 
 
 def chance(run: Run, token: int) -> float:
-    """Return what the model by itself gives a token."""
+    """A token's probability after the selected position, at temperature 1, with nothing cut off."""
     return float(torch.softmax(logits_at(run, scene.position).double(), dim=0)[token])
 
 
 def sentence() -> str:
-    """Return what the model by itself expects, and what became of it; the settings change nothing in it."""
+    """The model's first choice, how unsure it is, and the probability of what came next in the prompt.
+
+    All at temperature 1, with nothing cut off: the page's settings change nothing in it.
+    """
     lm = scene.lm
     found = found_for(AS_IT_IS, ROWS[0])
     best = first(found.now)

@@ -26,9 +26,9 @@ from gptviz.ui.words import counted, prose
 
 
 def reads(lm: LanguageModel, tokens: Sequence[Token]) -> tuple[Sites, tuple[Reduction, ...]]:
-    """Return what the page reads of a pass: at the place in hand, and to know where *Play* leads.
+    """The sites and reductions that the page needs: of the place in hand, and of where *Play* leads.
 
-    Of the stream as a whole the lengths are enough, made on the way.
+    The view of the whole model needs only the residual stream's lengths, reduced during the pass.
     """
     places = [(at, 0) for at in way]
     sites = machine.reading(lm)
@@ -89,17 +89,18 @@ if opened is not None and about is not None:
     st.switch_page(page_target(opened), query_params=state.link())
 guide.offers()
 example_row()
-prose(
+blocks = "the one block" if config.n_layers == 1 else f"each of {config.n_layers} blocks"
+text = (
     "**What you see** is one pass of a real GPT over your text; nothing is made up. Each token is a row of "
-    f"{config.emb_dim} numbers that runs from left to right, the thicker the larger they are. In "
-    f"{'the one block' if config.n_layers == 1 else f'each of {config.n_layers} blocks'} "
-    f"attention (purple) reads earlier rows through {counted(config.n_heads, 'head')}, the feed-forward "
-    "(orange) works on the row alone, and what each makes is added: that is the residual stream. The lines "
-    "show what the selected token reads most. Click "
-    "anything to fall into it (or Ctrl and the wheel, or two fingers); Escape leads back out."
-    + ("" if scene.other is None else " Dashed and outlined is the unchanged model."),
-    *("token", "block", "attention", "head", "feed-forward", "residual stream"),
+    f"{config.emb_dim} numbers that runs from left to right, the thicker the larger they are. "
+    f"In {blocks} attention (purple) reads earlier rows through {counted(config.n_heads, 'head')}, the "
+    "feed-forward (orange) works on the row alone, and what each makes is added: that is the residual "
+    "stream. The lines show what the selected token reads most. Click anything to fall into it (or Ctrl and "
+    "the wheel, or two fingers); Escape leads back out."
 )
+if scene.other is not None:
+    text += " Dashed and outlined is the unchanged model."
+prose(text, "token", "block", "attention", "head", "feed-forward", "residual stream")
 
 # ---- details ----
 

@@ -64,8 +64,9 @@ same += "only the distance counts, and all three lines are one."
 example = min(7, count - 1)
 untrained = "-untrained" in scene.lm.name
 slowest = 2 * np.pi / float(lesson.frequencies(size)[-1])
+learned = "to be learned" if untrained else "learned"
 sentences = {
-    "learned": f"**A row per position, {'to be ' * untrained}learned in training.** This model has "
+    "learned": f"**A row per position, {learned} in training.** This model has "
     f"{count:,} rows of {size} numbers; row {example} is added to whatever token stands at position "
     f"{example}. Nothing says that {example} comes after {example - 1}: two rows {apart} have a dot product "
     f"of {significant(product['mean'])} on average, but from {significant(product['least'])} to "
@@ -160,16 +161,16 @@ turns = "Without positions it stays, and at every distance."
 if "RoPE" in moves:
     turns = f"Turned as in RoPE it stays, to {significant(moves['RoPE'], 2)}: a rotation keeps the distance "
     turns += "and nothing else. Without positions it stays, too, but at every distance."
-prose(
+text = (
     f"{label} looks at {as_code(other_label)}, {counted(distance, 'token')} before it, at every place of a "
     f"text: the score in head {first_head} of block 0, with this model's own weights. With its learned rows "
     f"the score changes by **{significant(moves['Learned'])}**; with sines instead, by "
-    f"**{significant(moves['Sinusoidal'])}**, since query and key mix token and position. "
-    f"{turns}"
-    + " (Only the learned rows are what this model was trained with; the others show the scheme, not what a "
-    "model would learn with it.)" * (not untrained),
-    *("query", "key"),
+    f"**{significant(moves['Sinusoidal'])}**, since query and key mix token and position. {turns}"
 )
+if not untrained:
+    text += " (Only the learned rows are what this model was trained with; the others show the scheme, not "
+    text += "what a model would learn with it.)"
+prose(text, "query", "key")
 places = scores.index.tolist()  # of the query: the first is the distance
 ticks = list(range(0, len(places), max(1, len(places) // 8)))
 sheet.curves(
@@ -230,11 +231,10 @@ now = following(changed.run)
 best = int(own.argmax())
 best_now = int(now.argmax())
 if scene.other is not None:
-    prose(
-        "Both passes have what is changed above in them, and the second has other positions, too."
-        + " Positions are changed above already: this is done to what stands there now."
-        * any(made.site == "pos_emb" for made in scene.run.edits)
-    )
+    text = "Both passes have what is changed above in them, and the second has other positions, too."
+    if any(made.site == "pos_emb" for made in scene.run.edits):
+        text += " Positions are changed above already: this is done to what stands there now."
+    prose(text)
 order = shuffled(len(scene.tokens), SEED.value)
 kept = what == "shuffle" and bool((order == np.arange(len(order))).all())
 said = {

@@ -100,13 +100,14 @@ with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
     menu(scene, *(Part("site", block, position=at, site=site) for site in offered), key="stream")
 with above:
     largest = int(writes.argmax())
-    biggest = f"The largest, of size {significant(float(writes[largest]))}, is from the "
-    biggest += f"{numbers.PARTS[largest % 2]} of block {largest // 2}."
+    biggest = "Here all of them are zeros."
+    if writes[largest]:
+        biggest = f"The largest, of size {significant(float(writes[largest]))}, is from the "
+        biggest += f"{numbers.PARTS[largest % 2]} of block {largest // 2}."
     prose(
         f"{label} enters block 0 as a row of size {significant(float(sizes[0]))} and leaves the last block "
         f"with size **{significant(float(sizes[-1]))}**. On the way every block adds two rows to the "
-        "residual stream: one of attention, one of the feed-forward. "
-        f"{biggest if writes[largest] else 'Here all of them are zeros.'}",
+        f"residual stream: one of attention, one of the feed-forward. {biggest}",
         *("residual stream", "block", "attention", "feed-forward"),
     )
     if moved is not None:
@@ -138,7 +139,10 @@ scene.chart(
 
 
 def says(write: int) -> str:
-    """Return what a write of the block does to the stream."""
+    """A sentence or two about one write into the stream: its size, its cosine with it, and its turn.
+
+    `write` counts two a block: 2b is the attention's of block b, 2b + 1 the feed-forward's.
+    """
     size = streams.map(lambda s: float(s.writes[write, at]))
     cosine = streams.map(lambda s: float(s.cosines[write, at]))
     part = numbers.PARTS[write % 2]
@@ -229,10 +233,11 @@ with right:
 
 st.subheader("What if there were no shortcut?", anchor=False)
 (alone, whole, cosine1), (alone2, whole2, cosine2) = work.without
+next_reader = "the final LayerNorm" if block == layers - 1 else f"block {block + 1}"
 prose(
     f"Without the first shortcut, `norm2` of block {block} would get attention's row alone: size "
     f"{significant(alone)} where it now reads {significant(whole)}, cosine {fixed(cosine1, 2)} with it. "
-    f"Without the second, {'the final LayerNorm' if block == layers - 1 else f'block {block + 1}'} would get "
+    f"Without the second, {next_reader} would get "
     f"the feed-forward's row alone: size {significant(alone2)} instead of {significant(whole2)}, cosine "
     f"{fixed(cosine2, 2)}. What the stream brought into block {block} makes up **{percent(work.share)}** of "
     "the stream behind it, measured along that stream. These are the numbers of this pass, taken apart: a "

@@ -56,20 +56,27 @@ token_cards(pieces, scene.tokens, scene.position, scene.select, saved=picture)
 
 st.markdown(f"#### How {shown} was built")
 own = [] if piece.special else merges_of_part(piece, part)
-among = f"one of {len(piece.parts)} tokens in the piece {as_code(show_token(piece.raw))}"
-cut = f"A regular expression first cuts the text; the line under the cards shows each piece. {shown} is "
-cut += f"{'a whole piece' if len(piece.parts) == 1 else among}. "
+of_piece = "a whole piece"
+if len(piece.parts) != 1:
+    of_piece = f"one of {len(piece.parts)} tokens in the piece {as_code(show_token(piece.raw))}"
+cut = "A regular expression first cuts the text; the line under the cards shows each piece. "
+cut += f"{shown} is {of_piece}."
 if piece.special:
     prose(f"{shown} is id {token.id}, a special token: it has no spelling, no merge leads to it.")
 elif own:
-    ranks = ", ".join(str(merge.rank) for merge in own[:12]) + (", …" if len(own) > 12 else "")
-    said = f"{cut}Its {len(token.raw)} bytes took {len(own)} merge{'s' * (len(own) > 1)}, at rank {ranks}. "
-    said += "Frequent pairs were learned first: they have low ranks and join first. The last rank is the "
-    said += f"token's id, {token.id}."
-    prose(said, "vocabulary")
+    ranks = ", ".join(str(merge.rank) for merge in own[:12])
+    if len(own) > 12:
+        ranks += ", …"
+    count = "1 merge" if len(own) == 1 else f"{len(own)} merges"
+    prose(
+        f"{cut} Its {len(token.raw)} bytes took {count}, at rank {ranks}. "
+        "Frequent pairs were learned first: they have low ranks and join first. The last rank is the token's "
+        f"id, {token.id}.",
+        "vocabulary",
+    )
 else:
-    one = "a single byte, where all merging begins" if len(token.raw) == 1 else "looked up as a whole"
-    prose(f"{cut}It is {one}: no merge was needed.")
+    how = "a single byte, where all merging begins" if len(token.raw) == 1 else "looked up as a whole"
+    prose(f"{cut} It is {how}: no merge was needed.")
 saved = scene.saved("merges", f"How {show_token(token.raw)} was built from its bytes")
 merges(encoding, piece, part, scene.position, saved=saved)
 with st.expander("What the regex cut", icon=":material/content_cut:"):
@@ -199,15 +206,16 @@ name = as_code(END_OF_TEXT)
 if end is None:
     prose(f"This model's tokenizer, {escaped(encoding.name)}, has no {name}: all that you type is text.")
 else:
+    switch = "on" if scene.special else "off"
+    in_prompt = "Your prompt does not hold it, so the switch changes nothing."
+    if end.lengths is not None:
+        in_prompt = (
+            f"Your prompt is {end.lengths[0]} tokens with the switch off, {end.lengths[1]} with it on."
+        )
     prose(
         f"{name} marks where a text ends in training. Typed into a prompt it is plain text, "
         f"{len(end.typed)} tokens: {' '.join(map(as_code, end.typed))}. With *Special tokens* on, in the "
-        f"sidebar, it is one token, id {end.id}. The switch is **{'on' if scene.special else 'off'}**. "
-        + (
-            "Your prompt does not hold it, so the switch changes nothing."
-            if end.lengths is None
-            else f"Your prompt is {end.lengths[0]} tokens with the switch off, {end.lengths[1]} with it on."
-        )
+        f"sidebar, it is one token, id {end.id}. The switch is **{switch}**. {in_prompt}"
     )
 
 caption = "Every token of the prompt. `part_of` names the character that a token holds only some bytes of."

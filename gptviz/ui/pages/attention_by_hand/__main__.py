@@ -20,7 +20,7 @@ from gptviz.ui.pages.attention_by_hand.sheets import four, short, sum_of_product
 from gptviz.ui.sheet import Param, frame, if_there
 from gptviz.ui.shell import params
 from gptviz.ui.tables import Cell, Row
-from gptviz.ui.words import as_code, prose, unlike_printed
+from gptviz.ui.words import as_code, listed, prose, unlike_printed
 
 # ---- what can be chosen ----
 
@@ -77,9 +77,12 @@ def steps_of(way: str) -> list[str]:
 
 
 def start_of(way: str) -> Given:
-    """Return what the calculation starts from, with all that was changed."""
+    """The words, vectors and matrices that the calculation starts from, with the visitor's changes."""
     source = DRAWN.value or FIRST.get(way)
-    heads = () if way == "simple" or source is None else MATRICES[source][1](2 if way == "heads" else 1)
+    heads = ()
+    if way != "simple" and source is not None:
+        count = 2 if way == "heads" else 1
+        heads = MATRICES[source][1](count)
     return given.apply(given.read(CHANGED.value), EXAMPLES[EXAMPLE.value], heads)
 
 
@@ -141,27 +144,32 @@ def step_by(by: int) -> None:
 
 
 def mixed(way: str, start: Given, found: Sequence[Attention], query: int) -> str:
-    """Return what the row of this word comes to, and what is printed of it."""
-    one = found[0]
+    """A word's weights and context in a sentence, and the context as it is printed elsewhere, if it is.
+
+    `found` are the heads; `query` is the word's place.
+    """
+    first_head = found[0]
     name = as_code(start.words[query])
     kind = "vector" if way == "simple" else "value"
-    context = vector(one.context[query].tolist())
-    seen = [j for j in range(len(start.words)) if one.masked[query, j] > -torch.inf]
+    context = vector(first_head.context[query].tolist())
+    seen = [j for j in range(len(start.words)) if first_head.masked[query, j] > -torch.inf]
     if len(seen) == 1:
         only = "There is no other word" if len(start.words) == 1 else "Nothing stands before it"
-        said = f"{only}: {name} gives itself weight 1.0000. Its context is its own {kind}, **{context}**."
+        text = f"{only}: {name} gives itself weight 1.0000. Its context is its own {kind}, **{context}**."
     else:
-        shares = [f"{four(one.weights[query, j].item())} of {as_code(start.words[j])}" for j in seen]
-        said = f"{'In head 0, ' if way == 'heads' else ''}{name} mixes {', '.join(shares[:-1])} and "
-        said += f"{shares[-1]}. Its context is this mix of their {kind}s, **{context}**."
+        shares = [f"{four(first_head.weights[query, j].item())} of {as_code(start.words[j])}" for j in seen]
+        mixes = f"{name} mixes {listed(shares)}."
+        if way == "heads":
+            mixes = f"In head 0, {mixes}"
+        text = f"{mixes} Its context is this mix of their {kind}s, **{context}**."
     drawn = None if way == "simple" else DRAWN.value or FIRST[way]
     printed = PRINTED.get((EXAMPLE.value, way, drawn))
     if printed is None or CHANGED.value or query != EXAMPLES[EXAMPLE.value].query:
-        return said
+        return text
     ours = vector(torch.cat([each.context[query] for each in found]).tolist())
     if vector(printed) == ours:
-        return f"{said} The book prints the same for {name}: {ours}."
-    return f"{said} HackTricks, which has this example, prints {vector(printed)}, from rounded numbers."
+        return f"{text} The book prints the same for {name}: {ours}."
+    return f"{text} HackTricks, which has this example, prints {vector(printed)}, from rounded numbers."
 
 
 def how_to_read(way: str, start: Given) -> str:
@@ -331,11 +339,12 @@ def trick(start: Given) -> None:
         st.markdown(f"The notebook has more digits, and prints the same but for {', '.join(others)}.")
     ways = lesson.averages_by_matrix, lesson.averages_by_softmax
     apart = max(float((other(x).context - averages).abs().max()) for other in ways)
+    by = "not at all" if apart == 0 else f"by at most {apart:.1e}"
     worksheet(
         "averages",
         sheets.averages(start.words if of == "words" else [str(t) for t in range(len(x))], x),
         None,
-        f"The three results differ {'not at all' if apart == 0 else f'by at most {apart:.1e}'}.",
+        f"The three results differ {by}.",
         saved=made.saved("averages", "Three programs for the averages of what came before"),
     )
 

@@ -207,17 +207,23 @@ def _pairs(
             line = [scores if later("scaled") else divided]
         else:
             line = [scores, Sign("→", root, later("scaled")), divided]
-    before = f"{'scores' if plain else 'scaled'}{head}"
+    before = f"scores{head}" if plain else f"scaled{head}"
+    vectors = "vectors" if plain else "values"
+    to_weights = ""  # the words below an arrow; there is no room for them beside two heads
+    to_context = ""
+    if not heads:
+        to_weights = "softmax"
+        to_context = f"× {vectors}"
     return [
         *line,
-        Sign("→", "" if heads else "softmax", later("weights")),
+        Sign("→", to_weights, later("weights")),
         sheet(
             f"weights{head}", "weights", "softmax: a row sums to 1", words, words, found.weights, weight,
             Source(before, "row", "row"), color="output", weights=True, hidden=hidden, later=later("weights"),
         ),
-        Sign("→", "" if heads else "× vectors" if plain else "× values", later("context")),
+        Sign("→", to_context, later("context")),
         sheet(
-            f"context{head}", "context", f"weights × {'vectors' if plain else 'values'}", words, None,
+            f"context{head}", "context", f"weights × {vectors}", words, None,
             found.context, context, Source(f"weights{head}", "row", "row"), Source(v, "column", "column"),
             color="output", later=later("context"),
         ),

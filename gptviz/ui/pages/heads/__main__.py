@@ -65,7 +65,7 @@ hidden = [role for role in SHARES if not askable[role]]  # what this text cannot
 
 
 def verdict_on(block: int, head: int, role: str) -> str:
-    """Return how the trial of this label of a head ended; "" where it was not tried."""
+    """The verdict of a head's trial on this label ("holds", "withdrawn", ...); "" without such a trial."""
     held = tried.get((block, head))
     return held.verdict if held is not None and held.label == role else ""
 
@@ -259,8 +259,12 @@ with above:
     else:
         role = usual["role"]
         part = f" ({percent_of(usual['share'])})".replace(" ()", "")
-        unlike = f". In general it {ROLES[role].does}{part}{', not shown by this text' * (role in hidden)}."
-        said += f", and does so in general{part}." if role == mine.now.kind else unlike
+        if role == mine.now.kind:
+            said += f", and does so in general{part}."
+        elif role in hidden:
+            said += f". In general it {ROLES[role].does}{part}, not shown by this text."
+        else:
+            said += f". In general it {ROLES[role].does}{part}."
     if heads.scaled(scene.run, block, head):
         said += f" {heads.SCALED}"
     prose(f"{said} {trial.verdict(held)}" if held else said, "head", "block")

@@ -86,7 +86,7 @@ def draw(
 
 
 def verdict(trial: Trial) -> str:
-    """Return what came of it, in a sentence."""
+    """The trial's result in a sentence or two: the verdict, and what the model loses without the head."""
     start = f"On trial as *{ROLES[trial.label].label}*:"
     zero, sample = (REASONS[trial.reasons[baseline]] for baseline in BASELINES)
     costs = f"{capital(heads.cost_without(trial))}."
@@ -147,18 +147,19 @@ def _explained(trial: Trial) -> None:
     )
     st.markdown(verdict(trial))
     st.html(tables.STYLE + _table(trial))
-    st.caption(
+    caption = (
         f"By how much the loss rises, in nats per token: the mean over {trial.passages} passages ± its "
         f"standard error. Less than {SURE:.0f} standard errors above zero cannot be told from nothing. The "
         "passages are of five books, and count as if each were of its own: those of one book may be alike, "
         "and the true error larger."
-        + " The head may look there all the same: others may stand in for it."
-        * (trial.verdict == "not shown")
     )
+    if trial.verdict == "not shown":
+        caption += " The head may look there all the same: others may stand in for it."
+    st.caption(caption)
 
 
 def _table(trial: Trial) -> str:
-    """Return what each change costs, the numbers that the verdict is by: a row a change."""
+    """HTML of the trial's numbers: a row a change of the head, with its rise of the loss, in nats a token."""
     repeats = trial.label in ON_REPEATS
     rows = []
     for change, own in trial.own.iterrows():
@@ -184,8 +185,10 @@ def _plus_minus(row: pd.Series, column: str) -> str:
 
 
 def _costs(trial: Trial) -> list[Cost]:
-    """Return what is drawn: without the head, on both kinds of passages; then looking alike,
-    and as it is called.
+    """The rows of the picture: one more loss each, of the head and of others beside it, in nats a token.
+
+    First without the head, for each baseline and both kinds of passages; then with the head looking at
+    all tokens alike, and looking only where its label says.
     """
     kinds = {
         "repeated_rise": ("repeated passages", trial.repeated),

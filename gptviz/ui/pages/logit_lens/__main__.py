@@ -76,7 +76,7 @@ def short(row: int) -> str:
 
 
 def says(found: lens.Depths, row: int) -> str:
-    """Return what a row has on top, and how probable."""
+    """A row's most probable token and its probability: "`x`, 14 %"."""
     return f"{as_code(show(int(found.top[row])))}, {percent(float(found.reading.probabilities[row, 0]))}"
 
 
@@ -86,8 +86,9 @@ def since(found: lens.Depths) -> str:
     return f"from {place(found.settled)} on" if found.settled else "at every depth"
 
 
-text = f"After {label} (position {position}) the {'model' if both.was is None else '**changed** model'} says "
-text += f"{both.map(lambda d: says(d, last))}. It would say so {both.map(since)}"
+model = "the model" if both.was is None else "the **changed** model"
+end_says = both.map(lambda d: says(d, last))
+text = f"After {label} (position {position}) {model} says {end_says}. It would say so {both.map(since)}"
 if now.settled:
     text += f": stopped after {place(now.settled - 1)}, it would have said {says(now, now.settled - 1)}"
 prose(f"{text}.", "block", "embedding", "attention", "feed-forward")
@@ -186,9 +187,14 @@ def rank(side: int, token: int) -> str:
     return f"{sides.now.ranks[side, ids.index(token)]:,}"
 
 
+def written(bits: float) -> str:
+    """Bits to two decimals; a number that would read as 0 to two digits that mean something."""
+    return fixed(bits, 2) if bits >= 0.005 or bits == 0 else significant(bits, 2)
+
+
 def bits(name: str, row: int) -> str:
     values = both.map(lambda d: float(getattr(d.reading, name)[row]))
-    return f"{values.map(lambda b: fixed(b, 2) if b >= 0.005 or b == 0 else significant(b, 2))} bits"
+    return f"{values.map(written)} bits"
 
 
 first = int(now.top[row])

@@ -199,8 +199,9 @@ def watching(mine: tuple[Training, ...]) -> None:
     seen = seen_of(training)
     beside = None if other is None else seen_of(other)
     where = story.progress(seen.status, training.state, training.place, at_once())
-    shared = f" It is trained once for {1 + training.shared} who asked." * bool(training.shared)
-    st.caption(f"{where}{shared}")
+    if training.shared:
+        where += f" It is trained once for {1 + training.shared} who asked."
+    st.caption(where)
     if training.said:
         st.error(f"{escaped(training.said)}.")
     if seen.measures:
@@ -253,7 +254,11 @@ def details(training: Training | None, seen: Seen | None) -> None:
     sheet.numbers_of("training_tensors", lambda: tensor_table(config.gpt_config(size)), what="the model")
     changed = {name: value for name, value in asdict(config).items() if value != getattr(USUAL, name)}
     text = None if training is None else training.run.text
-    given = () if text is None and not changed else (changed,) if text is None else (changed, text)
+    given: list[object] = []  # what the program passes on: no more than differs from the usual run
+    if changed or text is not None:
+        given.append(changed)
+    if text is not None:
+        given.append(text)
     sheet.code_of(scene, [TrainingRun.train, TrainingRun._one_step, train], train_one, *given)
 
 

@@ -111,7 +111,7 @@ def form() -> None:
 
 
 def vocabulary(config: LiveConfig, text: str) -> int:
-    """Return how many tokens a task has, without making its batches."""
+    """The number of tokens of a task's vocabulary, without making its batches; `text` is a visitor's own."""
     return max(1, len(set({"repeats": SYMBOLS, "chapter": chapter(), "own": text}[config.task])))
 
 
@@ -142,7 +142,7 @@ def look_at(number: str | None, beside: str | None = None) -> None:
 
 
 def attempt(act: Callable[[], T]) -> T | None:
-    """Return what this gives; None where it raises ValueError, whose sentence the next run says."""
+    """Call `act` and give its result; after a ValueError None, and the next rerun shows its sentence."""
     try:
         return act()
     except ValueError as error:

@@ -104,11 +104,13 @@ def large_head(scene: Frame, run: LiveRun, seen: Seen, step: int) -> None:
 def repeated(probe: Probe) -> str:
     """A probe's text as HTML, every second passage on a ground of its own."""
     period = probe.period or len(probe.text)
-    ground = "background: rgba(128, 100, 200, 0.22); border-radius: 4px"
-    spans = (
-        f'<span style="{ground if i // period % 2 else ""}">{html.escape(probe.text[i : i + period])}</span>'
-        for i in range(0, len(probe.text), period)
-    )
+    spans = []
+    for start in range(0, len(probe.text), period):
+        style = ""
+        if start // period % 2:
+            style = "background: rgba(128, 100, 200, 0.22); border-radius: 4px"
+        passage = html.escape(probe.text[start : start + period])
+        spans.append(f'<span style="{style}">{passage}</span>')
     return (
         '<p data-testid="training-probe" style="font-family: monospace; font-size: 1.25rem; margin: 0; '
         f'white-space: pre-wrap; overflow-wrap: anywhere">{"".join(spans)}</p>'

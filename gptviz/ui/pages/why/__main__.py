@@ -45,7 +45,8 @@ asked = explained.token, explained.against, at
 named: dict[str, Any] = dict(zip(("token", "against", "position"), asked, strict=True))  # in a program
 word = explained.shown
 against = explained.against_shown
-title = f"the logit of {word} minus {'the mean of all' if against is None else f'that of {against}'}"
+subtracted = "the mean of all" if against is None else f"that of {against}"
+title = f"the logit of {word} minus {subtracted}"
 
 # ---- the sum ----
 
@@ -65,23 +66,25 @@ block, head = opened_head(lm.config, lambda: divmod(int(np.abs(grids.now[:, :n_h
 read = sheet.of(scene, numbers.heads_read, block, *asked)
 scene.strip(shares=read.now.given[head].tolist())
 
-said: list[str] = []
+largest: list[str] = []
 groups = table.groupby(["part", "block"], dropna=False)["contribution"].sum()  # the heads of a block are one
 for (part, where), share in groups.loc[groups.abs().sort_values(ascending=False).index[:2]].items():
-    text = f"{significant(share)} from the {part}{'s' if part == 'head' and n_heads > 1 else ''}"
-    text += "" if pd.isna(where) else f" of block {where}"
+    source = "heads" if part == "head" and n_heads > 1 else part
+    text = f"{significant(share)} from the {source}"
+    if not pd.isna(where):
+        text += f" of block {where}"
     if part == "head":
         given = sheet.of(scene, numbers.heads_read, int(where), *asked).now.given.sum(axis=0)  # (n,)
-        if np.isfinite(given).all() and given.any() and not any("read" in one for one in said):
+        if np.isfinite(given).all() and given.any() and not any("read" in earlier for earlier in largest):
             most = int(np.abs(given).argmax())
             text += f" ({significant(given[most])} of it read from {as_code(labels[most])}, position {most})"
-    said.append(text)
-side = 1 if logit.now >= 0 else -1
+    largest.append(text)
+sign = 1 if logit.now >= 0 else -1
+above = "above" if sign > 0 else "below"
 sheet.say(
     scene,
-    f"After {here} (position {at}) the logit of {as_code(word)} is **{logit.map(lambda x: side * x):3}** "
-    f"{'above' if side > 0 else 'below'} {compared_with(against)}: the largest shares are "
-    f"{' and '.join(said)}.",
+    f"After {here} (position {at}) the logit of {as_code(word)} is **{logit.map(lambda x: sign * x):3}** "
+    f"{above} {compared_with(against)}: the largest shares are {' and '.join(largest)}.",
     *("logit", "block", "head", "feed-forward"),
     about=values.map(lambda v: v[[*in_blocks, -1]]),
     what=f"the logit of {towards(word, against)} after {here}",
@@ -124,16 +127,20 @@ def open_cell(block: int, column: int) -> None:
 with right:
     shown = sheet.shown(scene, values, label="The maps show")
     verb = "its share has changed by" if shown == sheet.DIFFERENCE else "its share is"
+    alt = f"What every head and feed-forward wrote to {title}"
+    if scene.other is not None:
+        alt += f" ({shown})"
     sheet.scene_of(scene, shown).chart(
         share_grid(Map("", grids).drawn(shown), columns, (block, head), verb, scene.mode),
         key="why_grid",
-        alt=f"What every head and feed-forward wrote to {title}{f' ({shown})' if scene.other else ''}",
-        which=(shown,) if scene.other else (),
+        alt=alt,
+        which=() if scene.other is None else (shown,),
         on_cell=open_cell,
     )
     text = "What each head (by its number), bias and feed-forward (ff) wrote. A click opens a head."
-    before = " What comes before a change moves only because the last LayerNorm divides by another number."
-    st.caption(text + before * (shown == sheet.DIFFERENCE))
+    if shown == sheet.DIFFERENCE:
+        text += " What comes before a change moves only because the last LayerNorm divides by another number."
+    st.caption(text)
     PART.within(KINDS)
     parts = [Part("head", block, head), Part("attention", block), Part("feed-forward", block)]
     menu(scene, *sorted(parts, key=lambda part: part.kind != PART.value), key="why")

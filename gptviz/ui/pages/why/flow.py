@@ -72,13 +72,16 @@ def draw(scene: Scene) -> None:
             alt=f"What flows into the stream of {labels[at]}, edges of more than {percent(threshold)}",
             which=(f"from{threshold:g}", *(["scaled"] if scaled else [])),
         )
-        each = "each head by itself, and what remains is scaled up to 100 %."
-        whole = each if scaled else "all heads together."
-        left = f" {graph.left_out} places that are reached are not followed further." * bool(graph.left_out)
-        st.caption(
+        heads = "all heads together"
+        if scaled:
+            heads = "each head by itself, and what remains is scaled up to 100 %"
+        text = (
             f"{len(graph.edges)} edges. A dot is a token's stream after a step; an edge's thickness is its "
-            f"share of the stream above. Followed is what makes more than {percent(threshold)}, {whole}{left}"
+            f"share of the stream above. Followed is what makes more than {percent(threshold)}, {heads}."
         )
+        if graph.left_out:
+            text += f" {graph.left_out} places that are reached are not followed further."
+        st.caption(text)
         caption = "A row an edge: contribution is its share of the target's stream after the block's step; "
         caption += "head is the one that gives most of it."
         sheet.numbers_of("why-graph", graph.edges, caption, "the graph's edges", missing="–")

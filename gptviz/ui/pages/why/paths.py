@@ -91,10 +91,10 @@ def _ways(edges: pd.DataFrame, labels: list[str], target: Target) -> list[str]:
         said = [f"**The strongest path** to {to}, exactly: {text}: **{significant(row['logits'])}** logits."]
     if len(steering):
         row = largest(steering)
+        more = "more" if row["logits"] >= 0 else "less"
+        read = "its own query" if row["by"] == "Q" else "the key that it read there"
         said.append(
             f"**Why a head looked where it did**, to first order: {writer(rows[row['parent']])} wrote "
-            f"**{significant(abs(row['logits']))}** logits {'more' if row['logits'] >= 0 else 'less'} for "
-            f"what {writer(row)} had put into "
-            f"{'its own query' if row['by'] == 'Q' else 'the key that it read there'}."
+            f"**{significant(abs(row['logits']))}** logits {more} for what {writer(row)} had put into {read}."
         )
     return said
