@@ -49,7 +49,10 @@ def check(file: Path, model: str = "mini") -> Iterator[tuple[Step, str]]:
 
 
 def _named(step: Step) -> Iterator[tuple[int, str]]:
-    """Return what a step names and there is not."""
+    """The faults of what a step names: a page that there is not, a question's key or values that are wrong.
+
+    Each with its line.
+    """
     if step.page not in PAGES:
         yield step.line, f"there is no page {step.page[:60]!r}; there are {', '.join(PAGES)}"
     if step.ask is None:
@@ -61,8 +64,9 @@ def _named(step: Step) -> Iterator[tuple[int, str]]:
 
 
 def _opened(file: Path, guide: Guide, model: str) -> list[tuple[int, str]]:
-    """Return what a visitor would see go wrong: a page that breaks,
-    a choice or an element that it has not.
+    """Open every step's page, and list the faults that a visitor would see, each with its line.
+
+    A page that breaks, a choice or an element that it does not have.
     """
     faults: list[tuple[int, str]] = []
     with mock.patch.dict(os.environ, {SETTING: str(file.resolve().parent)}):

@@ -143,7 +143,7 @@ def elsewhere(draw: Elsewhere, mode: Mode) -> Iterator[None]:
 
 
 def checked(check: Check, value: Any) -> Any:
-    """Return what came with an event, or None where it is nothing that the drawing offered."""
+    """Check the value that came with an event; None for nothing, and for what the drawing did not offer."""
     try:
         return None if value is None else check(value)
     except Refused:

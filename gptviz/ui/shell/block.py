@@ -56,8 +56,10 @@ def block_and_head_inputs(
 
 
 def head_needs(lm: LanguageModel, tokens: Sequence[Token]) -> tuple[Keep, tuple[Reduction, ...]]:
-    """Return what a page of heads reads of a pass: the chosen block,
-    and of all what is said and drawn of heads.
+    """The sites and reductions that a page of heads needs.
+
+    The sites of the chosen block; of every block what is said and drawn of its heads, reduced during the
+    pass.
     """
     block = BLOCK.within(lm.config.n_layers)
     reduce: tuple[Reduction, ...] = (heads.SMALL, heads.scores_of(tokens))

@@ -170,7 +170,7 @@ def become(secret: str) -> None:
 
 
 def attempt(act: Callable[[], T]) -> T | None:
-    """Return what this gives; None where it cannot be done, which `say_wrong` then says."""
+    """Call `act` and give its result; after a ClassError None, and `say_wrong` shows its sentence."""
     try:
         return act()
     except ClassError as error:
@@ -190,7 +190,7 @@ def say_wrong() -> None:
 
 
 def member() -> Member | None:
-    """Return who this browser was when `look` was called last."""
+    """The member of a class that this browser was when `look` was called last; None for nobody."""
     found: Member | None = st.session_state.get(_MEMBER)
     return found
 
@@ -203,7 +203,10 @@ def _me() -> Member:
 
 
 def look() -> Member | None:
-    """Return who this browser is in which class; as it was where the database does not answer."""
+    """Read from the database which member of which class this browser is; None for nobody.
+
+    If the database does not answer, it is who it was before.
+    """
     if not secret():
         return None
     try:
@@ -256,7 +259,10 @@ def watch() -> bool:
 
 
 def has_moved() -> bool:
-    """Return whether the class was steered since this browser looked last. Where nobody can tell, say so."""
+    """True if the teacher steered the class since this browser looked last.
+
+    False, with a caption that says why, if the database does not answer.
+    """
     found = member()
     try:
         return found is not None and classes().news(found.room)[0] != found.room.steered
@@ -276,14 +282,14 @@ def _guide_of(room: int) -> str:
 
 
 def standing(number: int) -> Standing:
-    """Return how it stands with the question of this step, for who is in a class."""
-    found = _me()
-    room = found.room
+    """The state of the question of this step for this browser's member of a class."""
+    me = _me()
+    room = me.room
     told = room.has("revealed", number)
     shut = room.has("locked", number) or room.frozen
-    if found.teaches:
+    if me.teaches:
         return Standing(False, None, told, False)
-    mine = attempt(lambda: classes().votes(room, number, found.pupil))
+    mine = attempt(lambda: classes().votes(room, number, me.pupil))
     answered = bool(mine)
     given = mine[0].answer if mine else None
     told = told or (answered and not room.together)
@@ -291,13 +297,13 @@ def standing(number: int) -> Standing:
 
 
 def holds(number: int, ask: Question | None) -> bool:
-    """Return whether everybody follows to this step and its truth is not told: then all have the same run.
+    """True if the class follows the teacher to this step and the answer is not told yet.
 
-    What is hunted for is found elsewhere.
+    Then all have the same run. False for a hunt ("find"): what is hunted for is found on other pages.
     """
-    found = member()
+    me = member()
     asks = ask is not None and ask.kind != "find"
-    return asks and found is not None and found.room.together and not found.room.has("revealed", number)
+    return asks and me is not None and me.room.together and not me.room.has("revealed", number)
 
 
 def vote(number: int, given: Any, hints: int) -> None:

@@ -189,7 +189,7 @@ def go() -> None:
 
 
 def _is_brought(member: Member | None) -> bool:
-    """Return whether who opens the page of the class is led on at once: a pupil whose class has begun."""
+    """True for a pupil in a class who has not been led to a step yet: the page of the class leads on."""
     return member is not None and not member.teaches and _AT not in st.session_state
 
 
@@ -289,14 +289,16 @@ def _way(guide: Guide, number: int, step: Step, page: str, answered: bool) -> No
 
 
 def _is_done(step: Step) -> bool:
-    """Return whether what the step asks to do is done: its `until` holds;
-    "other" is anything but the step's own.
+    """True if the visitor did what the step asks for: every choice in its `until` is as it says.
+
+    "other" is any choice but the step's own.
     """
     place = dict(step.place)
     for name, wanted in step.until:
         held = st.session_state.get(name)
-        said = "" if held is None else str(held)
-        same = said in (place.get(name, ""), "") if wanted == "other" else not fnmatch(said, wanted)
-        if same:
+        chosen = "" if held is None else str(held)
+        if wanted == "other" and chosen in (place.get(name, ""), ""):
+            return False
+        if wanted != "other" and not fnmatch(chosen, wanted):
             return False
     return True

@@ -108,7 +108,7 @@ def _running(download: Download, seen: str) -> None:
 
 
 def in_words(progress: Progress) -> str:
-    """Return how far a download is: bytes, speed and the time left."""
+    """A download's progress: the bytes that arrived of all, the speed and the time left."""
     arrived = f"{gigabytes(progress.done)} of {gigabytes(progress.total)}"
     if progress.seconds_left is None:
         return arrived
@@ -135,12 +135,13 @@ def _heads(model: InUse, trouble: HeadsMissing) -> None:
 
 
 def _proposal(emb_dim: int) -> str:
-    """Return how many heads there would be if it were made like GPT-2."""
+    """The number of heads of a model of this width with as many dimensions a head as GPT-2."""
     usual, rest = divmod(emb_dim, GPT2_HEAD_DIM)
     like = f"GPT-2 has {GPT2_HEAD_DIM} dimensions a head"
     if rest:
         return f"{like}, which does not divide the {emb_dim} here."
-    return f"{like}: of the {emb_dim} here, that makes {usual} head{'' if usual == 1 else 's'}."
+    heads = "1 head" if usual == 1 else f"{usual} heads"
+    return f"{like}: of the {emb_dim} here, that makes {heads}."
 
 
 def _tokenizer(model: InUse) -> None:

@@ -68,7 +68,7 @@ class Param(Generic[T]):
 
     @property
     def value(self) -> T:
-        """Return what was chosen in this session, or the default."""
+        """The choice of this session, or the default."""
         found = st.session_state.get(self.name)
         return self.default if found is None else cast(T, found)
 
@@ -84,7 +84,7 @@ class Param(Generic[T]):
         return self.value
 
     def said(self, there: Mapping[str, str]) -> str | None:
-        """Return what an address says of it, None for nothing."""
+        """The choice as an address has it, by its name or its older one; None if it has neither."""
         return there.get(self.name, there.get(self.once or self.name))
 
     def parse(self, text: str) -> T:
@@ -96,7 +96,9 @@ class Param(Generic[T]):
         """The parameter that `parse` reads back."""
         if value is None:
             return ""
-        return ("on" if value else "off") if self.kind is bool else str(value)
+        if self.kind is not bool:
+            return str(value)
+        return "on" if value else "off"
 
     def widget(self, draw: Callable[..., Any], label: str, **options: Any) -> T:
         """Draw the widget with this choice in it; in a fragment, too, the address follows what it says."""

@@ -69,14 +69,20 @@ def facts(model: InUse) -> str:
     rounded = " (rounded at every step)" if lm.dtype == "bfloat16" else ""
     device = model.choice.device or models.default_device()
     size = config.parameters * DTYPES[lm.dtype].itemsize
-    return (
-        (f"you see **{escaped(label_of(model.choice))}**:  \n" if model.trouble else "")
-        + f"{counted(config.n_layers, 'block')} × {counted(config.n_heads, 'head')}, "
-        f"{config.emb_dim} wide  \n"
-        f"{config.parameters:,} parameters  \n{gigabytes(size)} in {lm.dtype}{rounded}"
-        f"{'' if device == 'cpu' else f' on {device}'}  \n"
-        f"context of {config.context_length:,} tokens" + (f"  \n{about}" if about else "")
-    )
+    memory = f"{gigabytes(size)} in {lm.dtype}{rounded}"
+    if device != "cpu":
+        memory += f" on {device}"
+    lines = [
+        f"{counted(config.n_layers, 'block')} × {counted(config.n_heads, 'head')}, {config.emb_dim} wide",
+        f"{config.parameters:,} parameters",
+        memory,
+        f"context of {config.context_length:,} tokens",
+    ]
+    if model.trouble:
+        lines.insert(0, f"you see **{escaped(label_of(model.choice))}**:")
+    if about:
+        lines.append(about)
+    return "  \n".join(lines)
 
 
 @st.dialog("Models", width="large", on_dismiss="rerun")  # so that what was chosen there is forgotten
@@ -160,7 +166,7 @@ def _kept(upload: Upload, asked: Choice) -> None:
 
 
 def since(seconds: float) -> str:
-    """Return how long ago something came."""
+    """The time since something came, in words: "just now", "5 min 0 s ago"."""
     minutes = int(seconds // 60)
     return "just now" if minutes == 0 else f"{duration(60 * minutes)} ago"
 

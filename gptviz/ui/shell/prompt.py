@@ -97,7 +97,7 @@ def special_hint(lm: LanguageModel) -> None:
 
 
 def _has_special(lm: LanguageModel) -> bool:
-    """Return whether the model has a special token for the end of a text."""
+    """True if the model has a special token for the end of a text."""
     ids = lm.encode(END_OF_TEXT, special_tokens=True)
     return len(ids) == 1 and ids[0] < lm.config.vocab_size
 

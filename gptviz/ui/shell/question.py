@@ -34,7 +34,7 @@ At = tuple[str | None, int]  # the guide's name, and the step from 0
 
 
 def standing(at: At) -> Standing:
-    """Return how it stands with the question of this step."""
+    """The state of the question of this step: answered or not, and whether its answer is told."""
     if at[0] == classroom.GUIDE:
         return classroom.standing(at[1])
     answers = st.session_state.setdefault(ANSWERS, {})
@@ -42,7 +42,7 @@ def standing(at: At) -> Standing:
 
 
 def counted(name: str, steps: Sequence[Step]) -> str:
-    """Return how many of a guide's questions were answered, and how many skipped, so far in this session."""
+    """A sentence: how many of a guide's questions were answered in this session, and how many skipped."""
     answers = st.session_state.get(ANSWERS, {})
     asks = [(name, number) for number, step in enumerate(steps) if step.ask is not None]
     given = [answers[at] for at in asks if at in answers]
@@ -140,8 +140,11 @@ def _ballot(ask: Question, at: At, truth: Answer, run: Run, position: int) -> No
     classroom.say_wrong()
     tokens = runs.model(run).tokens(run.ids)
     if found.answered:
-        said = "nothing" if found.given is None else escaped(wall.shown(ask.kind, found.given, tokens))
-        st.markdown(f":material/check: You said {said}." + " You may still change your mind." * found.open)
+        answer = "nothing" if found.given is None else escaped(wall.shown(ask.kind, found.given, tokens))
+        text = f":material/check: You said {answer}."
+        if found.open:
+            text += " You may still change your mind."
+        st.markdown(text)
     if not found.open:
         st.markdown(":material/lock: The votes are locked.")
         return
@@ -222,7 +225,7 @@ def _heads(run: Run, chosen: Head | None, say: Callable[[Any], None]) -> None:
 
 
 def _is_filled_in(ask: Question, at: At) -> bool:
-    """Return whether the last hint is out, which puts the answer where it is given; a class votes without."""
+    """True if all hints were asked for: then the answer is filled in for the visitor. Never in a class."""
     return at[0] != classroom.GUIDE and 0 < len(ask.hints) <= st.session_state[HINTS].get(at, 0)
 
 

@@ -104,7 +104,10 @@ def open_head(block: int, head: int) -> None:
 
 
 def lost_characters() -> int | None:
-    """Return how long the text of this link was, where the server no longer has more of it than the link."""
+    """The length in characters of a link's whole text, if the server no longer has it; else None.
+
+    The page then shows only the beginning, which stands in the link itself.
+    """
     said, _, name = (KEPT.value or "").partition(".")
     length = params.whole(said, 10**9)
     return length if name and length is not None and len(TEXT.value) < length else None

@@ -49,7 +49,9 @@ def draw(run: Run, listed: Sequence[Change], position: int, labels: Sequence[str
     chips = []
     notes = []
     for change in listed:
-        made = "refused" if change.refusal is not None else "off" if off else "made"
+        made = "off" if off else "made"
+        if change.refusal is not None:
+            made = "refused"
         short = shortened(change.text, LONGEST)
         said = short if change.edit is None else words.says(change.edit, labels, partial(show_id, lm))
         note = next(silent) if made == "made" else change.refusal or ""
@@ -71,8 +73,9 @@ def draw(run: Run, listed: Sequence[Change], position: int, labels: Sequence[str
 
 
 def _passes(run: Run, able: int, lm: LanguageModel) -> int:
-    """Return how many passes are to be asked for before each edit is known to do something,
-    of so many that can.
+    """The number of passes that must be asked for to know which edits do something by themselves.
+
+    `able` edits can do anything; 0 if their passes are quick, or were asked for already.
     """
     alone = len(run.edits) == 1  # without it, it is the unchanged model, which is known
     quick = lm.config.parameters * len(run) * able <= PASSES_OF

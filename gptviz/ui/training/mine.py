@@ -19,7 +19,10 @@ MOST_WAITING = 8  # for each that trains: the last of them waits about as long a
 
 
 def at_once() -> int:
-    """Return how many runs train at a time: GPTVIZ_TRAININGS_AT_ONCE, else one per core, behind all pages."""
+    """The number of runs that train at a time: GPTVIZ_TRAININGS_AT_ONCE, else one for each core.
+
+    They take what the pages leave of the cores.
+    """
     return count(AT_ONCE, os.cpu_count() or 1)
 
 
@@ -64,7 +67,7 @@ def remove_training(number: str) -> None:
 
 
 def name_of(training: Training, step: int) -> str:
-    """Return what a snapshot's model is called, on the screen and as the folder that one takes home."""
+    """The name of a snapshot's model, on the screen and of the folder that a visitor downloads."""
     return f"{training.label}, {training.config.task}, step {step}"
 
 

@@ -75,7 +75,7 @@ class Training:
 
     @property
     def shared(self) -> int:
-        """Return how many other runs are this same one."""
+        """The number of other runs that are this same training: it is done once for all of them."""
         return self._queue.sharing(self.job) - 1
 
     @property
@@ -97,7 +97,7 @@ class Training:
 
     @property
     def active(self) -> bool:
-        """Return whether it will change by itself."""
+        """True while the run may change by itself: it waits, starts or trains."""
         return self.state in ACTIVE
 
     @property
@@ -243,13 +243,13 @@ class Queue:
             self.remove(training)
 
     def states(self) -> Counter[str]:
-        """Return how many runs of all visitors are in which state."""
+        """The number of runs in each state, of all visitors."""
         return Counter(training.state for training in list(self._all.values()))
 
     # ---- whose turn it is ----
 
     def sharing(self, job: Job) -> int:
-        """Return how many runs of visitors this job is."""
+        """The number of visitors' runs that share this job."""
         return sum(training.job is job for training in list(self._all.values()))
 
     def place_of(self, job: Job) -> int | None:
@@ -324,7 +324,7 @@ class Queue:
 
 @contextmanager
 def _on_disk() -> Iterator[None]:
-    """Return what the system refuses becomes a ValueError, a sentence."""
+    """Turn an OSError inside the block into a ValueError that says what to do."""
     try:
         yield
     except OSError as problem:

@@ -82,7 +82,11 @@ def spoken(pieces: Sequence[Any]) -> list[str]:
         if isinstance(piece, dict) and "code" in piece:
             out += [piece["code"], ""]
         else:
-            number = Both(**piece) if isinstance(piece, dict) else Both(piece)
-            digits = "" if isinstance(number.now, str) else ".0" if isinstance(number.now, int) else "3"
-            out[-1] += f"{number:{digits}}"
+            value = Both(**piece) if isinstance(piece, dict) else Both(piece)
+            digits = "3"
+            if isinstance(value.now, str):
+                digits = ""
+            elif isinstance(value.now, int):
+                digits = ".0"
+            out[-1] += f"{value:{digits}}"
     return out

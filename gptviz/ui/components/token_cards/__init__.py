@@ -43,11 +43,11 @@ def _cards(pieces: Sequence[Piece], tokens: Sequence[Token]) -> Iterator[dict[st
 def _card(token: Token) -> dict[str, Any]:
     shown = show_token(token.raw)
     hex = token.raw.hex(" ")
-    count = f"{len(token.raw)} byte{'s' * (len(token.raw) != 1)}"
+    size = "1 byte" if len(token.raw) == 1 else f"{len(token.raw)} bytes"
     return {
         "position": token.position,
         "id": token.id,
         "shown": shown,
         "hex": hex,
-        "title": f"“{shown}” (position {token.position}) is token {token.id}, {count}: {hex}",
+        "title": f"“{shown}” (position {token.position}) is token {token.id}, {size}: {hex}",
     }

@@ -8,7 +8,7 @@ import streamlit as st
 import torch
 
 from gptviz.lessons import attention as lesson
-from gptviz.lessons.attention import Attention
+from gptviz.lessons.attention import Attention, HeadWeights
 from gptviz.lessons.sentences import SENTENCES, linear_weights, rand_weights
 from gptviz.model import MultiHeadAttention
 from gptviz.ui import sheet, tables
@@ -79,7 +79,7 @@ def steps_of(way: str) -> list[str]:
 def start_of(way: str) -> Given:
     """The words, vectors and matrices that the calculation starts from, with the visitor's changes."""
     source = DRAWN.value or FIRST.get(way)
-    heads = ()
+    heads: tuple[HeadWeights, ...] = ()
     if way != "simple" and source is not None:
         count = 2 if way == "heads" else 1
         heads = MATRICES[source][1](count)

@@ -72,7 +72,9 @@ def stage() -> None:  # it may outlive the visit: it holds the scene, and looks 
         play.pause()
     playing = play.plays(tree)
     step = written.step or step_after(written.run, sampling, written.chosen)
-    how = "put by you" if step.forced else "taken" if step.point is None else "drawn"
+    how = "taken" if step.point is None else "drawn"
+    if step.forced:
+        how = "put by you"
     drawn = drawing(written.run, sampling, step.id, how if written.step else "comes next")
     with sentence:
         say(written, step)
@@ -84,7 +86,8 @@ def stage() -> None:  # it may outlive the visit: it holds the scene, and looks 
         which = f"seed{sampling.seed}", f"step{written.chosen}"
         title = "How a token is drawn"
         had = text_of(scene.lm, written.new[: written.chosen])
-        title += f", after “{had}” was written" * bool(had)
+        if had:
+            title += f", after “{had}” was written"
         draws(
             drawn.rows,
             drawn.segments,

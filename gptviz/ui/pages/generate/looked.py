@@ -34,9 +34,9 @@ PARAMS = (KEY,)
 
 @per_run
 def attention(run: Run, to: int | None = None) -> NDArray[np.float32]:
-    """Return where every head looks from the last token that the model read: (L, H, T).
+    """Every head's attention weights from the last token that the model read: (L, H, T).
 
-    With `to` what every head gives to that position, from every token.
+    With `to` the weights on that position instead, from every token.
     """
     trace = runs.get(run, ())
     blocks = range(runs.model(run).config.n_layers)

@@ -129,7 +129,10 @@ def draw(scene: Scene, written: Written) -> None:
         say_heads(scene, run, found)
 
         def given(table: pd.DataFrame) -> Floats:
-            """Return what the head gave to what had followed before, from where each token was written."""
+            """The head's weight on the tokens that followed before, from the place of each written token.
+
+            NaN for the tokens whose place is no longer in the context.
+            """
             text = replace(base, ids=(base.ids + tuple(table["id"]))[-written.context :])
             along = sheet.once(text, given_to_followed, block, head)[:-1][-len(table) :]
             return np.append(gap[: len(table) - len(along)], along)
@@ -180,15 +183,20 @@ def try_without(scene: Scene, run: Run, found: Sequence[HeadRole], some: int) ->
     muted = clear[:TRIED] or [(found[0].block, found[0].head)]
     before = Both(mean(run), mean(run.plain) if run.edits else None)
     names = ", ".join(f"{b}.{h}" for b, h in muted)
-    one = len(muted) == 1
-    said = f"**Tried out:** with {'head' if one else 'the heads'} {names} (block.head) giving nothing, the "
-    said += f"greedy text's {some} tokens have a mean probability of {fixed(mean(run, muted), 2)} instead of "
-    said += f"{before:.2}."
-    if sets := numbers.other_heads(scene.lm, muted, clear):
-        other = "another head" if one else f"{len(muted)} other heads"
-        random = fixed(float(np.mean([mean(run, heads) for heads in sets])), 2)
-        said += f" Without {other} at random it is {random} (the mean of {len(sets)} tries)."
-    st.markdown(said)
+    heads = "the heads"
+    others = f"{len(muted)} other heads"
+    if len(muted) == 1:
+        heads = "head"
+        others = "another head"
+    text = (
+        f"**Tried out:** with {heads} {names} (block.head) giving nothing, the greedy text's {some} tokens "
+    )
+    text += f"have a mean probability of {fixed(mean(run, muted), 2)} instead of {before:.2}."
+    sets = numbers.other_heads(scene.lm, muted, clear)
+    if sets:
+        random = fixed(float(np.mean([mean(run, of_set) for of_set in sets])), 2)
+        text += f" Without {others} at random it is {random} (the mean of {len(sets)} tries)."
+    st.markdown(text)
 
 
 def as_html(scene: Scene, name: str, text: pd.DataFrame) -> str:

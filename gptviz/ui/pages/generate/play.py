@@ -82,8 +82,9 @@ class Writer:
         return tree_of(self.scene)
 
     def written(self, tree: Tree | None = None, plain: bool = False) -> Written:
-        """Return what is written on the screen's branch;
-        with `plain` what the unchanged model writes there.
+        """The text of the branch on the screen; with `plain` as the unchanged model writes it.
+
+        `tree` is another tree than this one's.
         """
         base = self.base.plain if plain else self.base
         return written_on(base, self.sampling, tree or self.tree, STOP.value)
@@ -160,7 +161,7 @@ class Writer:
 
     @property
     def said(self) -> str:
-        """Return what was said of the last click, as long as the tree is the same."""
+        """The sentence about the last click, as long as the tree is the same; "" without one."""
         sentence, about = st.session_state.get(_SAID, ("", ""))
         return sentence if about == str(self.tree) else ""
 
@@ -230,12 +231,12 @@ def writer(scene: Scene) -> Writer:
 
 
 def played(tree: Tree) -> bool:
-    """Return whether the browser's address has to follow this tree in place."""
+    """True if this tree writes itself, or did: the browser's address then follows it in place."""
     return st.session_state.get(_PLAYED) == str(tree)
 
 
 def plays(tree: Tree) -> bool:
-    """Return whether this is the tree that writes itself."""
+    """True if this is the tree that goes on writing by itself."""
     return played(tree) and _PLAYS in st.session_state
 
 

@@ -109,8 +109,9 @@ def draw(scene: Scene, written: Written) -> None:
 
 
 def choose(scene: Scene, run: Run, received: np.ndarray) -> Operation:
-    """Return what is done, to which token, and with which other one: in controls,
-    and by a click on the text.
+    """Draw the controls of an operation on the cache, and the text to click on; give the chosen operation.
+
+    That is what is done, to which token, and with which other one.
     """
     lm = scene.lm
     cached = len(received) - 1
@@ -152,7 +153,10 @@ def choose(scene: Scene, run: Run, received: np.ndarray) -> Operation:
 
 
 def sentence(scene: Scene, run: Run, operation: Operation, received: np.ndarray) -> str:
-    """Return what was done; `received` is what each token had of the last one's attention."""
+    """A sentence or two about an operation that was made.
+
+    `received` are the last token's mean attention weights, one a token.
+    """
     places = [Place(show_token(token.raw), token.position) for token in scene.lm.tokens(run.ids)]
     at = places[operation.position]
     own = float(received[operation.position])
@@ -176,8 +180,10 @@ def sentence(scene: Scene, run: Run, operation: Operation, received: np.ndarray)
     put = as_code(show_id(scene.lm, operation.token))
     read = f"the text was read anew with {put} in the place of {other}"
     if at.position < other.position:
-        itself = " Position 0 is frozen where it has itself another token." * (at.position == 0)
-        return f"**Frozen, to no effect:** {read}. {at} stands before it and never saw it.{itself}"
+        no_effect = f"**Frozen, to no effect:** {read}. {at} stands before it and never saw it."
+        if at.position == 0:
+            no_effect += " Position 0 is frozen where it has itself another token."
+        return no_effect
     kept = f"the keys and values of {at} stay as they were: it remembers the old one"
     if at == other:
         kept = "its own old keys and values stay, as if the old one still stood there"

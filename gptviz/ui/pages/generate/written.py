@@ -62,18 +62,15 @@ class Written:
 
     @property
     def goes_on(self) -> bool:
-        """Return whether another token can follow the chosen one: one that is written, or a new one."""
+        """True if another token can follow the chosen one: one that is written, or a new one."""
         return self.chosen + 1 < len(self.steps) or not (self.ended or len(self.steps) >= LONGEST)
 
     def slid(self, step: int) -> int:
-        """Return how many of the first tokens the model no longer saw when it wrote this:
-        the context was full.
-        """
+        """The number of first tokens that the model no longer saw at this step: the context was full."""
         return max(0, len(self.base) + step - self.context)
 
     def read(self, step: int) -> Run:
-        """Return what the model read when it wrote this step: its last position is where the token was
-        expected.
+        """The run that the model read when it wrote this step: the token was predicted at its last position.
 
         As the book does it: of a text longer than the context only the end, whose positions begin at 0 again.
         """
@@ -81,7 +78,7 @@ class Written:
 
     @property
     def run(self) -> Run:
-        """Return what the model reads for the chosen step."""
+        """The run that the model reads for the chosen step."""
         return self.read(self.chosen)
 
 
@@ -189,7 +186,7 @@ def written_on(run: Run, sampling: Sampling, tree: Tree, until: str) -> Written:
 
 @per_run
 def drawing(run: Run, sampling: Sampling, standing: int | None, how: str) -> Draw:
-    """Return what a token is drawn from; `standing` is the one that stands in the text, or would.
+    """The candidates that a token is drawn from, as rows; `standing` is the one in the text, or about to be.
 
     Of a changed model with what the unchanged one has there, after the same text, and its first choice.
     """
