@@ -115,7 +115,7 @@ def faults() -> Iterator[str]:
 
 
 def _refused(setting: Callable[..., object], *given: str) -> Iterator[str]:
-    """The ValueError's sentence if the function that a setting is for refuses it; nothing otherwise."""
+    """The sentence of a ValueError if the function behind a setting refuses it; else nothing."""
     try:
         setting(*given)
     except ValueError as error:
@@ -123,7 +123,7 @@ def _refused(setting: Callable[..., object], *given: str) -> Iterator[str]:
 
 
 def doctor() -> tuple[list[str], list[str]]:
-    """Lines about this machine and how many visitors it can serve, and its faults, a sentence each."""
+    """Lines about this machine and the visitors that it can serve; its faults, a sentence each."""
     wrongs = [*faults()]
     if wrongs:
         return [], wrongs

@@ -49,9 +49,9 @@ def check(file: Path, model: str = "mini") -> Iterator[tuple[Step, str]]:
 
 
 def _named(step: Step) -> Iterator[tuple[int, str]]:
-    """The faults of what a step names: a page that there is not, a question's key or values that are wrong.
+    """The faults in what a step names, each with its line.
 
-    Each with its line.
+    That is a page that does not exist, or a question with a wrong key or wrong values.
     """
     if step.page not in PAGES:
         yield step.line, f"there is no page {step.page[:60]!r}; there are {', '.join(PAGES)}"

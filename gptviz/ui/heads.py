@@ -162,7 +162,10 @@ SCALED = "Here a change scales its weights: its rows no longer sum to 1, and sha
 
 
 def scaled(run: Run, block: int, head: int) -> bool:
-    """True if a change scales a head's attention weights, or sets them to 0: a row need not sum to 1 then."""
+    """True if a change scales a head's attention weights, or sets them to 0.
+
+    Its rows need not sum to 1 then.
+    """
     names = (one.named and one.named.name for one in changed_in(run, block, head) if one.site == "attn")
     return any(name in ("zero", "x") for name in names)
 
@@ -207,7 +210,7 @@ _known: WeakKeyDictionary[GPTModel, Known] = WeakKeyDictionary()
 
 
 def _at_once(run: Run) -> Known:
-    """The results that ship with the unchanged bundled model: of its heads in general, and of their trials.
+    """What ships with the unchanged bundled model: its heads in general, and their trials.
 
     Looked up once, by its weights' hash; of any other model there are none.
     """

@@ -39,7 +39,7 @@ def colors_of(measure: str, values: NDArray[Any], vocabulary: int) -> NDArray[np
 def legend_of(title: str, measure: str, vocabulary: int, mode: Mode) -> Legend:
     """The legend of a measure's colours, with the words at its two ends.
 
-    Purple says how much the model is for a token; orange, as for surprise, how much it does not know.
+    Purple says how much the model is for a token; orange, as for surprise, what it does not know.
     """
     colors = palette(mode)
     blind = f"{fixed(math.log2(max(vocabulary, 2)), 1)} bits"  # of a guess among all tokens

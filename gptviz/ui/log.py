@@ -65,7 +65,7 @@ def _without_text(said: object) -> object:
 
 
 def _where(error: BaseException) -> str:
-    """An exception's type, its places in the code, the innermost first, and the exceptions before it.
+    """An exception's type, its places in the code, innermost first, and the exceptions before it.
 
     One line, without the exception's own text.
     """

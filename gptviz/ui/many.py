@@ -109,7 +109,8 @@ def section(
     if both.was is not None:
         how = f"unchanged {plus_minus(*(one[first] for one in both.was))}; {how}"
     if n >= ENOUGH:
-        sure = f"{(np.abs(mean) > SURE * error).sum()} lie more than {SURE:.0f} standard errors from 0."
+        far = (np.abs(mean) > SURE * error).sum()
+        sure = f"{far} lie more than {SURE:.0f} standard errors from 0."
     elif n > 1:
         sure = "With so few texts the standard error is a guess."
     else:

@@ -94,7 +94,7 @@ class Runs:
             return self._known(run) or self._pass(run, tuple(keep or ()), tuple(reduce))
 
     def _known(self, run: Run) -> Trace | None:
-        """The trace of a run that is stored, or that a script still works with; None if there is none."""
+        """The trace of a run that is stored, or in use by a script; None if there is none."""
         with self._lock:
             stored = self._cache.get(("trace", run))
             return self._alive.get(run) if stored is None else cast(Trace, stored[0])
@@ -230,7 +230,7 @@ def per_run(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def known(function: Callable[..., R], value: Callable[[], R], run: Run, *args: Any) -> R:
-    """The kept result of a function under `per_run` for a run and all its arguments, in their order.
+    """The kept result of a function under `per_run` for a run and all arguments, in their order.
 
     Without one, call `value` and keep what it gives.
     """

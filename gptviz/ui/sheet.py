@@ -99,7 +99,7 @@ def of(
 
 @per_run
 def reduced(run: Run, reduction: Reduction) -> Any:
-    """The result of a reduction over one site (see `Reduction`), without keeping the site; once a run."""
+    """The results of a reduction, without keeping the site that it reads; worked out once a run."""
     return runs.get(run, (), (reduction,)).reduced(reduction)
 
 
@@ -188,7 +188,7 @@ def shown(scene: Scene, *numbers: Both[Any], label: str = "Shown") -> str:
 def scene_of(scene: Scene, shown: str) -> Scene:
     """The scene of the model that a picture shows; only the changed one's file names the changes.
 
-    `shown` is DIFFERENCE, CHANGED or UNCHANGED, as `shown` gives it; see `Scene.chart`, `Scene.saved`.
+    `shown` is DIFFERENCE, CHANGED or UNCHANGED. For `Scene.chart` and `Scene.saved`.
     """
     return scene.unchanged if shown == UNCHANGED else scene
 

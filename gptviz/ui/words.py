@@ -36,7 +36,7 @@ def does(role: HeadRole, shown: Sequence[str]) -> str:
 
 
 def compared_with(against: str | None) -> str:
-    """The other side of a logit difference, in words: "that of `x`", or the mean over all tokens."""
+    """The other side of a logit difference, in words: "that of `x`", or the mean of all tokens."""
     return "the mean over the vocabulary" if against is None else f"that of {as_code(against)}"
 
 
@@ -68,15 +68,16 @@ def nameless(token: str) -> str:
 def no_single_token(typed: str, pieces: Sequence[str], spaced: str | None) -> str:
     """A warning about a typed text that is not exactly one token of the model.
 
-    `pieces` are the tokens that it is read as; `spaced` is the text with a space before it, where that
-    is a token.
+    `pieces` are the tokens that it is read as; `spaced` is the text with a space before it, where
+    that is a token.
     """
     if not pieces:
         return "Nothing was typed. Choose a token, or type one; what was chosen before still holds."
     among = ", ".join(as_code(piece) for piece in pieces[:MOST_PIECES])
     more = f" and {len(pieces) - MOST_PIECES} more" if len(pieces) > MOST_PIECES else ""
     if len(pieces) == 1:
-        warning = f"{as_code(typed)} is {among} to this model's tokenizer, which is no token of the model."
+        warning = f"{as_code(typed)} is {among} to this model's tokenizer, "
+        warning += "which is no token of the model."
     else:
         warning = f"{as_code(typed)} is not one token of this model but {len(pieces)}: {among}{more}."
     if spaced is not None:
@@ -90,13 +91,13 @@ MOST_PIECES = 12
 
 
 def not_in_vocabulary(raws: Sequence[bytes], name: str) -> str:
-    """A sentence that the choice of these tokens is taken back: the model `name` does not have them."""
+    """A sentence that the choice of these tokens is taken back: model `name` does not have them."""
     shown = " and ".join(as_code(show_token(raw)) for raw in raws)
     return f"{escaped(name)} has no such token as {shown}: the choice is taken back."
 
 
 def unlike_printed(printed: Iterable[float], ours: Iterable[float]) -> list[str]:
-    """Numbers that differ from the printed ones at four decimals: "0.3389 where this is 0.3388" each."""
+    """The numbers printed otherwise at four decimals, each as "0.3389 where this is 0.3388"."""
     pairs = ((fixed(a, 4), fixed(round(b, 12), 4)) for a, b in zip(printed, ours, strict=True))
     return [f"{theirs} where this is {own}" for theirs, own in pairs if theirs != own]
 

@@ -143,7 +143,7 @@ def elsewhere(draw: Elsewhere, mode: Mode) -> Iterator[None]:
 
 
 def checked(check: Check, value: Any) -> Any:
-    """Check the value that came with an event; None for nothing, and for what the drawing did not offer."""
+    """Check the value of an event; None for nothing, or for what the drawing did not offer."""
     try:
         return None if value is None else check(value)
     except Refused:

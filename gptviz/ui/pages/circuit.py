@@ -74,9 +74,9 @@ def number(value: float) -> str:
 
 
 def known(name: str, function: Callable[..., T], *args: Any, stop: Callable[[], Any] | None = None) -> T:
-    """Wait for `function(passes, *args)` on this text and prediction, with a bar, and give its result.
+    """Wait for `function(passes, *args)` on this text and prediction, and give its result.
 
-    With `stop` there is a button that ends it. `name` tells this button from others.
+    There is a bar meanwhile, and with `stop` a button that ends it, whose key has `name` in it.
     """
     question = (scene.run.ids, pair, others, forwards, scene.position)
     says = "{} passes, at most {}".format
@@ -158,8 +158,8 @@ else:
         some_in = f"**1 of {of} heads** is in"
     left_out = "Every other head" if forwards else "Every other head and every feed-forward"
     sentences = [
-        f"{some_in}, and {measured} is **{number(value)}**; the whole model has {number(whole)}, no head "
-        f"{number(empty)}.",
+        f"{some_in}, and {measured} is **{number(value)}**; the whole model has {number(whole)}, "
+        f"no head {number(empty)}.",
         f"{left_out} gives {GIVES[others]}.",
     ]
     if something_to_keep:
@@ -171,14 +171,14 @@ else:
         )
     else:
         everybody = "all heads" if forwards else "the whole model"
-        sentences.append(
-            f"No head at all gives the same as {everybody}: there is nothing to keep. This is {off} off."
-        )
+        sentences += [
+            f"No head at all gives the same as {everybody}: there is nothing to keep.",
+            f"This is {off} off.",
+        ]
     if something_to_keep and not kept and (value > whole) == (whole > empty):
-        does = "lowers" if value > whole else "raises"
-        sentences.append(
-            f"This circuit overshoots: what is left out, taken together, {does} it in the whole model."
-        )
+        lowers = "lowers it" if value > whole else "raises it"
+        left_out = "what is left out, taken together,"
+        sentences.append(f"This circuit overshoots: {left_out} {lowers} in the whole model.")
 unchanged = None
 worth = None
 with verdict_above:
@@ -221,8 +221,8 @@ with verdict_above:
                 tried = "some"
             prose(
                 f"Faithfulness, |F(M) − F(C)|: **{off}**. "
-                f"Completeness, the largest |F(C without K) − F(M without K)|: {gap}, {where}, the worst of "
-                f"{tried} sets K of its heads ({len(sets)}). 0 is best for both."
+                f"Completeness, the largest |F(C without K) − F(M without K)|: {gap}, {where}, the "
+                f"worst of {tried} sets K of its heads ({len(sets)}). 0 is best for both."
             )
 
 # ---- who is in, and what each brings ----
@@ -311,8 +311,8 @@ with right:
     all_parts = "all heads" if forwards else "all heads and feed-forwards"
     st.caption(
         "F for the circuits of the search, beside heads added in a random order. Between the dashed lines "
-        f"around the whole model's F the prediction is kept: F is off by at most a tenth of what {all_parts} "
-        "change. A click on a point takes that circuit."
+        "around the whole model's F the prediction is kept: F is off by at most a tenth of what "
+        f"{all_parts} change. A click on a point takes that circuit."
     )
 
 # ---- the link that holds the circuit and its score ----
@@ -322,8 +322,8 @@ if not is_model:
     edits = edits_of(lm, heads, others, forwards)
     button("Make this circuit the model, on every page", "circuit_everywhere", changes.add, *edits)
 golf = [
-    f"**Circuit golf:** {heads_in}, and the prediction is {verdict} (F is {off} off; {number(enough)} is "
-    "allowed)."
+    f"**Circuit golf:** {heads_in}, and the prediction is {verdict} (F is {off} off; "
+    f"{number(enough)} is allowed)."
 ]
 if kept and something_to_keep:
     golf.append("Who needs fewer?")

@@ -131,7 +131,7 @@ def nobody() -> None:
 
 
 def titles() -> dict[str, str]:
-    """Every guide's title and minutes by its name, the tour first; a broken guide has its file's name."""
+    """Every guide's title and minutes, by its name, the tour first; a broken one's file name."""
     found = {}
     for name in sorted(files(), key=lambda name: (name != "tour", name)):
         found[name] = f"{name}.md"

@@ -74,8 +74,8 @@ with above:
             further = counted(stride, "token")
             slides += f", {further} further each time: **{count:,} windows**, a row each"
         prose(
-            f"{slides}. Its **targets** are the same tokens, one place further right: the text itself gives "
-            "the answers, and nobody has to write them down.",
+            f"{slides}. Its **targets** are the same tokens, one place further right: the text "
+            "itself gives the answers, and nobody has to write them down.",
             "token",
         )
         WINDOW.within((0, count - 1))
@@ -105,8 +105,9 @@ def batches_filled() -> str:
         return f"{filled} exactly."
     if not drop:
         return f"{filled} and one of the {last} left over."
-    these = "it" if last == 1 else "these"
-    return f"{filled} and {last} more; `drop_last` leaves {these} out, so that all batches are equally large."
+    leaves = "leaves it out" if last == 1 else "leaves these out"
+    sizes = "so that all batches are equally large"
+    return f"{filled} and {last} more; `drop_last` {leaves}, {sizes}."
 
 
 def never_a_target() -> str:
@@ -119,7 +120,7 @@ def never_a_target() -> str:
 
 
 def overlap() -> str:
-    """How windows overlap, how they fill the batches, and which tokens are never a target: sentences."""
+    """Sentences: how windows overlap, how they fill batches, how many tokens are never a target."""
     sentences = [batches_filled(), never_a_target()]
     if count > 1:
         sentences.insert(0, neighbours_share())
@@ -139,9 +140,9 @@ def reading(window: int) -> Scene | None:
 
 
 def losses_in(window: int) -> Both[pd.DataFrame] | None:
-    """The model's loss at each target of a window, in both runs: a row a target, `nats` and probability.
+    """The model's loss at each target of a window, in both runs: a table with a row a target.
 
-    None if the model cannot read the window.
+    Its columns are those of `losses`. None if the model cannot read the window.
     """
     read = reading(window)
     if read is None:
@@ -184,9 +185,9 @@ def slide() -> None:
 
     st.subheader(f"One window, {counted(length, 'example')}", anchor=False)
     of_targets = losses_in(window)
-    text = f"Window {window} holds **{counted(length, 'training example')}**, one per position. The causal "
-    text += "mask hides what comes later, so one pass predicts after the first token, after the first two, "
-    text += "and so on, and learns from all of them. "
+    text = f"Window {window} holds **{counted(length, 'training example')}**, one per position. "
+    text += "The causal mask hides what comes later, so one pass predicts after the first token, "
+    text += "after the first two, and so on, and learns from all of them. "
     if of_targets is not None:
         mean = of_targets.map(lambda table: loss_text(float(table["nats"].mean()))[0])
         text += "The loss is −ln of the probability that this model gives a target. Their mean is "
@@ -195,8 +196,8 @@ def slide() -> None:
     left_out = sum(not edit.is_of_any_text for edit in scene.run.edits)
     if of_targets is not None and left_out:
         st.caption(
-            f"{counted(left_out, 'change')} of yours {is_or_are(left_out)} about a place of your text, and "
-            "not made here, where the model reads a window of it."
+            f"{counted(left_out, 'change')} of yours {is_or_are(left_out)} about a place of your "
+            "text, and not made here, where the model reads a window of it."
         )
     start = windows.dataset.starts[window]
     shown = labels(range(start, start + length + 1))

@@ -74,8 +74,8 @@ if rows.moved:
         f"{lengths.map(lambda t: t.loc[at, 'sum_norm']):3}."
     )
     if replaced:
-        text += " A change put something else in place of the sum: the first two rows do not add up to the "
-        text += "third."
+        text += " A change put something else in place of the sum: the first two rows do not add "
+        text += "up to the third."
     prose(text)
 
 
@@ -126,10 +126,11 @@ def neighbors() -> None:
     best = near.iloc[0]
     chance = embeddings.best_by_chance(len(table) - 1, table.shape[1])
     if best["cosine"] > 1.4 * chance:
-        meaning = "No one tells a model which tokens are alike: training moves those together that stand in "
-        meaning += "like places"
+        meaning = "No one tells a model which tokens are alike: training moves those together "
+        meaning += "that stand in like places"
         if lm.config.tie_embeddings:
-            # the output head's row of a token that never comes is only ever pushed away from what does come
+            # the output head's row of a token that never comes is only ever pushed away
+            # from what does come
             meaning += ", and those that hardly ever stand in any"
         meaning += "."
     else:
@@ -187,8 +188,9 @@ with panel("Every token of the prompt", ":material/grid_on:", "emb_rows") as is_
         alt = f"Token embedding, position embedding and sum of {counted(len(tokens), 'token')}"
         cell = None, at
         sheet.maps(scene, "embedding_rows", panels, dimensions, alt, cell, pick, joint=True, few=few)
-        text = f"A column is a token, a row a dimension. {scale.outside:,} of the {scale.count:,} values lie "
-        text += f"beyond the scale; the largest is {significant(scale.largest)} from zero."
+        text = f"A column is a token, a row a dimension. {scale.outside:,} of the {scale.count:,} "
+        text += "values lie beyond the scale; "
+        text += f"the largest is {significant(scale.largest)} from zero."
         if len(tokens) > MOST:
             text += f" Shown are {MOST} tokens around the selected one."
         st.caption(text)

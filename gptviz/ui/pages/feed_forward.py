@@ -39,7 +39,7 @@ BESIDE = 8
 
 
 def needs(lm: LanguageModel, tokens: Sequence[Token]) -> tuple[Keep, tuple[Reduction, ...]]:
-    """The sites that the page reads of a pass: the chosen block's feed-forward, and the last stream.
+    """The sites that the page needs: those of the chosen block's feed-forward, and the last stream.
 
     Without a choice it is the last block's. There are no reductions.
     """
@@ -147,8 +147,9 @@ tokens = {
 largest = pd.DataFrame({"unit": order} | columns | writes | tokens).rename(columns={"columns": "column"})
 sheet.table("largest units", Both(largest), 3, order.index(unit) if unit in order else None)
 cut = {edit.site for edit in scene.run.edits} & (set(BREAKING) - {"embed", "attn_out"})
-caption = "Raised and lowered is a token's logit minus the mean over the vocabulary: the direct effect, with "
-caption += "the final LayerNorm's divisor held as it is. What later blocks make of a write is not in it."
+caption = "Raised and lowered is a token's logit minus the mean over the vocabulary: the direct "
+caption += "effect, with the final LayerNorm's divisor held as it is. What later blocks make of a "
+caption += "write is not in it."
 if cut or found.is_replaced:
     caption += " A change puts other numbers into the stream: where that is behind this block, what the "
     caption += "units write may not reach the output head, or be scaled on its way."
@@ -161,8 +162,8 @@ it_fires = "it fires" if before.now > 0 else "it does not fire"
 prose(
     f"For {label} unit {unit} is {before:3} before GELU, so {it_fires}, and {after:3} after. "
     f"Its column has size {significant(float(found.columns[unit]))}. "
-    f"What it writes is {percent(float(found.shares[unit]))} of what the feed-forward writes, measured along "
-    "that."
+    f"What it writes is {percent(float(found.shares[unit]))} of what the feed-forward writes, "
+    "measured along that."
 )
 left, right = st.columns([3, 5], gap="large")
 with left:
@@ -200,7 +201,7 @@ def excerpts(places: Iterable[tuple[float, Sequence[str], int, str]]) -> None:
 
 
 def fires_at(changes: Collection[Edit]) -> str:
-    """The verb for tokens where a unit's number after GELU, and after these changes of it, is above 0."""
+    """The verb for tokens where a unit's number after GELU, and after `changes`, is above 0."""
     return "is above 0, with the change in it, at" if changes else "fires at"
 
 
@@ -303,8 +304,8 @@ if found.is_replaced:
     reason = "a change put something else there"
 difference = significant(found.difference, 2)
 prose(
-    f"{parts} add up to what the feed-forward writes: the largest difference of any number is {difference}; "
-    f"{reason}.",
+    f"{parts} add up to what the feed-forward writes: the largest difference of any number is "
+    f"{difference}; {reason}.",
     "bias",
 )
 

@@ -85,7 +85,7 @@ strongest = next(row for row in order if is_head[row])
 
 
 def number(logit: float, probability: float) -> str:
-    """The chosen measure as the page shows it: the probability, or else the logit to two decimals."""
+    """The chosen measure as the page shows it: the probability, or the logit to two decimals."""
     return probability_text(probability) if measure == "probability" else fixed(logit, 2)
 
 
@@ -179,8 +179,8 @@ else:
     moves = "falls" if row["effect"] < 0 else "rises"
     prose(
         f"With {GIVES[null]} in place of what {name} gives, the probability of {token} goes from "
-        f"{chances[0]} to **{chances[1]}**, and {difference} {moves} by {significant(abs(row['effect']))}: "
-        f"number {order.index(opened) + 1} of {parts} by size."
+        f"{chances[0]} to **{chances[1]}**, and {difference} {moves} by "
+        f"{significant(abs(row['effect']))}: number {order.index(opened) + 1} of {parts} by size."
     )
 one = None if pd.isna(row["head"]) else int(row["head"])
 menu(scene, Part(row["kind"], int(row["block"]), one), key="knock_out")

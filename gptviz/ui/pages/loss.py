@@ -88,9 +88,9 @@ def picture() -> None:
         most_expensive += f": {of_all}, in {len(parts)} of {last} positions"
     prose(
         "A bar is what one token cost: −ln of the probability that it had. "
-        f"{most_expensive}. A token that the model was sure of costs almost nothing. There is no limit for "
-        "one that it thought impossible: −ln p grows for ever as p goes to 0. Training makes the mean "
-        "smaller. Click on a bar, or on a token of the text below.",
+        f"{most_expensive}. A token that the model was sure of costs almost nothing. There is no "
+        "limit for one that it thought impossible: −ln p grows for ever as p goes to 0. Training "
+        "makes the mean smaller. Click on a bar, or on a token of the text below.",
         "logit",
     )
     chips, legend = surprise_rows(found.now, labels, vocabulary, scene.mode, found.was)

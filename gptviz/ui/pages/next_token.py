@@ -59,7 +59,7 @@ def chance(run: Run, token: int) -> float:
 
 
 def sentence() -> str:
-    """The model's first choice, how unsure it is, and the probability of what came next in the prompt.
+    """The model's first choice, how unsure it is, and the chance it gave to what came next.
 
     All at temperature 1, with nothing cut off: the page's settings change nothing in it.
     """

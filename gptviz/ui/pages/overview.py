@@ -26,7 +26,7 @@ from gptviz.ui.words import counted, prose
 
 
 def reads(lm: LanguageModel, tokens: Sequence[Token]) -> tuple[Sites, tuple[Reduction, ...]]:
-    """The sites and reductions that the page needs: of the place in hand, and of where *Play* leads.
+    """The sites and reductions that the page needs, for the place in hand and where *Play* leads.
 
     The view of the whole model needs only the residual stream's lengths, reduced during the pass.
     """
@@ -93,10 +93,10 @@ blocks = "the one block" if config.n_layers == 1 else f"each of {config.n_layers
 text = (
     "**What you see** is one pass of a real GPT over your text; nothing is made up. Each token is a row of "
     f"{config.emb_dim} numbers that runs from left to right, the thicker the larger they are. "
-    f"In {blocks} attention (purple) reads earlier rows through {counted(config.n_heads, 'head')}, the "
-    "feed-forward (orange) works on the row alone, and what each makes is added: that is the residual "
-    "stream. The lines show what the selected token reads most. Click anything to fall into it (or Ctrl and "
-    "the wheel, or two fingers); Escape leads back out."
+    f"In {blocks} attention (purple) reads earlier rows through {counted(config.n_heads, 'head')}, "
+    "the feed-forward (orange) works on the row alone, and what each makes is added: that is the "
+    "residual stream. The lines show what the selected token reads most. Click anything to fall "
+    "into it (or Ctrl and the wheel, or two fingers); Escape leads back out."
 )
 if scene.other is not None:
     text += " Dashed and outlined is the unchanged model."

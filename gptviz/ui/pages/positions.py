@@ -168,8 +168,8 @@ text = (
     f"**{significant(moves['Sinusoidal'])}**, since query and key mix token and position. {turns}"
 )
 if not untrained:
-    text += " (Only the learned rows are what this model was trained with; the others show the scheme, not "
-    text += "what a model would learn with it.)"
+    text += " (Only the learned rows are what this model was trained with; the others show the "
+    text += "scheme, not what a model would learn with it.)"
 prose(text, "query", "key")
 places = scores.index.tolist()  # of the query: the first is the distance
 ticks = list(range(0, len(places), max(1, len(places) // 8)))

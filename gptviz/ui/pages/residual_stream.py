@@ -139,7 +139,7 @@ scene.chart(
 
 
 def says(write: int) -> str:
-    """A sentence or two about one write into the stream: its size, its cosine with it, and its turn.
+    """A sentence or two about a write into the stream: its size, its cosine with it, and its turn.
 
     `write` counts two a block: 2b is the attention's of block b, 2b + 1 the feed-forward's.
     """

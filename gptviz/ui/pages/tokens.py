@@ -70,8 +70,8 @@ elif own:
     count = "1 merge" if len(own) == 1 else f"{len(own)} merges"
     prose(
         f"{cut} Its {len(token.raw)} bytes took {count}, at rank {ranks}. "
-        "Frequent pairs were learned first: they have low ranks and join first. The last rank is the token's "
-        f"id, {token.id}.",
+        "Frequent pairs were learned first: they have low ranks and join first. The last rank is "
+        f"the token's id, {token.id}.",
         "vocabulary",
     )
 else:
@@ -209,9 +209,8 @@ else:
     switch = "on" if scene.special else "off"
     in_prompt = "Your prompt does not hold it, so the switch changes nothing."
     if end.lengths is not None:
-        in_prompt = (
-            f"Your prompt is {end.lengths[0]} tokens with the switch off, {end.lengths[1]} with it on."
-        )
+        off, on = end.lengths
+        in_prompt = f"Your prompt is {off} tokens with the switch off, {on} with it on."
     prose(
         f"{name} marks where a text ends in training. Typed into a prompt it is plain text, "
         f"{len(end.typed)} tokens: {' '.join(map(as_code, end.typed))}. With *Special tokens* on, in the "

@@ -18,7 +18,7 @@ def is_history_navigation() -> bool:
 
 
 def is_fragment_run() -> bool:
-    """True if only a part of the page runs: page() does not write its choices into the address then."""
+    """True if only a part of the page runs: page() then writes nothing into the address."""
     context = get_script_run_ctx()
     return context is not None and bool(context.fragment_ids_this_run)
 
@@ -38,7 +38,7 @@ def as_the_app() -> AbstractContextManager[None]:
 
 
 def as_the_page() -> AbstractContextManager[None]:
-    """Draw inside this block as part of the page: it goes with the page, though `app.py` draws it."""
+    """Draw inside this block as part of the page: it goes with it, though `app.py` draws it."""
     return _drawn_by(lambda context: context.page_script_hash)
 
 

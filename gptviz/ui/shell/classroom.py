@@ -170,7 +170,7 @@ def become(secret: str) -> None:
 
 
 def attempt(act: Callable[[], T]) -> T | None:
-    """Call `act` and give its result; after a ClassError None, and `say_wrong` shows its sentence."""
+    """Call `act` and give its result; after a ClassError None, and `say_wrong` says why."""
     try:
         return act()
     except ClassError as error:
@@ -299,7 +299,7 @@ def standing(number: int) -> Standing:
 def holds(number: int, ask: Question | None) -> bool:
     """True if the class follows the teacher to this step and the answer is not told yet.
 
-    Then all have the same run. False for a hunt ("find"): what is hunted for is found on other pages.
+    Then all have the same run. False for a hunt ("find"), whose answer is found on other pages.
     """
     me = member()
     asks = ask is not None and ask.kind != "find"

@@ -86,7 +86,7 @@ def shapes_words(shapes: Shapes) -> str:
 
 
 def source(function: Callable[..., Any]) -> tuple[str, str]:
-    """A function's place, "GPTModel.forward: gptviz/model.py, lines 12 to 20", and its numbered lines."""
+    """A function's place, "GPTModel.forward: gptviz/model.py, lines 12 to 20", and its lines."""
     function = inspect.unwrap(function)  # of what keeps its results
     file = Path(inspect.getsourcefile(function) or "")
     lines, first = inspect.getsourcelines(function)

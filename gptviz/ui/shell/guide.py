@@ -189,7 +189,7 @@ def go() -> None:
 
 
 def _is_brought(member: Member | None) -> bool:
-    """True for a pupil in a class who has not been led to a step yet: the page of the class leads on."""
+    """True for a pupil of a class who has not been led to a step of a guide yet."""
     return member is not None and not member.teaches and _AT not in st.session_state
 
 

@@ -15,7 +15,7 @@ KEPT_APART = 0.75  # of the sentences with two names: from here on a model knows
 
 
 def limit(lm: LanguageModel, text: str, written: int = 0) -> str | None:
-    """A sentence about a text that is too hard for the bundled model; None if nothing is known to be.
+    """A sentence about what is too hard for the bundled model in a text; None if nothing is.
 
     `written` is how many tokens the model has written after it.
     """

@@ -72,8 +72,10 @@ def facts(model: InUse) -> str:
     memory = f"{gigabytes(size)} in {lm.dtype}{rounded}"
     if device != "cpu":
         memory += f" on {device}"
+    blocks = counted(config.n_layers, "block")
+    heads = counted(config.n_heads, "head")
     lines = [
-        f"{counted(config.n_layers, 'block')} × {counted(config.n_heads, 'head')}, {config.emb_dim} wide",
+        f"{blocks} × {heads}, {config.emb_dim} wide",
         f"{config.parameters:,} parameters",
         memory,
         f"context of {config.context_length:,} tokens",

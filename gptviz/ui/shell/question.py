@@ -42,7 +42,7 @@ def standing(at: At) -> Standing:
 
 
 def counted(name: str, steps: Sequence[Step]) -> str:
-    """A sentence: how many of a guide's questions were answered in this session, and how many skipped."""
+    """A sentence: how many of a guide's questions this session answered, and how many it skipped."""
     answers = st.session_state.get(ANSWERS, {})
     asks = [(name, number) for number, step in enumerate(steps) if step.ask is not None]
     given = [answers[at] for at in asks if at in answers]
@@ -225,7 +225,7 @@ def _heads(run: Run, chosen: Head | None, say: Callable[[Any], None]) -> None:
 
 
 def _is_filled_in(ask: Question, at: At) -> bool:
-    """True if all hints were asked for: then the answer is filled in for the visitor. Never in a class."""
+    """True if the last hint was asked for: then the answer is filled in. Never in a class."""
     return at[0] != classroom.GUIDE and 0 < len(ask.hints) <= st.session_state[HINTS].get(at, 0)
 
 

@@ -27,7 +27,7 @@ UNASKED = 4 * 10**10  # tokens times parameters of the blocks: about two seconds
 
 
 def is_asked_for(lm: LanguageModel, n_tokens: int, passes: int) -> bool:
-    """True if this many passes over this many tokens take so long that they should wait for a click."""
+    """True if this many passes over this many tokens take so long that they wait for a click."""
     blocks = sum(p.numel() for p in lm.model.trf_blocks.parameters())
     return n_tokens * passes * blocks > UNASKED
 
@@ -50,12 +50,12 @@ def worked(
     stop: Callable[[], Any] | None = None,
     **options: Any,
 ) -> T:
-    """Have the server's line work out `function(lm, *args, **options, progress=...)` for a run's model.
+    """Have the server work out `function(lm, *args, **options, progress=...)` for a run's model.
 
     Gives its result. There is a bar while it waits or works: `says` is what stands on it. A click
-    interrupts the script where the bar moves; with `stop`, the callback of a button `key`, there is one
-    for it: the page must then not ask again. Ends the script, with a sentence in the bar's place, where
-    the work fails or cannot be begun.
+    interrupts the script where the bar moves; with `stop`, the callback of a button `key`, there is
+    one for it: the page must then not ask again. Ends the script, with a sentence in the bar's
+    place, where the work fails or cannot be begun.
     """
     (value,) = all_worked(run, function, [args], says, key, stop, **options)
     return value
@@ -131,7 +131,7 @@ def not_done(work: Work[Any], key: str = "work", again: Callable[[], Any] | None
 
 
 def said_of(work: Work[Any], said: str) -> str:
-    """The words on a work's bar: `said`, or its place in line; and the time left if that is long."""
+    """The words on a work's bar: `said`, or its place in line; and the time left, if long."""
     left = work.seconds_left
     text = said
     if work.state != "working":

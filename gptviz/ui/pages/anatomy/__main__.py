@@ -74,7 +74,8 @@ def everything() -> None:
     )
     alt = (
         "Every tensor of the model as a rectangle to one scale: the token and position tables, "
-        f"{counted(blocks, 'block')}, the final LayerNorm and the output head; {count:,} parameters in all"
+        f"{counted(blocks, 'block')}, the final LayerNorm and the output head; {count:,} "
+        "parameters in all"
     )
     scene.chart(model_map(shown, scene.mode), key="anatomy_model", alt=alt)
     if config.tie_embeddings:
@@ -84,13 +85,14 @@ def everything() -> None:
         )
     else:
         head_says = (
-            f"`out_head` is {percent(share[tensors.HEAD])} once more: tied, it would use the numbers of "
-            "`tok_emb` and add nothing."
+            f"`out_head` is {percent(share[tensors.HEAD])} once more: tied, it would use the "
+            "numbers of `tok_emb` and add nothing."
         )
     xl = PRESETS["XL"]
     prose(
-        f"{head_says} Double emb_dim: the tables double, and the blocks become about four times as large. "
-        f"In GPT-2 XL `tok_emb` is only {percent(xl.vocab_size * xl.emb_dim / xl.parameters)}.",
+        f"{head_says} Double emb_dim: the tables double, and the blocks become about four times as "
+        "large. In GPT-2 XL `tok_emb` is only "
+        f"{percent(xl.vocab_size * xl.emb_dim / xl.parameters)}.",
         "logit",
     )
 

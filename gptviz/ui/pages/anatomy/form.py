@@ -63,7 +63,7 @@ def parts_of(config: GPTConfig) -> dict[str, Any]:
 
 
 def preset_name(values: dict[str, Any]) -> str | None:
-    """The preset with exactly these values, by its name in the row of presets; None if there is none."""
+    """The name of the preset that has exactly these values; None if there is none."""
     return next((name for name, config in PRESETS.items() if parts_of(config) == values), None)
 
 

@@ -106,7 +106,7 @@ scaled = any(heads.scaled(scene.run, block, h) for h in (range(config.n_heads) i
 
 
 def habit() -> str:
-    """The head's role on this text, how strong it is, and the rows (queries) that it is a mean over."""
+    """The head's role on this text, its strength, and the rows (queries) that it was measured on."""
     rows = role.rows[role.kind]
     over = f"row {rows[0]}"
     if len(rows) > 1:
@@ -130,7 +130,7 @@ def withdrawn_says(trial: Trial) -> str:
 
 
 def gives(key: int) -> str:
-    """The selected query's weight on a key as drawn; where that is rescaled, the model's own behind it."""
+    """The selected query's weight on a key as drawn; if rescaled, the model's own as well."""
     weight = f"{drawn.map(lambda w: float(w[at, key])):2} to {places[key]}"
     if not hide:
         return weight
@@ -180,7 +180,7 @@ with doing:
 
 
 def thumbnail(b: int, h: int) -> Thumbnail:
-    """The words of head `h` of block `b` in the grid: its label, and what shows while it is pointed at."""
+    """The words of head `h` of block `b` in the grid: its label, and a sentence for the pointer."""
     head_role = measured.roles[b][h]
     write = measured.writes[b, h].item()
     words = words_of(head_role, write, measured.writes.max().item())
@@ -299,21 +299,21 @@ with reading:
         "**How to read it.** A row is a token that looks (its query), a column one that is looked at (its "
         "key), a cell how much of the row's attention goes there.",
         f"{sums}; what is right of the diagonal comes later and is masked.",
-        "A line just below the diagonal is a head that looks at the token just before, a line further down "
-        "one that found a repeat, a column one token that everybody looks at.",
+        "A line just below the diagonal is a head that looks at the token just before, a line "
+        "further down one that found a repeat, a column one token that everybody looks at.",
     ]
     if ARCS.value:
         reads += [
-            "**In the lines** each token stands twice: on the left it looks, on the right it is looked at; a "
-            "line is as thick as the weight.",
-            "Parallel lines one step up are a head that looks at the token just before, a fan one token that "
-            "everybody looks at.",
+            "**In the lines** each token stands twice: on the left it looks, on the right it is "
+            "looked at; a line is as thick as the weight.",
+            "Parallel lines one step up are a head that looks at the token just before, a fan one "
+            "token that everybody looks at.",
             "The block's other heads, each with its colour, can be switched on beside this one.",
         ]
     if shown == DIFFERENCE:
         colours = (
-            "In the *difference* a cell is orange where the changed model looks more than the unchanged one, "
-            "and blue where it looks less"
+            "In the *difference* a cell is orange where the changed model looks more than the "
+            "unchanged one, and blue where it looks less"
         )
         reads.append(f"{colours}." if scaled else f"{colours}; a row sums to 0.")
     prose(" ".join(reads), "query", "key", "causal mask")

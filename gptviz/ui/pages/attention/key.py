@@ -23,7 +23,7 @@ def key_input(scene: Scene, weights: torch.Tensor) -> int:
 
 
 def picker(scene: Scene) -> Callable[[int | None, int | None], None]:
-    """Make the callback of a click in a picture: it selects the query for the whole app, and the key here.
+    """Make the callback of a click in a picture: it selects the query everywhere, and the key here.
 
     It stands in a module, since what a session keeps of a script is all that the script has in hand.
     """

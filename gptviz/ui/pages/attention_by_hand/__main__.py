@@ -77,7 +77,7 @@ def steps_of(way: str) -> list[str]:
 
 
 def start_of(way: str) -> Given:
-    """The words, vectors and matrices that the calculation starts from, with the visitor's changes."""
+    """The words, vectors and matrices to start from, with the visitor's changes."""
     source = DRAWN.value or FIRST.get(way)
     heads: tuple[HeadWeights, ...] = ()
     if way != "simple" and source is not None:
@@ -144,7 +144,7 @@ def step_by(by: int) -> None:
 
 
 def mixed(way: str, start: Given, found: Sequence[Attention], query: int) -> str:
-    """A word's weights and context in a sentence, and the context as it is printed elsewhere, if it is.
+    """A word's weights and context in a sentence, and the context that the book prints, if it does.
 
     `found` are the heads; `query` is the word's place.
     """
@@ -155,7 +155,8 @@ def mixed(way: str, start: Given, found: Sequence[Attention], query: int) -> str
     seen = [j for j in range(len(start.words)) if first_head.masked[query, j] > -torch.inf]
     if len(seen) == 1:
         only = "There is no other word" if len(start.words) == 1 else "Nothing stands before it"
-        text = f"{only}: {name} gives itself weight 1.0000. Its context is its own {kind}, **{context}**."
+        text = f"{only}: {name} gives itself weight 1.0000. "
+        text += f"Its context is its own {kind}, **{context}**."
     else:
         shares = [f"{four(first_head.weights[query, j].item())} of {as_code(start.words[j])}" for j in seen]
         mixes = f"{name} mixes {listed(shares)}."
@@ -169,7 +170,8 @@ def mixed(way: str, start: Given, found: Sequence[Attention], query: int) -> str
     ours = vector(torch.cat([each.context[query] for each in found]).tolist())
     if vector(printed) == ours:
         return f"{text} The book prints the same for {name}: {ours}."
-    return f"{text} HackTricks, which has this example, prints {vector(printed)}, from rounded numbers."
+    theirs = vector(printed)
+    return f"{text} HackTricks, which has this example, prints {theirs}, from rounded numbers."
 
 
 def how_to_read(way: str, start: Given) -> str:

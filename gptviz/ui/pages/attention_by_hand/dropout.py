@@ -65,7 +65,7 @@ def draw(made: Frame) -> None:
 
 
 def _found(made: Frame, of: str, p: float, seed: int) -> tuple[Dropped, list[str], str, Callable[[], None]]:
-    """The weights before and after dropout, their labels, a sentence whose they are, and *In code*."""
+    """The weights before and after dropout, their labels, a sentence about them, and *In code*."""
     sources: list[Callable[..., object]] = [MultiHeadAttention.forward, drop]
     if of != "text":
         labels = list(JOURNEY) if of == "journey" else [str(i) for i in range(6)]

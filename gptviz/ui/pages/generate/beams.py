@@ -58,8 +58,8 @@ def draw(scene: Scene, written: Written) -> None:
     sentences = ["A single beam is greedy: the best token each time, which may miss the best text."]
     if beams > 1:
         sentences = [
-            f"Beam search keeps the {beams} most probable texts after each token, greedy one; both may miss "
-            "the best text."
+            f"Beam search keeps the {beams} most probable texts after each token, greedy one; both "
+            "may miss the best text."
         ]
     compared = f"Its best text has ln p {scores[0]}, the greedy one {scores[1]}"
     if len(scores) >= 3:

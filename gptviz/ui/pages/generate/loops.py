@@ -129,7 +129,7 @@ def draw(scene: Scene, written: Written) -> None:
         say_heads(scene, run, found)
 
         def given(table: pd.DataFrame) -> Floats:
-            """The head's weight on the tokens that followed before, from the place of each written token.
+            """The head's weight on the tokens that followed before, seen from each written token.
 
             NaN for the tokens whose place is no longer in the context.
             """
@@ -188,10 +188,9 @@ def try_without(scene: Scene, run: Run, found: Sequence[HeadRole], some: int) ->
     if len(muted) == 1:
         heads = "head"
         others = "another head"
-    text = (
-        f"**Tried out:** with {heads} {names} (block.head) giving nothing, the greedy text's {some} tokens "
-    )
-    text += f"have a mean probability of {fixed(mean(run, muted), 2)} instead of {before:.2}."
+    text = f"**Tried out:** with {heads} {names} (block.head) giving nothing, "
+    text += f"the greedy text's {some} tokens have a mean probability of "
+    text += f"{fixed(mean(run, muted), 2)} instead of {before:.2}."
     sets = numbers.other_heads(scene.lm, muted, clear)
     if sets:
         random = fixed(float(np.mean([mean(run, of_set) for of_set in sets])), 2)

@@ -109,9 +109,9 @@ def draw(scene: Scene, written: Written) -> None:
 
 
 def choose(scene: Scene, run: Run, received: np.ndarray) -> Operation:
-    """Draw the controls of an operation on the cache, and the text to click on; give the chosen operation.
+    """Draw the controls of an operation on the cache, and the text to click on.
 
-    That is what is done, to which token, and with which other one.
+    Gives the chosen operation: what is done, to which token, and with which other one.
     """
     lm = scene.lm
     cached = len(received) - 1

@@ -66,11 +66,11 @@ class Written:
         return self.chosen + 1 < len(self.steps) or not (self.ended or len(self.steps) >= LONGEST)
 
     def slid(self, step: int) -> int:
-        """The number of first tokens that the model no longer saw at this step: the context was full."""
+        """The number of tokens at the start that no longer fitted into the context at this step."""
         return max(0, len(self.base) + step - self.context)
 
     def read(self, step: int) -> Run:
-        """The run that the model read when it wrote this step: the token was predicted at its last position.
+        """The run that the model read when it wrote this step, predicting at its last position.
 
         As the book does it: of a text longer than the context only the end, whose positions begin at 0 again.
         """
@@ -186,7 +186,7 @@ def written_on(run: Run, sampling: Sampling, tree: Tree, until: str) -> Written:
 
 @per_run
 def drawing(run: Run, sampling: Sampling, standing: int | None, how: str) -> Draw:
-    """The candidates that a token is drawn from, as rows; `standing` is the one in the text, or about to be.
+    """The candidates that a token is drawn from; `standing` is the one in the text, or about to be.
 
     Of a changed model with what the unchanged one has there, after the same text, and its first choice.
     """

@@ -65,7 +65,7 @@ hidden = [role for role in SHARES if not askable[role]]  # what this text cannot
 
 
 def verdict_on(block: int, head: int, role: str) -> str:
-    """The verdict of a head's trial on this label ("holds", "withdrawn", ...); "" without such a trial."""
+    """The verdict of a head's trial on this label ("holds", "withdrawn"); "" without a trial."""
     held = tried.get((block, head))
     return held.verdict if held is not None and held.label == role else ""
 

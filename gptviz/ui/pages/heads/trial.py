@@ -86,7 +86,7 @@ def draw(
 
 
 def verdict(trial: Trial) -> str:
-    """The trial's result in a sentence or two: the verdict, and what the model loses without the head."""
+    """The trial's result in a sentence or two: the verdict, and the loss that the head saves."""
     start = f"On trial as *{ROLES[trial.label].label}*:"
     zero, sample = (REASONS[trial.reasons[baseline]] for baseline in BASELINES)
     costs = f"{capital(heads.cost_without(trial))}."
@@ -159,7 +159,7 @@ def _explained(trial: Trial) -> None:
 
 
 def _table(trial: Trial) -> str:
-    """HTML of the trial's numbers: a row a change of the head, with its rise of the loss, in nats a token."""
+    """HTML of the trial's numbers: a row a change of the head, with the rise of the loss."""
     repeats = trial.label in ON_REPEATS
     rows = []
     for change, own in trial.own.iterrows():
@@ -185,10 +185,10 @@ def _plus_minus(row: pd.Series, column: str) -> str:
 
 
 def _costs(trial: Trial) -> list[Cost]:
-    """The rows of the picture: one more loss each, of the head and of others beside it, in nats a token.
+    """The rows of the picture: what each change of this head, and of others, costs in nats a token.
 
-    First without the head, for each baseline and both kinds of passages; then with the head looking at
-    all tokens alike, and looking only where its label says.
+    First without the head, for each baseline and both kinds of passages; then with the head looking
+    at all tokens alike, and looking only where its label says.
     """
     kinds = {
         "repeated_rise": ("repeated passages", trial.repeated),

@@ -54,7 +54,7 @@ def wait_for(key: str, find: Callable[[], Work[R]], what: str, stopped: str) -> 
 
 
 def waited_for(work: Work[R]) -> bool:
-    """Check that a work goes on and that this session waits for it; the line then knows that it does.
+    """True if a work goes on and this session waits for it; the line is told that it still does.
 
     False once the visitor has left it.
     """

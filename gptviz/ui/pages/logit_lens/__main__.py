@@ -88,7 +88,9 @@ def since(found: lens.Depths) -> str:
 
 model = "the model" if both.was is None else "the **changed** model"
 end_says = both.map(lambda d: says(d, last))
-text = f"After {label} (position {position}) {model} says {end_says}. It would say so {both.map(since)}"
+since_when = both.map(since)
+text = f"After {label} (position {position}) {model} says {end_says}. "
+text += f"It would say so {since_when}"
 if now.settled:
     text += f": stopped after {place(now.settled - 1)}, it would have said {says(now, now.settled - 1)}"
 prose(f"{text}.", "block", "embedding", "attention", "feed-forward")

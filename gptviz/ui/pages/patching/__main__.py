@@ -299,9 +299,8 @@ if found is not None:
     their_words = "and the same"
     if mine.id != theirs.id:
         their_words = f"{as_code(theirs.shown)} ({significant(theirs.probability)})"
-    text = (
-        f"After {as_code(scene.label)} the model says {my_words} to your prompt, {their_words} to the other."
-    )
+    text = f"After {as_code(scene.label)} the model says {my_words} to your prompt, "
+    text += f"{their_words} to the other."
     places = strongest(site, effects.now, differing(scene.run.ids, other.ids), LEAST)
     sizes = [effects.map(lambda e, place=place: float(e[place])) for place in places]  # type: ignore[misc]
     named = [f"block {b} at {' | '.join(map(as_code, words_at[p]))} (position {p})" for b, p in places]

@@ -142,7 +142,7 @@ def choose(scene: Scene) -> Other | None:
 
 
 def lengths_differ(scene: Scene, other: Other) -> bool:
-    """Compare the two texts' numbers of tokens; if they differ, say which tokens to add, and offer to.
+    """Compare the texts' numbers of tokens; if they differ, say which tokens to add, and offer to.
 
     True if they differ.
     """

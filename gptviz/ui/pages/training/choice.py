@@ -111,7 +111,7 @@ def form() -> None:
 
 
 def vocabulary(config: LiveConfig, text: str) -> int:
-    """The number of tokens of a task's vocabulary, without making its batches; `text` is a visitor's own."""
+    """The size of a task's vocabulary, without making its batches; `text` is a visitor's own."""
     return max(1, len(set({"repeats": SYMBOLS, "chapter": chapter(), "own": text}[config.task])))
 
 
@@ -142,7 +142,7 @@ def look_at(number: str | None, beside: str | None = None) -> None:
 
 
 def attempt(act: Callable[[], T]) -> T | None:
-    """Call `act` and give its result; after a ValueError None, and the next rerun shows its sentence."""
+    """Call `act` and give its result; after a ValueError None, and the next rerun says why."""
     try:
         return act()
     except ValueError as error:

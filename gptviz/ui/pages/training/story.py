@@ -106,7 +106,7 @@ def beside(seen: Seen) -> str:
 
 
 def forked(step: int, heads: tuple[tuple[int, int], ...]) -> str:
-    """A sentence about a fork: the step that it went on from, and the (block, head) that are off."""
+    """A sentence about a fork: the step that it starts from, and the (block, head) that are off."""
     if not heads:
         return f"A fork: it goes on from step {step:,} of another run with nothing changed."
     off = ", ".join(f"head {head} of block {block}" for block, head in heads)

@@ -83,8 +83,9 @@ sign = 1 if logit.now >= 0 else -1
 above = "above" if sign > 0 else "below"
 sheet.say(
     scene,
-    f"After {here} (position {at}) the logit of {as_code(word)} is **{logit.map(lambda x: sign * x):3}** "
-    f"{above} {compared_with(against)}: the largest shares are {' and '.join(largest)}.",
+    f"After {here} (position {at}) the logit of {as_code(word)} is "
+    f"**{logit.map(lambda x: sign * x):3}** {above} {compared_with(against)}: the largest shares "
+    f"are {' and '.join(largest)}.",
     *("logit", "block", "head", "feed-forward"),
     about=values.map(lambda v: v[[*in_blocks, -1]]),
     what=f"the logit of {towards(word, against)} after {here}",
@@ -139,7 +140,8 @@ with right:
     )
     text = "What each head (by its number), bias and feed-forward (ff) wrote. A click opens a head."
     if shown == sheet.DIFFERENCE:
-        text += " What comes before a change moves only because the last LayerNorm divides by another number."
+        text += " What comes before a change moves only because the last LayerNorm divides by "
+        text += "another number."
     st.caption(text)
     PART.within(KINDS)
     parts = [Part("head", block, head), Part("attention", block), Part("feed-forward", block)]

@@ -77,7 +77,8 @@ def draw(scene: Scene) -> None:
             heads = "each head by itself, and what remains is scaled up to 100 %"
         text = (
             f"{len(graph.edges)} edges. A dot is a token's stream after a step; an edge's thickness is its "
-            f"share of the stream above. Followed is what makes more than {percent(threshold)}, {heads}."
+            "share of the stream above. "
+            f"Followed is what makes more than {percent(threshold)}, {heads}."
         )
         if graph.left_out:
             text += f" {graph.left_out} places that are reached are not followed further."

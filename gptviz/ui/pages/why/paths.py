@@ -95,6 +95,7 @@ def _ways(edges: pd.DataFrame, labels: list[str], target: Target) -> list[str]:
         read = "its own query" if row["by"] == "Q" else "the key that it read there"
         said.append(
             f"**Why a head looked where it did**, to first order: {writer(rows[row['parent']])} wrote "
-            f"**{significant(abs(row['logits']))}** logits {more} for what {writer(row)} had put into {read}."
+            f"**{significant(abs(row['logits']))}** logits {more} for what {writer(row)} had put "
+            f"into {read}."
         )
     return said
