@@ -135,7 +135,7 @@ def _heads(model: InUse, trouble: HeadsMissing) -> None:
 
 
 def _proposal(emb_dim: int) -> str:
-    """The number of heads of a model of this width with as many dimensions a head as GPT-2."""
+    """A sentence: the heads that this width has with as many dimensions a head as GPT-2."""
     usual, rest = divmod(emb_dim, GPT2_HEAD_DIM)
     like = f"GPT-2 has {GPT2_HEAD_DIM} dimensions a head"
     if rest:

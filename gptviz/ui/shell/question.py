@@ -42,7 +42,7 @@ def standing(at: At) -> Standing:
 
 
 def counted(name: str, steps: Sequence[Step]) -> str:
-    """A sentence: how many of a guide's questions this session answered, and how many it skipped."""
+    """A sentence: how many of a guide's questions were answered in this session, or skipped."""
     answers = st.session_state.get(ANSWERS, {})
     asks = [(name, number) for number, step in enumerate(steps) if step.ask is not None]
     given = [answers[at] for at in asks if at in answers]

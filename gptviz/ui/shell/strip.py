@@ -75,7 +75,7 @@ def draw(run: Run, listed: Sequence[Change], position: int, labels: Sequence[str
 def _passes(run: Run, able: int, lm: LanguageModel) -> int:
     """The number of passes that must be asked for to know which edits do something by themselves.
 
-    `able` edits can do anything; 0 if their passes are quick, or were asked for already.
+    `able` is how many edits can do anything. 0 if their passes are quick, or already asked for.
     """
     alone = len(run.edits) == 1  # without it, it is the unchanged model, which is known
     quick = lm.config.parameters * len(run) * able <= PASSES_OF

@@ -106,7 +106,7 @@ scaled = any(heads.scaled(scene.run, block, h) for h in (range(config.n_heads) i
 
 
 def habit() -> str:
-    """The head's role on this text, its strength, and the rows (queries) that it was measured on."""
+    """The head's role on this text, its strength, and the rows (queries) that it is measured on."""
     rows = role.rows[role.kind]
     over = f"row {rows[0]}"
     if len(rows) > 1:

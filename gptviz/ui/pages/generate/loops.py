@@ -183,12 +183,12 @@ def try_without(scene: Scene, run: Run, found: Sequence[HeadRole], some: int) ->
     muted = clear[:TRIED] or [(found[0].block, found[0].head)]
     before = Both(mean(run), mean(run.plain) if run.edits else None)
     names = ", ".join(f"{b}.{h}" for b, h in muted)
-    heads = "the heads"
+    muted_heads = "the heads"
     others = f"{len(muted)} other heads"
     if len(muted) == 1:
-        heads = "head"
+        muted_heads = "head"
         others = "another head"
-    text = f"**Tried out:** with {heads} {names} (block.head) giving nothing, "
+    text = f"**Tried out:** with {muted_heads} {names} (block.head) giving nothing, "
     text += f"the greedy text's {some} tokens have a mean probability of "
     text += f"{fixed(mean(run, muted), 2)} instead of {before:.2}."
     sets = numbers.other_heads(scene.lm, muted, clear)

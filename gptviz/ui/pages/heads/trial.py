@@ -86,7 +86,7 @@ def draw(
 
 
 def verdict(trial: Trial) -> str:
-    """The trial's result in a sentence or two: the verdict, and the loss that the head saves."""
+    """The trial's result in a sentence or two: the verdict, and the loss without the head."""
     start = f"On trial as *{ROLES[trial.label].label}*:"
     zero, sample = (REASONS[trial.reasons[baseline]] for baseline in BASELINES)
     costs = f"{capital(heads.cost_without(trial))}."
