@@ -238,16 +238,18 @@ bold = [f"**{escaped(name)}**" for name in names]
 here, there = (Place(side.label, side.position) for side in sides)
 after = f"After {here}" if str(here) == str(there) else f"After {here}, on the right after {there},"
 if best[0] == best[1]:
-    said = f"{after} both expect {as_code(shown[best[0]])}: {bold[0]} with {p[0]}, {bold[1]} with {p[1]}."
+    both_expect = as_code(shown[best[0]])
+    summary = f"{after} both expect {both_expect}: {bold[0]} with {p[0]}, {bold[1]} with {p[1]}."
 else:
     others = [probabilities[row, 1 - side] for side, row in enumerate(best)]
     known = ["not in its vocabulary" if q != q else probability_text(q) for q in others]
     each = "{} expects {} with {} (on the other side: {})".format
-    said = f"{after} {'; '.join(map(each, bold, [as_code(shown[row]) for row in best], p, known))}."
+    summary = f"{after} {'; '.join(map(each, bold, [as_code(shown[row]) for row in best], p, known))}."
 if at[0] != scene.position:
     lonely = Place(scene.label, scene.position)
     which = "next" if at[0] > scene.position else "last"
-    said = f"{lonely} has no partner on the right: compared is the {which} place that both have read. {said}"
+    partner = f"compared is the {which} place that both have read"
+    summary = f"{lonely} has no partner on the right: {partner}. {summary}"
 if "kl_bits_left_right" in nexts:
     # from what holds: the left side, but beside a changed model the unchanged one, as in the strip
     back = kind == EDITS and not right.run.edits
@@ -258,9 +260,9 @@ if "kl_bits_left_right" in nexts:
         bits = nexts["kl_bits_left_right"][0]
         holds, other_name = names
     divergence = f"KL({escaped(holds)} ‖ {escaped(other_name)})"
-    said += f" The KL divergence, {divergence}, is {significant(bits)} bits."
+    summary += f" The KL divergence, {divergence}, is {significant(bits)} bits."
 else:
-    said += " Their vocabularies are two, so there is no KL divergence between them."
+    summary += " Their vocabularies are two, so there is no KL divergence between them."
 
 ours = lm.config
 other = their_lm.config
@@ -315,13 +317,13 @@ if apart is not None:
         if any(scaled(side.run, *most) for side in sides):
             how = f", by {share}: a change scales {whose} weights, and so this is what a row gained or lost"
         who = f"Head {most[1]} of block {most[0]} differs" if alike == 1 else f"{alike} heads differ"
-        said += f" {who} most{how}."
+        summary += f" {who} most{how}."
     if same:
         count = "All" if same == apart.size else f"{same} of {apart.size}"
-        said += f" {count} heads look where they look on the other side."
+        summary += f" {count} heads look where they look on the other side."
 with sentence:
     # a change's name may begin with one
-    prose(said, "KL divergence", *(() if kind == EDITS else ("head", "block")))
+    prose(summary, "KL divergence", *(() if kind == EDITS else ("head", "block")))
 st.markdown(
     "Tokens belong together where both sides have read as far. A head's number is the share of its attention "
     "that stands elsewhere on the other side, on average over these places (the first left out): 0 is the "

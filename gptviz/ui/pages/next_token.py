@@ -64,24 +64,28 @@ def sentence() -> str:
     All at temperature 1, with nothing cut off: the page's settings change nothing in it.
     """
     lm = scene.lm
-    found = found_for(AS_IT_IS, ROWS[0])
-    best = first(found.now)
+    candidates = found_for(AS_IT_IS, ROWS[0])
+    best = first(candidates.now)
     given = runs_of.map(lambda run: chance(run, best))
-    unsure = found.map(lambda one: one.entropy.perplexity)
-    who = "the model" if scene.other is None else "the **changed** model"
-    said = f"After {Place(scene.label, scene.position)} {who} gives {as_code(show_id(lm, best))} {given:%}. "
-    said += f"It is as unsure as between {unsure:3} equally likely tokens."
-    if scene.other is not None and found.was is not None and (old := first(found.was)) != best:
-        before = percent(chance(scene.other, old))
-        now = percent(chance(scene.run, old))
-        said += f" The unchanged model expects {as_code(show_id(lm, old))}, {before}, which now has {now}."
+    unsure = candidates.map(lambda of_run: of_run.entropy.perplexity)
+    model = "the model" if scene.other is None else "the **changed** model"
+    token_says = as_code(show_id(lm, best))
+    text = f"After {Place(scene.label, scene.position)} {model} gives {token_says} {given:%}. "
+    text += f"It is as unsure as between {unsure:3} equally likely tokens."
+    if scene.other is not None and candidates.was is not None:
+        old = first(candidates.was)
+        if old != best:
+            before = percent(chance(scene.other, old))
+            now = percent(chance(scene.run, old))
+            expected = as_code(show_id(lm, old))
+            text += f" The unchanged model expects {expected}, {before}, which now has {now}."
     if came is not None:
         token = came
         p = runs_of.map(lambda run: chance(run, token))
-        rank = found.map(lambda one: f"{int(one.chosen.rank[token]) + 1:,}")
+        rank = candidates.map(lambda of_run: f"{int(of_run.chosen.rank[token]) + 1:,}")
         after = as_code(show_token(scene.tokens[scene.position + 1].raw))
-        said += f" In the prompt {after} came next: the model gave it {p:%}, rank {rank}."
-    return said
+        text += f" In the prompt {after} came next: the model gave it {p:%}, rank {rank}."
+    return text
 
 
 prose(sentence(), "perplexity")

@@ -210,18 +210,17 @@ def look() -> Member | None:
     if not secret():
         return None
     try:
-        found = classes().member(secret())
+        me = classes().member(secret())
     except ClassError as error:
         say(str(error))
         return member()
-    if found is None:
+    if me is None:
         if member() is not None:
             say(GONE)
         become("")
         return look()  # as who it was beside that
-    else:
-        st.session_state[_MEMBER] = found
-    return found
+    st.session_state[_MEMBER] = me
+    return me
 
 
 def lead() -> Member | None:
@@ -263,9 +262,9 @@ def has_moved() -> bool:
 
     False, with a caption that says why, if the database does not answer.
     """
-    found = member()
+    me = member()
     try:
-        return found is not None and classes().news(found.room)[0] != found.room.steered
+        return me is not None and classes().news(me.room)[0] != me.room.steered
     except ClassError as error:
         st.caption(escaped(str(error)))
         return False

@@ -134,18 +134,20 @@ def _say(at: At, given: Any) -> None:
 
 def _ballot(ask: Question, at: At, truth: Answer, run: Run, position: int) -> None:
     """The way to answer, with hints; it runs alone, so that thirty who answer at once do not wait."""
-    found = standing(at)
-    if found.told and address.is_fragment_run():
+    status = standing(at)
+    if status.told and address.is_fragment_run():
         st.rerun()
     classroom.say_wrong()
     tokens = runs.model(run).tokens(run.ids)
-    if found.answered:
-        answer = "nothing" if found.given is None else escaped(wall.shown(ask.kind, found.given, tokens))
+    if status.answered:
+        answer = "nothing"
+        if status.given is not None:
+            answer = escaped(wall.shown(ask.kind, status.given, tokens))
         text = f":material/check: You said {answer}."
-        if found.open:
+        if status.open:
             text += " You may still change your mind."
         st.markdown(text)
-    if not found.open:
+    if not status.open:
         st.markdown(":material/lock: The votes are locked.")
         return
 

@@ -249,25 +249,27 @@ with above:
     if was and mine.now.kind == "favourite" and was.favourite != mine.now.favourite:
         was = None  # it kept looking at another token
     share = Both(mine.now.share, was and was.shares.get(mine.now.kind))
-    said = f"On this text, **block {block}, head {head}** {does(mine.now, scene.labels)}"
+    text = f"On this text, **block {block}, head {head}** {does(mine.now, scene.labels)}"
     if mine.now.share is not None:
-        said += f", with {share:%} of its attention"
+        text += f", with {share:%} of its attention"
         if mine.now.share_of_rest is not None and mine.now.rest >= WORTH_SAYING:
-            said += f" ({percent(mine.now.share_of_rest)} of what it does not leave on the first token)"
+            text += f" ({percent(mine.now.share_of_rest)} of what it does not leave on the first token)"
     if usual is None:
-        said += ". What it does in general is being measured."
+        text += ". What it does in general is being measured."
     else:
         role = usual["role"]
         part = f" ({percent_of(usual['share'])})".replace(" ()", "")
         if role == mine.now.kind:
-            said += f", and does so in general{part}."
+            text += f", and does so in general{part}."
         elif role in hidden:
-            said += f". In general it {ROLES[role].does}{part}, not shown by this text."
+            text += f". In general it {ROLES[role].does}{part}, not shown by this text."
         else:
-            said += f". In general it {ROLES[role].does}{part}."
+            text += f". In general it {ROLES[role].does}{part}."
     if heads.scaled(scene.run, block, head):
-        said += f" {heads.SCALED}"
-    prose(f"{said} {trial.verdict(held)}" if held else said, "head", "block")
+        text += f" {heads.SCALED}"
+    if held:
+        text += f" {trial.verdict(held)}"
+    prose(text, "head", "block")
 
 # ---- details ----
 

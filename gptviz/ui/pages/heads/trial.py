@@ -97,9 +97,10 @@ def verdict(trial: Trial) -> str:
     says = {"holds": "the label **holds**", "withdrawn": f"the label is **withdrawn**. The head is {zero}"}
     # a head at rest need not be missed
     by = "" if trial.label == "first" else ", whether zero or its mean stands in for the head"
-    found = f"{start} {says.get(trial.verdict, f'**{zero}**')}{by}."
+    outcome = says.get(trial.verdict, f"**{zero}**")
+    text = f"{start} {outcome}{by}."
     # how much is lost says how much the verdict weighs
-    return f"{found} {costs}" if trial.verdict in says else found
+    return f"{text} {costs}" if trial.verdict in says else text
 
 
 # ---- which label ----

@@ -78,24 +78,26 @@ def _ways(edges: pd.DataFrame, labels: list[str], target: Target) -> list[str]:
     exact = below[below["exact"]]
     steering = below[below["by"].isin(["Q", "K"]) & (below["part"] == "head")]
     if exact.empty:
-        said = [f"Nothing that a head read makes {percent(LEAST)} of the word: no path goes through a head."]
+        least = percent(LEAST)
+        sentences = [f"Nothing that a head read makes {least} of the word: no path goes through a head."]
     else:
         row = largest(exact)
-        text = f"{writer(row)}, read by "
+        readers = []
         parent = row["parent"]
         while not pd.isna(parent):
-            text += writer(rows[parent])
+            readers.append(writer(rows[parent]))
             parent = rows[parent]["parent"]
-            text += "" if pd.isna(parent) else " then by "
+        path = f"{writer(row)}, read by {' then by '.join(readers)}"
         to = towards(target.shown, target.against_shown)
-        said = [f"**The strongest path** to {to}, exactly: {text}: **{significant(row['logits'])}** logits."]
+        logits = significant(row["logits"])
+        sentences = [f"**The strongest path** to {to}, exactly: {path}: **{logits}** logits."]
     if len(steering):
         row = largest(steering)
         more = "more" if row["logits"] >= 0 else "less"
         read = "its own query" if row["by"] == "Q" else "the key that it read there"
-        said.append(
+        sentences.append(
             f"**Why a head looked where it did**, to first order: {writer(rows[row['parent']])} wrote "
             f"**{significant(abs(row['logits']))}** logits {more} for what {writer(row)} had put "
             f"into {read}."
         )
-    return said
+    return sentences
