@@ -11,6 +11,7 @@ from torch import nn
 
 from gptviz.checkpoints import Checkpoint, CheckpointError, book, hugging_face
 from gptviz.checkpoints.tensors import Tensors
+from gptviz.checkpoints.wrappers import inner_model
 from gptviz.engine.config import GPTConfig
 from gptviz.engine.forward import in_eval_mode
 from gptviz.engine.index import whole
@@ -55,8 +56,9 @@ def wrap(
     if not isinstance(model, nn.Module):
         raise CheckpointError(f"{model!r} is no model: give an nn.Module, or gptviz.load(...) a name or file")
     n_heads = None if n_heads is None else whole("n_heads", n_heads, 1)
+    model = inner_model(model)
     tensors = InMemory(model)
-    names, config = set(tensors.shapes), getattr(model, "config", None)
+    names, config = set(tensors.bare.values()), getattr(model, "config", None)
     called = name or type(model).__name__
     if book.is_book(names):
         read, dialect = _config(book.config_of(tensors, _heads(model, n_heads)), model), book.DIALECT

@@ -51,26 +51,20 @@ class Dialect:
     """How one kind of checkpoint names things.
 
     `table` lists every tensor of a model with this config, without `head`, the output head, where it is
-    tied. `prefixes` may stand before any name; names that match `ignored` hold no weights (causal masks).
+    tied. `root` may stand before any name; names that match `ignored` hold no weights (causal masks).
     """
 
     name: str
     table: Callable[[GPTConfig], list[Copy]]
     head: str
-    prefixes: tuple[str, ...] = ()
+    root: str = ""
     ignored: re.Pattern[str] = re.compile(r"(?!)")
-
-    def plain(self, name: str) -> str:
-        """The name without its prefixes."""
-        for prefix in self.prefixes:
-            name = name.removeprefix(prefix)
-        return name
 
     def names(self, tensors: Tensors) -> dict[str, str]:
         """Plain name to the file's own, for everything that holds weights."""
         names: dict[str, str] = {}
-        for name in tensors.shapes:
-            plain = self.plain(name)
+        for name, bare in tensors.bare.items():
+            plain = bare.removeprefix(self.root)
             if self.ignored.fullmatch(plain):
                 continue
             if plain in names:

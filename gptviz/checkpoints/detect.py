@@ -10,6 +10,7 @@ from gptviz.checkpoints import book, folder, hugging_face, nanogpt
 from gptviz.checkpoints.assemble import Dialect, assemble
 from gptviz.checkpoints.errors import CheckpointError
 from gptviz.checkpoints.looks import bytes_of, read_json
+from gptviz.checkpoints.sizes import heads_beside
 from gptviz.checkpoints.tensors import SafeTensors, Tensors, TorchTensors, read_pickle
 from gptviz.engine.config import GPTConfig
 from gptviz.model import GPTModel
@@ -61,12 +62,14 @@ def recognise(path: Path, n_heads: int | None = None) -> Checkpoint:
 
 
 def _in_folder(path: Path, n_heads: int | None) -> Checkpoint:
-    if (path / folder.CONFIG).is_file():
-        keys = read_json(path / folder.CONFIG).keys()
-        return _ours(path) if "emb_dim" in keys else _hugging_face(path)
+    files = [file for file in sorted(path.iterdir()) if file.suffix in (*TORCH_SUFFIXES, ".safetensors")]
+    has_config = (path / folder.CONFIG).is_file()
+    if has_config and "emb_dim" in read_json(path / folder.CONFIG):
+        return _ours(path)
+    if has_config and (len(files) != 1 or hugging_face.has_weights(path)):
+        return _hugging_face(path)
     if (path / NANOGPT).is_file():
         return _file(path / NANOGPT, n_heads)
-    files = [file for file in sorted(path.iterdir()) if file.suffix in (*TORCH_SUFFIXES, ".safetensors")]
     if len(files) == 1:
         return _file(files[0], n_heads)
     several = f"several files of weights: name one of {', '.join(file.name for file in files)}"
@@ -85,20 +88,22 @@ def _file(path: Path, n_heads: int | None) -> Checkpoint:
         raise CheckpointError(f"{path} is no checkpoint: known are .safetensors, {', '.join(TORCH_SUFFIXES)}")
     saved = read_pickle(path)
     if nanogpt.is_nanogpt(saved):
-        config, tensors = nanogpt.read_config(path, saved), TorchTensors(path, saved, "model")
-        return Checkpoint(path, nanogpt.DIALECT, config, tensors, lambda: folder.meta_of(path.parent))
-    key = "model_state_dict" if isinstance(saved, dict) and "model_state_dict" in saved else None
-    return _state_dict(path, TorchTensors(path, saved, key), n_heads)
+        return _nanogpt(path, nanogpt.read_config(path, saved), TorchTensors(path, saved))
+    return _state_dict(path, TorchTensors(path, saved), heads_beside(saved) or n_heads)
 
 
 def _state_dict(path: Path, tensors: Tensors, n_heads: int | None) -> Checkpoint:
-    names = set(tensors.shapes)
+    names = set(tensors.bare.values())
     config_beside = path.parent / folder.CONFIG
     if book.is_book(names):
         if path.name == folder.WEIGHTS and config_beside.is_file():
             return _in_folder(path.parent, n_heads)
         return Checkpoint(path, book.DIALECT, book.config_of(tensors, n_heads), tensors, lambda: None)
-    if any(hugging_face.DIALECT.plain(name) == "wte.weight" for name in names):
+    if names & {"wte.weight", "transformer.wte.weight"}:
+        config = read_json(config_beside) if config_beside.is_file() else {}
+        if nanogpt.has_linears(tensors) and not config.keys() & {"architectures", "model_type"}:
+            n_heads = heads_beside(config) or n_heads  # minGPT writes its settings there
+            return _nanogpt(path, nanogpt.config_of(tensors, n_heads), tensors)
         if not config_beside.is_file():
             raise CheckpointError(
                 f"{path} has the tensors of a Hugging Face model, but no {folder.CONFIG} is beside it; "
@@ -112,6 +117,10 @@ def _state_dict(path: Path, tensors: Tensors, n_heads: int | None) -> Checkpoint
     )
 
 
+def _nanogpt(path: Path, config: GPTConfig, tensors: Tensors) -> Checkpoint:
+    return Checkpoint(path, nanogpt.DIALECT, config, tensors, lambda: folder.meta_of(path.parent))
+
+
 def _ours(path: Path) -> Checkpoint:
     dialect = book.DIALECT if folder.has_book_weights(path) else folder.DIALECT
     config, tensors = folder.read_config(path), folder.weights_of(path)
@@ -122,4 +131,6 @@ def _hugging_face(path: Path, tensors: Tensors | None = None) -> Checkpoint:
     config = hugging_face.read_config(path / folder.CONFIG)
     tensors = tensors or hugging_face.weights_of(path)
     dialect = hugging_face.dialect_of(config)
+    if dialect is hugging_face.DIALECT and nanogpt.has_linears(tensors):
+        dialect = nanogpt.DIALECT  # its weights, with a config.json of theirs beside them
     return Checkpoint(path, dialect, config, tensors, lambda: tokenizer_files.read_folder(path))

@@ -63,6 +63,7 @@ NEO_KEYS = {
     "inner": ("intermediate_size", None),
 }
 FAMILIES = {"gpt2": ("GPT2LMHeadModel", GPT2_KEYS), "gpt_neo": ("GPTNeoForCausalLM", NEO_KEYS)}
+ROOT = "transformer."  # before all names but the head's, or before none
 ALTERNATING = [[["global", "local"], 12]]  # GPT-Neo's blocks, where a config leaves it out
 
 
@@ -88,7 +89,7 @@ def _others(theirs: str, ours: str, linears: dict[str, str], kind: str, turned: 
 
 def table(config: GPTConfig) -> list[Copy]:
     """Every tensor of a GPT-2 of theirs."""
-    return gpt2_table(config.n_layers, turned=True) + _head(config)
+    return gpt2_table(config.n_layers, turned=True) + head_table(config)
 
 
 def neo_table(config: GPTConfig) -> list[Copy]:
@@ -100,16 +101,17 @@ def neo_table(config: GPTConfig) -> list[Copy]:
             source = f"{theirs}attn.attention.{name}_proj.weight"
             copies.append(Copy(source, f"{ours}{part}.weight", factor=factor))
         copies += [copy for kind in NORM for copy in _others(theirs, ours, NEO_LINEARS, kind)]
-    return copies + [Copy(f"ln_f.{kind}", f"final_norm.{NORM[kind]}") for kind in NORM] + _head(config)
+    return copies + [Copy(f"ln_f.{kind}", f"final_norm.{NORM[kind]}") for kind in NORM] + head_table(config)
 
 
-def _head(config: GPTConfig) -> list[Copy]:
+def head_table(config: GPTConfig) -> list[Copy]:
+    """The output head, where it is not tied to the embedding."""
     return [] if config.tie_embeddings else [Copy("lm_head.weight", "out_head.weight")]
 
 
 def _dialect(name: str, table: Callable[[GPTConfig], list[Copy]], attention: str) -> Dialect:
     masks = re.compile(rf"h\.\d+\.{attention}\.(bias|masked_bias)")  # their causal masks
-    return Dialect(f"a Hugging Face {name}", table, "lm_head.weight", ("transformer.",), masks)
+    return Dialect(f"a Hugging Face {name}", table, "lm_head.weight", ROOT, masks)
 
 
 DIALECT = _dialect("GPT-2", table, "attn")
@@ -121,6 +123,11 @@ def dialect_of(config: GPTConfig) -> Dialect:
     key and value.
     """
     return DIALECT if config.qkv_bias else NEO_DIALECT
+
+
+def has_weights(folder: Path) -> bool:
+    """Whether the folder has weights under a name that transformers gives them."""
+    return any((folder / name).is_file() for name in WEIGHTS)
 
 
 def weights_of(folder: Path) -> Tensors:
