@@ -13,6 +13,7 @@ from gptviz.checkpoints import Checkpoint, CheckpointError, TokenizerMissing, re
 from gptviz.checkpoints.download import Report, download
 from gptviz.checkpoints.errors import errors_of
 from gptviz.checkpoints.hub import HUB_MODELS, cached_folder, is_hub_id
+from gptviz.checkpoints.looks import meant
 from gptviz.checkpoints.nanogpt import read_meta
 from gptviz.engine.blank import init_weights
 from gptviz.engine.config import GPTConfig
@@ -120,12 +121,21 @@ def plan(
         make = partial(_untrained, config, False)
         return Plan(name, config, get_encoding("gpt2"), make, DTYPES[dtype], device)
     path = _path_of(str(name), report)
-    if called is None:
-        called = str(name) if is_hub_name(str(name)) else path.stem if path.is_file() else path.resolve().name
     checkpoint = recognise(path, n_heads)
+    if called is None:
+        called = str(name) if is_hub_name(str(name)) else _called(path)
     encoding = tokenizer_for(checkpoint, called, tokenizer)  # first: it is small, and may be what is wrong
     checkpoint.check_bytes()
     return Plan(called, checkpoint.config, encoding, checkpoint.model, DTYPES[dtype], device)
+
+
+def _called(path: Path) -> str:
+    """The name of the model at a path: its file's or its folder's, with a Trainer's checkpoint behind it."""
+    if path.is_file():
+        return path.stem
+    inner = meant(path).relative_to(path)
+    step = f"/{inner}" if inner.name.startswith("checkpoint-") else ""
+    return path.resolve().name + step
 
 
 def devices() -> list[str]:

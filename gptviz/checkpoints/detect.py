@@ -9,7 +9,8 @@ import torch
 from gptviz.checkpoints import book, folder, hugging_face, nanogpt
 from gptviz.checkpoints.assemble import Dialect, assemble
 from gptviz.checkpoints.errors import CheckpointError
-from gptviz.checkpoints.looks import bytes_of, read_json
+from gptviz.checkpoints.kinds import OPTIMIZERS, SETTINGS, SHARD, refuse
+from gptviz.checkpoints.looks import bytes_of, meant, read_json, seen
 from gptviz.checkpoints.sizes import heads_beside
 from gptviz.checkpoints.tensors import SafeTensors, Tensors, TorchTensors, read_pickle
 from gptviz.engine.config import GPTConfig
@@ -55,6 +56,7 @@ def recognise(path: Path, n_heads: int | None = None) -> Checkpoint:
     """
     if not path.exists():
         raise CheckpointError(f"there is no file or folder {path}")
+    path = meant(path)
     found = _in_folder(path, n_heads) if path.is_dir() else _file(path, n_heads)
     if n_heads is not None and n_heads != found.config.n_heads:
         raise CheckpointError(f"{path} has {found.config.n_heads} heads, not {n_heads}: leave n_heads out")
@@ -62,7 +64,12 @@ def recognise(path: Path, n_heads: int | None = None) -> Checkpoint:
 
 
 def _in_folder(path: Path, n_heads: int | None) -> Checkpoint:
-    files = [file for file in sorted(path.iterdir()) if file.suffix in (*TORCH_SUFFIXES, ".safetensors")]
+    refuse(path, seen(path))
+    files = _weights_in(path)
+    if len(files) != 1 and not hugging_face.has_weights(path):
+        for file in sorted(path.iterdir()):
+            if file.is_file() and not file.name.endswith(SETTINGS):
+                refuse(file, seen(file))
     has_config = (path / folder.CONFIG).is_file()
     if has_config and "emb_dim" in read_json(path / folder.CONFIG):
         return _ours(path)
@@ -77,10 +84,19 @@ def _in_folder(path: Path, n_heads: int | None) -> Checkpoint:
     raise CheckpointError(f"{path} has no {folder.CONFIG} and {what}")
 
 
+def _weights_in(folder: Path) -> list[Path]:
+    """The folder's files of weights, without those of an optimizer, if there are others."""
+    files = [file for file in sorted(folder.iterdir()) if file.suffix in (*TORCH_SUFFIXES, ".safetensors")]
+    return [file for file in files if not OPTIMIZERS.search(file.name)] or files
+
+
 def _file(path: Path, n_heads: int | None) -> Checkpoint:
     if not path.is_file():  # a pipe would be waited for
         raise CheckpointError(f"{path} is no file that could be read as a checkpoint")
+    refuse(path, seen(path))
     if path.name.endswith(".index.json") and path.name in hugging_face.WEIGHTS:
+        return _in_folder(path.parent, n_heads)
+    if SHARD.search(path.name):
         return _in_folder(path.parent, n_heads)
     if path.suffix == ".safetensors":
         return _state_dict(path, SafeTensors(path), n_heads)

@@ -18,7 +18,8 @@ import torch
 from safetensors import SafetensorError, safe_open
 
 from gptviz.checkpoints.errors import CheckpointError
-from gptviz.checkpoints.looks import ZIP, is_of_safetensors, is_of_torch, look, read_json
+from gptviz.checkpoints.kinds import refuse, refuse_named, refuse_saved
+from gptviz.checkpoints.looks import ZIP, is_of_safetensors, is_of_torch, look, read_json, seen
 from gptviz.checkpoints.wrappers import bare_names, keys_to_state
 
 # A mapped file's pages count as memory while any tensor of it is alive: the file is opened anew for
@@ -38,6 +39,7 @@ class Tensors(ABC):
         self.path = path
         self.shapes = shapes
         self.bare = bare_names(shapes)
+        refuse_named(path, {bare: shapes[name] for name, bare in self.bare.items()})
 
     @abstractmethod
     def read(self, names: Iterable[str]) -> Iterator[tuple[str, torch.Tensor]]:
@@ -62,6 +64,7 @@ class SafeTensors(Tensors):
     """A file in the safetensors format: a header in JSON, then nothing but numbers."""
 
     def __init__(self, path: Path):
+        refuse(path, seen(path))
         if path.is_file() and not is_of_safetensors(path):
             raise CheckpointError(f"{path} is not a whole safetensors file: it is {look(path)}")
         try:
@@ -88,6 +91,7 @@ class TorchTensors(Tensors):
     """A state dict in a file of `torch.save`: all of what was saved, or in the dicts that hold it."""
 
     def __init__(self, path: Path, saved: object):
+        refuse_saved(path, saved)
         self.keys = keys_to_state(saved)
         # a file of torch before 1.6 cannot be mapped: it is in memory already, and given up bit by bit
         self._whole = None if _is_zip(path) else self._state_of(path, saved)
@@ -125,6 +129,7 @@ class TorchTensors(Tensors):
             what = f'"{key}"'
         if not isinstance(state, dict) or not state:
             raise CheckpointError(f"{path}: {what} holds {type(state).__name__}, not a state dict")
+        refuse_named(path, {name: () for name in state if isinstance(name, str)})  # some of it is no tensor
         for name, tensor in state.items():
             if not isinstance(name, str) or not isinstance(tensor, torch.Tensor):
                 holds = f"{name!r} holds {type(tensor).__name__}, not a tensor"
@@ -193,6 +198,7 @@ def read_pickle(path: Path) -> Any:
 
     Raises CheckpointError for damage, and for code in the file.
     """
+    refuse(path, seen(path))
     if not is_of_torch(path):
         raise CheckpointError(
             f"{path} is no checkpoint: it is {look(path)}. A checkpoint is what "

@@ -133,7 +133,7 @@ REFUSED = [
     ({"model_type": "gpt_neo"}, '"model_type"'),
     ({"n_inner": 32}, '"n_inner"'),
     ({"activation_function": "relu"}, '"activation_function"'),
-    ({"quantization_config": {"bits": 4}}, '"quantization_config"'),
+    ({"quantization_config": {"bits": 4}}, "is a quantised model"),
     ({"pruned_heads": {"0": [1]}}, '"pruned_heads"'),
     ({"tie_word_embeddings": "yes"}, '"tie_word_embeddings"'),
     ({"n_head": 5}, "5 heads"),
@@ -215,9 +215,9 @@ def test_what_is_no_checkpoint_says_what_it_looked_for(tmp_path):
         recognise(tmp_path / "nothing")
     with pytest.raises(CheckpointError, match=r"no config\.json and no weights"):
         recognise(tmp_path)
-    (tmp_path / "model.gguf").write_bytes(b"GGUF")
+    (tmp_path / "model.xyz").write_bytes(b"xyz")
     with pytest.raises(CheckpointError, match=r"known are \.safetensors, \.pth"):
-        recognise(tmp_path / "model.gguf")
+        recognise(tmp_path / "model.xyz")
     torch.save({"linear.weight": torch.ones(2, 2)}, tmp_path / "other.pth")
     with pytest.raises(CheckpointError, match=r"no model known here \(such as linear\.weight\)"):
         recognise(tmp_path / "other.pth")

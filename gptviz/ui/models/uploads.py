@@ -11,6 +11,7 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Protocol
 
 from gptviz.checkpoints import CheckpointError
+from gptviz.checkpoints.kinds import ENDINGS as NOT_READ, Seen, refuse
 from gptviz.digits import gigabytes
 from gptviz.ui.models.room import Room
 
@@ -18,6 +19,7 @@ WEIGHTS = (".pth", ".pt", ".bin", ".ckpt", ".safetensors")
 BESIDE = (".json", ".txt", ".pkl", ".tiktoken")  # configs and tokenizers
 TOKENIZERS = ("tokenizer.json", "tokenizer.tiktoken", "meta.pkl")
 ENDINGS = (*WEIGHTS, *BESIDE)
+FIRST_BYTES = 1024  # that tell a kind of file
 LONGEST_NAME = 200  # bytes of a file's name; most disks take 255
 
 
@@ -85,6 +87,9 @@ class Uploads:
         """Write the files of one checkpoint down. Raises CheckpointError, and then nothing is kept."""
         names = {file: _plain_name(file.name) for file in files}
         weights = [name for name in names.values() if name.endswith(WEIGHTS)]
+        if weights:  # other formats of the same model are left out, as in a folder
+            names = {file: name for file, name in names.items() if not name.endswith(NOT_READ)}
+            files = list(names)
         self._check(files, list(names.values()), weights)
         number = uuid.uuid4().hex
         self.room.take(number, sum(file.size for file in files))
@@ -128,6 +133,8 @@ class Uploads:
                     f"{name[:60]!r} is no name for a file here: it has {len(name.encode()):,} bytes, and at "
                     f"most {LONGEST_NAME} work, none of them a control character. Give it another name"
                 )
+            if not weights:
+                _refuse(files, names)
             if not name.endswith(ENDINGS):
                 raise CheckpointError(f"{name} is no file of a checkpoint; those end in {', '.join(ENDINGS)}")
             if names.count(name) > 1:
@@ -144,6 +151,16 @@ class Uploads:
                 f"{gigabytes(self.max_bytes)} from one visitor: remove one of them. "
                 "Whoever runs it can raise server.maxUploadSize"
             )
+
+
+def _refuse(files: Sequence[Sent], names: list[str]) -> None:
+    """Raise the CheckpointError of files without weights that are of a known kind."""
+    inside = frozenset(names)
+    for file, name in zip(files, names, strict=True):
+        file.seek(0)
+        if not name.endswith(BESIDE):
+            refuse(Path(name), Seen(name=name, first=file.read(FIRST_BYTES)))
+    refuse(Path(names[0]), Seen(inside=inside))
 
 
 def _plain_name(name: str) -> str:

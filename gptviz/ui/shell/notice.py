@@ -9,6 +9,7 @@ import streamlit as st
 from gptviz.catalog import catalog
 from gptviz.checkpoints import HeadsMissing, TokenizerMissing
 from gptviz.checkpoints.download import Progress
+from gptviz.checkpoints.errors import without_code
 from gptviz.digits import gigabytes
 from gptviz.tokenizer import encoding_names
 from gptviz.ui.buttons import button
@@ -49,7 +50,10 @@ def _buttons(model: InUse, label: str, key: str, do: Callable[..., Any], *args: 
 def _failed(model: InUse, why: str) -> None:
     asked = escaped(label_of(model.asked))
     seen = escaped(label_of(model.choice))
-    st.error(f"{asked} cannot be loaded: {escaped(_ended(why))} What you see is {seen}.")
+    sentence, code = without_code(why)
+    st.error(f"{asked} cannot be loaded: {escaped(_ended(sentence))} What you see is {seen}.")
+    if code:
+        st.code(code, language="python")
     number = model.asked.name.removeprefix(UPLOAD)
     with st.container(horizontal=True):
         if model.asked.name.startswith(UPLOAD) and find_upload(number) is not None:

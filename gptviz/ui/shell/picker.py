@@ -10,7 +10,9 @@ import streamlit as st
 from gptviz import KNOWN_MODELS
 from gptviz.catalog import catalog
 from gptviz.checkpoints import CheckpointError
+from gptviz.checkpoints.errors import without_code
 from gptviz.checkpoints.hub import HUB_MODELS, is_hub_id
+from gptviz.checkpoints.kinds import ENDINGS as NOT_READ
 from gptviz.digits import gigabytes
 from gptviz.loading import DTYPES, devices
 from gptviz.ui.models import in_use as models
@@ -52,7 +54,7 @@ def picker(model: InUse) -> None:
     )
     if st.button("More models …", key="model_more", type="tertiary", help="All models, and your own file"):
         st.session_state.pop(_REFUSED, None)  # of an earlier one
-        let_go(ENDINGS)
+        let_go((*ENDINGS, *NOT_READ))
         window(asked)
 
 
@@ -118,12 +120,16 @@ def _own_files(asked: Choice) -> None:
     )
     for upload in uploads():
         _kept(upload, asked)
-    endings = [suffix.removeprefix(".") for suffix in ENDINGS]
+    # what is of another kind is taken, too, to be told what it is and what to do
+    endings = [suffix.removeprefix(".") for suffix in (*ENDINGS, *NOT_READ)]
     with st.form("model_files", clear_on_submit=True, border=False):
         st.file_uploader("Your model's files", endings, accept_multiple_files=True, key=FILES)
         st.form_submit_button("Load these files", type="primary", on_click=partial(_bring, asked))
     if _REFUSED in st.session_state:
-        st.error(escaped(st.session_state[_REFUSED]))
+        sentence, code = without_code(st.session_state[_REFUSED])
+        st.error(escaped(sentence))
+        if code:
+            st.code(code, language="python")
     _not_taken()
     if st.session_state.pop(_BROUGHT, False):
         st.rerun()  # the window closes, the page shows the model
@@ -169,7 +175,7 @@ def _bring(asked: Choice) -> None:
         st.session_state[_BROUGHT] = True
         state.choose_model(asked.named(name))
         models.retry()
-    let_go(ENDINGS)
+    let_go((*ENDINGS, *NOT_READ))
 
 
 def _repository(asked: Choice) -> None:
