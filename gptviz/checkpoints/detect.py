@@ -6,7 +6,7 @@ from pathlib import Path
 
 import torch
 
-from gptviz.checkpoints import book, folder, hugging_face, nanogpt
+from gptviz.checkpoints import book, folder, hugging_face, nanogpt, tensorflow
 from gptviz.checkpoints.assemble import Dialect, assemble
 from gptviz.checkpoints.errors import CheckpointError
 from gptviz.checkpoints.kinds import OPTIMIZERS, SETTINGS, SHARD, refuse
@@ -64,6 +64,8 @@ def recognise(path: Path, n_heads: int | None = None) -> Checkpoint:
 
 
 def _in_folder(path: Path, n_heads: int | None) -> Checkpoint:
+    if tensorflow.is_openais(path):
+        return _openais(path)
     refuse(path, seen(path))
     files = _weights_in(path)
     if len(files) != 1 and not hugging_face.has_weights(path):
@@ -93,6 +95,8 @@ def _weights_in(folder: Path) -> list[Path]:
 def _file(path: Path, n_heads: int | None) -> Checkpoint:
     if not path.is_file():  # a pipe would be waited for
         raise CheckpointError(f"{path} is no file that could be read as a checkpoint")
+    if path.name.endswith(tensorflow.FILES) and tensorflow.is_openais(path.parent):
+        return _openais(path.parent)
     refuse(path, seen(path))
     if path.name.endswith(".index.json") and path.name in hugging_face.WEIGHTS:
         return _in_folder(path.parent, n_heads)
@@ -135,6 +139,14 @@ def _state_dict(path: Path, tensors: Tensors, n_heads: int | None) -> Checkpoint
 
 def _nanogpt(path: Path, config: GPTConfig, tensors: Tensors) -> Checkpoint:
     return Checkpoint(path, nanogpt.DIALECT, config, tensors, lambda: folder.meta_of(path.parent))
+
+
+def _openais(path: Path) -> Checkpoint:
+    index = tensorflow.index_in(path)
+    if index is None:
+        raise CheckpointError(f"{path} changed while it was being read; try again")
+    config, tensors = tensorflow.read_config(path), tensorflow.TensorFlowTensors(index)
+    return Checkpoint(path, tensorflow.DIALECT, config, tensors, lambda: tokenizer_files.read_folder(path))
 
 
 def _ours(path: Path) -> Checkpoint:

@@ -17,6 +17,8 @@ from pathlib import Path
 from gptviz.checkpoints.errors import CheckpointError
 from gptviz.checkpoints.hub import CONFIG, TOKENIZERS, shards_of
 from gptviz.checkpoints.hugging_face import WEIGHTS, read_config
+from gptviz.checkpoints.kinds import ADAPTER_CONFIG, Seen, refuse
+from gptviz.checkpoints.looks import read_json
 from gptviz.checkpoints.transfer import Remote, ask, fetch
 from gptviz.digits import gigabytes
 from gptviz.whole import write_text, write_whole
@@ -59,9 +61,12 @@ def download(repository: str, report: Report | None = None, most_bytes: int | No
     cache = _Cache(repository)
     config = ask(repository, CONFIG, "main")
     if config is None:
+        if ask(repository, ADAPTER_CONFIG, "main") is not None:
+            refuse(Path(repository), Seen(inside=frozenset({ADAPTER_CONFIG})))
         raise CheckpointError(f"{repository} has no {CONFIG}: it is not a model that can be read")
     _bounded([config], MOST_OF_CONFIG)
     cache.fetch([config], None)
+    refuse(Path(repository), Seen(config=read_json(cache.folder(config) / CONFIG)))
     read_config(cache.folder(config) / CONFIG)
     tokenizer = _tokenizer(repository, config.commit)
     _bounded(tokenizer, MOST_OF_TOKENIZER)

@@ -91,6 +91,7 @@ OTHER = {
 }
 OPTIMIZERS = re.compile(r"(optimizer|scheduler|scaler|training_args)\.(pt|bin|pth)$|^rng_state.*\.pth$")
 OURS = ("gpt2", "gpt_neo")
+ADAPTER_CONFIG = "adapter_config.json"
 INDEX = ".index.json"  # of shards
 SETTINGS = (".json", ".txt", ".tiktoken", ".pkl", ".model", ".md")  # endings of what lies beside weights
 
@@ -274,12 +275,18 @@ KINDS = (
         "Its commit of `refs/main` loads.",
         loads=True,
     ),
-    # ---- not read: by names and first bytes ----
     Kind(
-        "a checkpoint of TensorFlow, as OpenAI's GPT-2 is",
-        "`hparams.json`, `model.ckpt.index` and `model.ckpt.data-00000-of-00001`",
-        'Chapter 5 of the book downloads it. gptviz.load("gpt2") has the same weights; or save them from '
-        "the book's model.",
+        "OpenAI's GPT-2 as TensorFlow keeps it",
+        "`hparams.json`, `model.ckpt.index` and `model.ckpt.data-00000-of-00001` together",
+        "It loads. Chapter 5 of the book downloads it.",
+        loads=True,
+    ),
+    # ---- not read ----
+    Kind(
+        "a checkpoint of TensorFlow, and not all of OpenAI's GPT-2",
+        "some of these files, or a file `.ckpt.meta`, without the others",
+        "Give the folder with hparams.json, the index and the data, as chapter 5 of the book downloads them. "
+        "Or save the weights from the book's model.",
         BOOKS_DOWNLOAD,
         looks_so=_is_of_tensorflow,
     ),
@@ -289,8 +296,8 @@ KINDS = (
         "Merge it into its model with model.merge_and_unload(), and give that.",
         MERGE_PEFT,
         looks_so=lambda seen: (
-            seen.name.startswith(("adapter_model.", "adapter_config.json"))
-            or bool(seen.inside & {"adapter_config.json", "adapter_model.safetensors", "adapter_model.bin"})
+            seen.name.startswith(("adapter_model.", ADAPTER_CONFIG))
+            or bool(seen.inside & {ADAPTER_CONFIG, "adapter_model.safetensors", "adapter_model.bin"})
         ),
         named_so=_has_name(ADAPTER),
     ),
@@ -442,7 +449,7 @@ KINDS = (
 # endings of what is recognised by them, and never read
 ENDINGS = (
     *(".h5", ".hdf5", ".keras", ".msgpack", ".pb", ".onnx", ".tflite", ".ot", ".mlmodel", ".pt2", ".engine"),
-    *(".gguf", ".ggml", ".npy", ".npz", ".distcp", ".index", ".meta", ".data-00000-of-00001"),
+    *(".gguf", ".ggml", ".npy", ".npz", ".distcp"),
     *(".zip", ".tar", ".gz", ".tgz", ".bz2", ".xz", ".7z", ".rar", ".zst"),
 )
 

@@ -4,6 +4,7 @@
 `REFUSED[kind](folder)` only where it is.
 """
 
+import base64
 import json
 import tarfile
 import zipfile
@@ -79,6 +80,48 @@ def cache(folder):
     return home, truth, None
 
 
+# model.ckpt.index as TensorFlow 2.21 wrote it for a GPT-2 of makers.SIZES; its data are the numbers one after
+# another, by name
+INDEX = base64.b64decode(
+    "AAAGCAEaAggBABYQbW9kZWwvaDAvYXR0bi9jX2F0dG4vYggBEgQSAggwKMABNRA9N9gVARt3CAESDBICCAESAggQEgIIMCDA"
+    "ASiAGDWsRaALEAYScHJvai9iCAESBBICCBAgwBkoQDV73tcJFQEbdwgBEgwSAggBEgIIEBICCBAggBoogAg1T5zJKgkGEmxu"
+    "XzEvYggBEgQSAggQIIAiKEA1QmxNSQ4BEmcIARIEEgIIECDAIihANbbOoToMAxIyL2IIARIEEgIIECCAIyhANa1ON1EOARJn"
+    "CAESBBICCBAgwCMoQDVr2XxyCQoTbWxwL2NfZmMvYggBEgQSAghAIIAkKIACNTsEKtUSARt3CAESDBICCAESAggQEgIIQCCA"
+    "JiiAIDVLv9sbDwYScHJvai9iCAESBBICCBAggEYoQDU4Uf2hFAEbdwgBEgwSAggBEgIIQBICCBAgwEYogCA1YvTi8wcPEzEv"
+    "YXR0bi9jX2F0dG4vYggBEgQSAggwIMBmKMABNea2VJ4VARt3CAESDBICCAESAggQEgIIMCCAaCiAGDX9qEVIEAYTcHJvai9i"
+    "CAESBBICCBAggIABKEA1FTIGoAAWHG1vZGVsL2gxL2F0dG4vY19wcm9qL3cIARIMEgIIARICCBASAggQIMCAASiACDUHneHw"
+    "CQYTbG5fMS9iCAESBBICCBAgwIgBKEA1CqyOVQ4BE2cIARIEEgIIECCAiQEoQDXw4Zu1DAMTMi9iCAESBBICCBAgwIkBKEA1"
+    "2gke/A4BE2cIARIEEgIIECCAigEoQDXfQ0t2CQoUbWxwL2NfZmMvYggBEgQSAghAIMCKASiAAjUib99vEgEcdwgBEgwSAggB"
+    "EgIIEBICCEAgwIwBKIAgNfeRZzYPBhNwcm9qL2IIARIEEgIIECDArAEoQDUF13FMFAEcdwgBEgwSAggBEgIIQBICCBAggK0B"
+    "KIAgNQvpAn8GBhNsbl9mL2IIARIEEgIIECCAzQEoQDUG63smCwETZwgBEgQSAggQIMDNAShANcmENQMGAxh3cGUIARIIEgII"
+    "GBICCBAggM4BKIAMNTed83kHAhh0ZQgBEggSAgg9EgIIECCA2gEowB41bPKEegAAAADDAQAAAgAAAACf/gfsAAAAAAEAAAAA"
+    "wPKhsAABA24A0gYAAAAAAQAAAABhGzY11wYI5AYPAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAFf7gIskdUfb"
+)
+
+
+def openais(folder):
+    """The book's folder gpt2/124M."""
+    truth = makers.hf_model(13)
+    tensors = {}
+    for name, tensor in truth.transformer.state_dict().items():
+        if name.startswith("h."):
+            name = name.replace("h.", "h", 1)
+        part, _, kind = name.replace(".", "/").rpartition("/")
+        letter = "g" if "ln_" in part and kind == "weight" else kind[0]
+        is_embedding = part in ("wte", "wpe")
+        tensors[f"model/{part}" if is_embedding else f"model/{part}/{letter}"] = tensor
+    numbers = b"".join(tensors[name].numpy().tobytes() for name in sorted(tensors))
+    home = folder / "124M"
+    home.mkdir()
+    written(home, "model.ckpt.data-00000-of-00001", numbers)
+    written(home, "model.ckpt.index", INDEX)
+    written(home, "model.ckpt.meta", b"\n\x9e")
+    written(home, "checkpoint", b'model_checkpoint_path: "model.ckpt"\n')
+    sizes = {"n_vocab": 61, "n_ctx": 24, "n_embd": 16, "n_head": 4, "n_layer": 2}
+    written(home, "hparams.json", json.dumps(sizes).encode())
+    return home, truth, None
+
+
 LOADS = {
     "the book's state dict": book,
     "a nanoGPT checkpoint": nanogpt,
@@ -88,18 +131,18 @@ LOADS = {
     "a model inside of a wrapper": wrapped,
     "the folder of a Trainer's checkpoints": trainer,
     "a model's folder in Hugging Face's cache": cache,
+    "OpenAI's GPT-2 as TensorFlow keeps it": openais,
 }
 
 
 # ---- not read ----
 
 
-def tensorflow(folder):
-    """The names of OpenAI's folder 124M."""
-    (folder / "124M").mkdir()
-    for name in ("checkpoint", "hparams.json", "model.ckpt.data-00000-of-00001", "model.ckpt.index"):
-        written(folder / "124M", name, b"{}")
-    return folder / "124M"
+def tensorflow(folder, without="hparams.json"):
+    """OpenAI's folder without one of its files."""
+    home, _, _ = openais(folder)
+    (home / without).unlink()
+    return home
 
 
 def peft_state(folder):
@@ -277,10 +320,10 @@ PAGE = b"<!DOCTYPE html>\n<html class=''><head><title>gpt2</title></head></html>
 
 # kind -> its makers
 REFUSED = {
-    "a checkpoint of TensorFlow, as OpenAI's GPT-2 is": [
+    "a checkpoint of TensorFlow, and not all of OpenAI's GPT-2": [
         tensorflow,
         lambda folder: tensorflow(folder) / "model.ckpt.index",
-        lambda folder: tensorflow(folder) / "hparams.json",
+        lambda folder: tensorflow(folder, "model.ckpt.index") / "hparams.json",
         lambda folder: written(folder, "model-500.data-00000-of-00001"),
     ],
     "a PEFT adapter, which changes a model and is none": [

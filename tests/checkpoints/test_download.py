@@ -67,6 +67,26 @@ def test_a_download_and_what_is_in_the_cache(server, repository, tmp_path):
     assert not loose_ends(tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"model_type": "llama"}, "someone/tiny is a model of another architecture than GPT-2's"),
+        ({"quantization_config": {"bits": 4}}, "someone/tiny is a quantised model"),
+        ({"architectures": ["GPT2ForSequenceClassification"]}, "someone/tiny is a GPT-2 that gives classes"),
+        (None, r"someone/tiny is a PEFT adapter.*merge_and_unload"),
+    ],
+)
+def test_what_is_no_model_here_is_told_before_its_weights_are_fetched(server, changes, says):
+    config = json.loads(server.files.pop("config.json"))
+    if changes is None:
+        server.files["adapter_config.json"] = b"{}"
+    else:
+        server.files["config.json"] = json.dumps(config | changes).encode()
+    with pytest.raises(CheckpointError, match=says):
+        gptviz.load(NAME)
+    assert not [path for _, path, _ in server.requests if path.endswith(".safetensors")]
+
+
 def test_shards_are_all_fetched(server, tmp_path):
     truth = makers.hf_model(2)
     folder = makers.save_hf(truth, tmp_path / "sharded", max_shard_size="8KB")

@@ -17,7 +17,7 @@ from gptviz.ui.models import in_use as models
 from gptviz.ui.models.in_use import ALLOW_PATHS
 from gptviz.ui.models.uploads import Uploads
 from gptviz.ui.shell import limits
-from tests.checkpoints import makers
+from tests.checkpoints import brought, makers
 from tests.checkpoints.hub_server import Hub
 from tests.pages.conftest import prompt_of
 from tests.specs import opened, put
@@ -216,6 +216,15 @@ def test_a_character_model_names_the_character_that_it_does_not_know(run_page, t
     at = run_page("tokens", text="a Ω b", model=f"path:{tmp_path}")
     assert "knows only the 61 tokens it was trained on, and" in said(at) and "'Ω'" in said(at)
     assert prompt_of(at) == "a Ω b"
+
+
+def test_what_a_file_is_comes_with_lines_of_python_and_before_any_question(run_page, tmp_path, paths):
+    path = brought.classifier(tmp_path)
+    at = run_page("tokens", text=TEXT, model=f"path:{path}")
+    (error,) = at.error
+    assert "review_classifier.pth is a classifier of the book." in error.value and "torch" not in error.value
+    assert 'del state["out_head.weight"]' in next(code.value for code in at.code)
+    assert not at.info and prompt_of(at) == TEXT
 
 
 def test_a_model_that_is_too_large_for_the_server_is_refused_before_it_loads(run_page, monkeypatch):

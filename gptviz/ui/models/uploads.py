@@ -15,8 +15,9 @@ from gptviz.checkpoints.kinds import ENDINGS as NOT_READ, Seen, refuse
 from gptviz.digits import gigabytes
 from gptviz.ui.models.room import Room
 
-WEIGHTS = (".pth", ".pt", ".bin", ".ckpt", ".safetensors")
-BESIDE = (".json", ".txt", ".pkl", ".tiktoken")  # configs and tokenizers
+WEIGHTS = (".pth", ".pt", ".bin", ".ckpt", ".safetensors", ".data-00000-of-00001")
+# configs and tokenizers, and what TensorFlow writes beside its weights
+BESIDE = (".json", ".txt", ".pkl", ".tiktoken", ".index", ".meta", ".bpe")
 TOKENIZERS = ("tokenizer.json", "tokenizer.tiktoken", "meta.pkl")
 ENDINGS = (*WEIGHTS, *BESIDE)
 FIRST_BYTES = 1024  # that tell a kind of file
@@ -88,7 +89,8 @@ class Uploads:
         names = {file: _plain_name(file.name) for file in files}
         weights = [name for name in names.values() if name.endswith(WEIGHTS)]
         if weights:  # other formats of the same model are left out, as in a folder
-            names = {file: name for file, name in names.items() if not name.endswith(NOT_READ)}
+            left_out = (*NOT_READ, "checkpoint")  # which TensorFlow writes for its own use
+            names = {file: name for file, name in names.items() if not name.endswith(left_out)}
             files = list(names)
         self._check(files, list(names.values()), weights)
         number = uuid.uuid4().hex
