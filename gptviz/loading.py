@@ -76,7 +76,8 @@ def load(
 ) -> LanguageModel:
     """A model by its name (`KNOWN_MODELS`, `HUB_MODELS`), a folder or a file, or a repository on the hub.
 
-    Folders and files: ours, Hugging Face's GPT-2 and GPT-Neo, the book's `torch.save`, nanoGPT's ckpt.pt. A
+    Folders and files: ours, Hugging Face's GPT-2 and GPT-Neo, the book's `torch.save`, nanoGPT's ckpt.pt and
+    its relatives', OpenAI's folder that the book downloads; what was put around one of them comes off. A
     repository, "owner/name", must hold a GPT-2 or GPT-Neo; it is downloaded unless it is in Hugging Face's
     cache already, and then no network is touched. `report` is called with the download's Progress.
     `n_heads`: for the book's files, which do not say it. `tokenizer`: an encoding, an encoding's name, or a

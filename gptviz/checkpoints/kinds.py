@@ -58,9 +58,11 @@ class Kind:
     saved_so: Callable[[Any], bool] = _never
     named_so: Callable[[Shapes], bool] = _never
 
-    def error(self, path: Path) -> CheckpointError:
-        """The sentence about the file, folder or model at `path`."""
-        return CheckpointError(with_code(f"{path} is {self.name}. {self.says}", self.lines(path.name)))
+    def error(self, path: Path, detail: str = "") -> CheckpointError:
+        """The sentence about the file, folder or model at `path`; `detail` stands behind what it is."""
+        return CheckpointError(
+            with_code(f"{path} is {self.name}{detail}. {self.says}", self.lines(path.name))
+        )
 
     def lines(self, file: str) -> str:
         """The lines of Python for a file of this name."""
@@ -205,6 +207,12 @@ model.dequantize()
 model.save_pretrained("plain")
 """
 
+SAVE_WEIGHTS = """
+# this runs the code in the file: only with one that you made yourself
+model = torch.load("FILE", map_location="cpu", weights_only=False)
+torch.save(model.state_dict(), "weights.pth")
+"""
+
 FROM_TORCHSCRIPT = """
 state = torch.jit.load("FILE", map_location="cpu").state_dict()
 torch.save(dict(state), "weights.pth")
@@ -222,6 +230,13 @@ from transformers import GPT2LMHeadModel
 model = GPT2LMHeadModel.from_pretrained("FOLDER")
 model.save_pretrained("body")
 """
+
+PICKLED_CODE = Kind(
+    "a pickle that would run code",
+    "the name of a class or function in it, as of a whole model; settings beside weights are read as data",
+    "It holds a whole model or another object, and only data is read here. Save its weights alone.",
+    SAVE_WEIGHTS,
+)
 
 KINDS = (
     # ---- read ----
@@ -401,6 +416,7 @@ KINDS = (
         "Make one file of it, in its folder: python zero_to_fp32.py . pytorch_model.bin",
         looks_so=_is_of_deepspeed,
     ),
+    PICKLED_CODE,
     Kind(
         "a program of TorchScript",
         "a zip archive with `constants.pkl` in it",

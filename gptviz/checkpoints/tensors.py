@@ -18,7 +18,7 @@ import torch
 from safetensors import SafetensorError, safe_open
 
 from gptviz.checkpoints.errors import CheckpointError
-from gptviz.checkpoints.kinds import refuse, refuse_named, refuse_saved
+from gptviz.checkpoints.kinds import PICKLED_CODE, refuse, refuse_named, refuse_saved
 from gptviz.checkpoints.looks import ZIP, is_of_safetensors, is_of_torch, look, read_json, seen
 from gptviz.checkpoints.wrappers import bare_names, keys_to_state
 
@@ -213,10 +213,7 @@ def read_pickle(path: Path) -> Any:
     except Exception as error:  # a damaged pickle may raise nearly anything, from KeyError to TypeError
         name = _refused_name(error)
         if name is not None:
-            raise CheckpointError(
-                f"{path} is a pickle that would run code ({name}), and only data is read here; save "
-                "the weights alone: torch.save(model.state_dict(), ...)"
-            ) from None
+            raise PICKLED_CODE.error(path, f" ({name})") from None
         first = (str(error).strip() or type(error).__name__).splitlines()[0].split(". ")[0][:200]
         raise CheckpointError(f"{path} is not a whole file of torch.save ({first}); save it again") from None
 

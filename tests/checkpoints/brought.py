@@ -272,6 +272,11 @@ def shard(folder):
     return sorted((folder / "gpt2").glob("model-*.safetensors"))[0]
 
 
+def whole_model(folder):
+    """What torch.save(model) makes of a model of the book."""
+    return saved(folder, "whole.pth", plain_model())
+
+
 def torchscript(folder):
     torch.jit.script(nn.Linear(2, 2)).save(folder / "model.pt")
     return folder / "model.pt"
@@ -359,6 +364,7 @@ REFUSED = {
     "a file of NumPy's arrays": [lambda folder: written(folder, "weights.npz")],
     "a folder of torch.distributed's checkpoints": [distributed],
     "a DeepSpeed checkpoint, with weights split over its files": [deepspeed],
+    "a pickle that would run code": [whole_model],
     "a program of TorchScript": [torchscript],
     "an archive with files in it": [archive, archive_with_another_name, tar],
     "a Git LFS pointer, which only says where the file is": [
