@@ -193,9 +193,12 @@ torch.save(state, "body.pth")
 """
 
 FROM_GGUF = """
-from transformers import AutoModelForCausalLM
+from transformers import AutoModelForCausalLM, GPT2LMHeadModel
 
-model = AutoModelForCausalLM.from_pretrained("FOLDER", gguf_file="FILE")
+read = AutoModelForCausalLM.from_pretrained("FOLDER", gguf_file="FILE")
+del read.config.quantization_config
+model = GPT2LMHeadModel(read.config)
+model.load_state_dict(read.state_dict())
 model.save_pretrained("converted")
 """
 
