@@ -91,7 +91,8 @@ OTHER = {
     "GPT-J": r"(^|\.)h\.\d+\.attn\.q_proj\.weight$",
     "T5": r"(^|\.)(encoder|decoder)\.block\.\d+\.layer\.\d+\.",
 }
-OPTIMIZERS = re.compile(r"(optimizer|scheduler|scaler|training_args)\.(pt|bin|pth)$|^rng_state.*\.pth$")
+# whole names: the book's model_and_optimizer.pth has a model
+OPTIMIZERS = re.compile(r"^(optimizer|scheduler|scaler|training_args)\.(pt|bin|pth)$|^rng_state.*\.pth$")
 OURS = ("gpt2", "gpt_neo")
 ADAPTER_CONFIG = "adapter_config.json"
 INDEX = ".index.json"  # of shards
