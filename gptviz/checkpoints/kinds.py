@@ -203,14 +203,6 @@ model.load_state_dict(read.state_dict())
 model.save_pretrained("converted")
 """
 
-DEQUANTIZE = """
-from transformers import AutoModelForCausalLM
-
-model = AutoModelForCausalLM.from_pretrained("FOLDER")
-model.dequantize()
-model.save_pretrained("plain")
-"""
-
 SAVE_WEIGHTS = """
 # this runs the code in the file: only with one that you made yourself
 model = torch.load("FILE", map_location="cpu", weights_only=False)
@@ -346,8 +338,7 @@ KINDS = (
     Kind(
         "a quantised model, whose weights are rounded to a few bits",
         "`quantization_config` in config.json, or names such as `absmax`, `SCB` and `qweight`",
-        "Give the model that was quantised, or undo it where its library can.",
-        DEQUANTIZE,
+        "Give the model that it was made from, before it was quantised.",
         looks_so=lambda seen: bool(seen.config.get("quantization_config")),
         named_so=_has_name(QUANTISED),
     ),
