@@ -6,7 +6,7 @@ Whether the model can overflow is known from its weights' largest: `largest_poss
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 
@@ -52,6 +52,7 @@ class Dialect:
 
     `table` lists every tensor of a model with this config, without `head`, the output head, where it is
     tied. `prefixes` may stand before any name; names that match `ignored` hold no weights (causal masks).
+    `other_names`: how some files call a tensor, and its name in the table.
     """
 
     name: str
@@ -59,12 +60,13 @@ class Dialect:
     head: str
     prefixes: tuple[str, ...] = ()
     ignored: re.Pattern[str] = re.compile(r"(?!)")
+    other_names: Mapping[str, str] = field(default_factory=dict)
 
     def plain(self, name: str) -> str:
         """The name without its prefixes."""
         for prefix in self.prefixes:
             name = name.removeprefix(prefix)
-        return name
+        return self.other_names.get(name, name)
 
     def names(self, tensors: Tensors) -> dict[str, str]:
         """Plain name to the file's own, for everything that holds weights."""
@@ -115,8 +117,11 @@ def checked(
         model, copies = blank_model(config), dialect.table(config)
     except RuntimeError as error:  # a tensor of more bytes than there are numbers for
         raise CheckpointError(f"{path}: no model can be as large as the config says: {error}") from None
-    # a tied head may be stored all the same: then it must be the embedding
+    # a tied head may be stored all the same: then it must be the embedding, or it stands for it
     head = names.pop(dialect.head, None) if config.tie_embeddings else None
+    embedding = next(copy.source for copy in copies if copy.target == "tok_emb.weight")
+    if head is not None and embedding not in names:
+        names[embedding], head = head, None
     _check_names(tensors, names, {copy.source for copy in copies})
     shapes = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
     wanted: dict[str, list[Copy]] = {}  # by the file's own names

@@ -119,7 +119,8 @@ def _ours(path: Path) -> Checkpoint:
 
 
 def _hugging_face(path: Path, tensors: Tensors | None = None) -> Checkpoint:
-    config = hugging_face.read_config(path / folder.CONFIG)
+    values = read_json(path / folder.CONFIG)
+    config = hugging_face.config_of(values, path / folder.CONFIG)
     tensors = tensors or hugging_face.weights_of(path)
-    dialect = hugging_face.dialect_of(config)
+    dialect = hugging_face.dialect_of(config, values)
     return Checkpoint(path, dialect, config, tensors, lambda: tokenizer_files.read_folder(path))

@@ -12,9 +12,10 @@ import re
 from pathlib import Path
 from typing import Any, NoReturn
 
-from gptviz.checkpoints.assemble import Dialect
+from gptviz.checkpoints.assemble import Copy, Dialect
 from gptviz.checkpoints.errors import CheckpointError, errors_of
 from gptviz.checkpoints.hugging_face import gpt2_table
+from gptviz.checkpoints.tensors import Shapes, Tensors
 from gptviz.engine.config import GPTConfig
 from gptviz.tokenizer.vocabulary import Vocabulary, of_characters
 
@@ -22,9 +23,18 @@ ARGUMENTS = {"vocab_size": "vocab_size", "block_size": "context_length", "n_embd
 ARGUMENTS |= {"n_head": "n_heads", "n_layer": "n_layers"}
 
 
+def table(config: GPTConfig) -> list[Copy]:
+    """Every tensor of a model of nanoGPT; minGPT's, of the same names, have a head of their own."""
+    head = [] if config.tie_embeddings else [Copy("lm_head.weight", "out_head.weight")]
+    return gpt2_table(config.n_layers, "transformer.", biases=config.linear_bias) + head
+
+
+IN_BLOCK = re.compile(r"transformer\.h\.(\d+)\.")
+SIZES = ("transformer.wte.weight", "transformer.wpe.weight")
+
 DIALECT = Dialect(
     "a nanoGPT checkpoint",
-    lambda config: gpt2_table(config.n_layers, "transformer.", biases=config.linear_bias),
+    table,
     prefixes=("_orig_mod.",),  # torch.compile's
     head="lm_head.weight",
     ignored=re.compile(r"transformer\.h\.\d+\.attn\.bias"),  # causal masks
@@ -55,6 +65,37 @@ def read_config(path: Path, saved: dict[str, Any]) -> GPTConfig:
             activation="gelu",
             norm_bias=bias,
             linear_bias=bias,
+        )
+
+
+def is_named_so(shapes: Shapes) -> bool:
+    """Whether these tensors, by their plain names, are a nanoGPT's: Hugging Face's names, other shapes."""
+    width, *_ = shapes.get("transformer.ln_f.weight", (0,))
+    return shapes.get("transformer.h.0.attn.c_attn.weight") == (3 * width, width)
+
+
+def config_of(tensors: Tensors, n_heads: int) -> GPTConfig:
+    """Our config from the shapes of tensors that are named so. Raises CheckpointError."""
+    names = DIALECT.names(tensors)
+    for name in SIZES:
+        if name not in names:
+            raise CheckpointError(f"{tensors.path} lacks {name}, which gives the model's size")
+    vocab_size, emb_dim = tensors.shapes[names["transformer.wte.weight"]]
+    context_length, _ = tensors.shapes[names["transformer.wpe.weight"]]
+    head, embedding = names.get("lm_head.weight"), names["transformer.wte.weight"]
+    has_bias = "transformer.ln_f.bias" in names
+    with errors_of(tensors.path):
+        return GPTConfig(
+            vocab_size=vocab_size,
+            context_length=context_length,
+            emb_dim=emb_dim,
+            n_heads=n_heads,
+            n_layers=len({found[1] for name in names if (found := IN_BLOCK.match(name))}),
+            qkv_bias=has_bias,
+            tie_embeddings=head is None or tensors.shares(head, embedding),
+            activation="gelu",
+            norm_bias=has_bias,
+            linear_bias=has_bias,
         )
 
 

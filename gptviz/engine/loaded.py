@@ -107,6 +107,7 @@ class Loaded:
 def _built_with(model: GPTModel) -> Iterator[tuple[str, object]]:
     """Yield what its modules say of a model's config; of a part that is none of the book's, nothing."""
     yield "vocab_size", model.tok_emb.num_embeddings
+    yield "vocab_size", model.out_head.weight.shape[0]  # a classifier's has a row for each class
     yield "emb_dim", model.tok_emb.embedding_dim
     yield "context_length", model.pos_emb.num_embeddings
     yield "n_layers", len(model.trf_blocks)

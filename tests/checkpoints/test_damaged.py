@@ -125,9 +125,9 @@ def test_a_tied_head_must_be_the_embedding(hf):
 
 
 REFUSED = [
-    ({"scale_attn_by_inverse_layer_idx": True}, '"scale_attn_by_inverse_layer_idx"'),
-    ({"reorder_and_upcast_attn": True}, '"reorder_and_upcast_attn"'),
-    ({"scale_attn_weights": False}, '"scale_attn_weights"'),
+    ({"scale_attn_by_inverse_layer_idx": 2}, '"scale_attn_by_inverse_layer_idx"'),
+    ({"reorder_and_upcast_attn": "yes"}, '"reorder_and_upcast_attn"'),
+    ({"scale_attn_weights": None}, '"scale_attn_weights"'),
     ({"add_cross_attention": True}, '"add_cross_attention"'),
     ({"architectures": ["LlamaForCausalLM"]}, '"architectures"'),
     ({"model_type": "gpt_neo"}, '"model_type"'),
@@ -143,6 +143,7 @@ REFUSED = [
     ({"layer_norm_epsilon": "small"}, "norm_eps"),
     ({"layer_norm_epsilon": 1e-60}, "norm_eps is 1e-60, which is 0"),
     ({"n_embd": None, "n_inner": 64}, "emb_dim is None"),  # though another is derived from it
+    ({"n_layer": 10**9, "scale_attn_by_inverse_layer_idx": True}, "blocks"),
     *(({"n_layer": depth}, r"blocks|lacks|has transformer\.h\.1") for depth in (1, 3, 10**9)),
     ({"vocab_size": 10**12}, "shape"),  # sizes that no memory holds cost nothing
     ({"n_positions": 10**9}, "context length"),

@@ -1,14 +1,18 @@
 """Every reader against transformers on the same random weights: logits, attention and hidden states."""
 
+import json
 import pickle
 from pathlib import Path
 
 import pytest
 import torch
+from transformers import GPT2DoubleHeadsModel
+from transformers.activations import ACT2FN
 
 import gptviz
 from gptviz.checkpoints import CheckpointError, recognise
 from gptviz.checkpoints.hub import HUB_MODELS, cached_folder
+from gptviz.checkpoints.hugging_face import ACTIVATIONS
 from tests.checkpoints import makers
 
 CLOSE = {"atol": 1e-4, "rtol": 0}
@@ -45,6 +49,15 @@ SHAPES = [
     {"activation_function": "gelu_pytorch_tanh"},
     {"tie_word_embeddings": False},
     {"n_inner": 64},
+    {"reorder_and_upcast_attn": True},
+    {"scale_attn_by_inverse_layer_idx": True, "n_layer": 3},
+    {"scale_attn_weights": False},
+    {
+        "scale_attn_weights": False,
+        "scale_attn_by_inverse_layer_idx": True,
+        "reorder_and_upcast_attn": True,
+        "n_layer": 3,
+    },
 ]
 
 
@@ -55,6 +68,60 @@ def test_a_folder_of_transformers(tmp_path, shape):
     assert lm.name == "model"
     assert lm.config.tie_embeddings == shape.get("tie_word_embeddings", True)
     assert (lm.model.out_head.weight is lm.model.tok_emb.weight) == lm.config.tie_embeddings
+
+
+def test_every_name_of_a_gelu_that_is_read_is_that_gelu():
+    x = torch.linspace(-6, 6, 2001, dtype=torch.float64)
+    for name, ours in ACTIVATIONS.items():
+        kind = "tanh" if ours == "gelu_tanh" else "none"
+        made = torch.nn.functional.gelu(x, approximate=kind)
+        # the tanh of "gelu_fast" and "gelu_accurate" has a constant of ten digits
+        torch.testing.assert_close(ACT2FN[name](x), made, atol=1e-9, rtol=0)
+
+
+def headless(model):
+    """The same weights in transformers' class without a head."""
+    bare = model.transformer
+    bare.config.architectures = None
+    return bare
+
+
+@pytest.mark.parametrize("make", [makers.hf_model, makers.neo_model])
+def test_a_model_without_a_head_is_tied(tmp_path, make):
+    truth = make(1)
+    folder = makers.save_hf(headless(truth), tmp_path / "model")
+    values = json.loads((folder / "config.json").read_text())
+    assert values["architectures"] == [type(truth.transformer).__name__]
+    lm = assert_same_model(folder, truth, HF if make is makers.hf_model else NEO)
+    assert lm.config.tie_embeddings
+    characters = tmp_path / "characters.pkl"
+    wrapped = gptviz.wrap(truth.transformer, characters)
+    torch.testing.assert_close(wrapped.trace(IDS).logits(), lm.trace(IDS).logits(), **CLOSE)
+    (folder / "config.json").write_text(json.dumps(values | {"tie_word_embeddings": False}))
+    with pytest.raises(CheckpointError, match=r"lacks lm_head\.weight"):
+        gptviz.load(folder, tokenizer=characters)
+
+
+def test_a_second_head_is_left_out(tmp_path):
+    truth = makers.hf_model(1)
+    model = GPT2DoubleHeadsModel(truth.config)
+    model.load_state_dict(truth.state_dict(), strict=False)
+    assert_same_model(makers.save_hf(model, tmp_path / "model"), truth, HF)
+
+
+@pytest.mark.parametrize("tied", [True, False])
+def test_names_of_a_head_in_older_files(tmp_path, tied):
+    """DialoGPT's, and files in which one tensor of two names, head and embedding, is the head only."""
+    truth = makers.hf_model(1, tie_word_embeddings=tied)
+    folder = makers.save_hf_old(truth, tmp_path / "old")
+    state = torch.load(folder / "pytorch_model.bin")
+    state["lm_head.decoder.weight"] = truth.lm_head.weight.detach().clone()
+    torch.save(state, folder / "pytorch_model.bin")
+    assert_same_model(folder, truth, HF)
+    if tied:
+        del state["wte.weight"]
+        torch.save(state, folder / "pytorch_model.bin")
+        assert_same_model(folder, truth, HF)
 
 
 NEO = "a Hugging Face GPT-Neo"
