@@ -50,11 +50,14 @@ from gptviz.checkpoints.download import Progress
 from gptviz.checkpoints.hub import HUB_MODELS
 from gptviz.checkpoints.looks import bytes_of
 from gptviz.digits import gigabytes
+from gptviz.engine.config import ACTIVATIONS
 from gptviz.engine.language_model import LanguageModel
 from gptviz.guides import Guide, find, read
 from gptviz.guides.printed import printed
-from gptviz.loading import DTYPES, KNOWN_MODELS, devices, hub_folder, load, tokenizer_for
+from gptviz.loading import DTYPES, KNOWN_MODELS, devices, hub_folder, plan, tokenizer_for
 from gptviz.tokenizer import encoding_names, get_encoding, named_bytes, show_token
+
+ACTIVATION_HELP = "for the book's files and nanoGPT's, which do not say it"
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -140,6 +143,7 @@ def _add_model(command: argparse.ArgumentParser, default: str | None, about: str
 
 def _add_hints(command: argparse.ArgumentParser) -> None:
     command.add_argument("--n-heads", type=int, metavar="N", help="for the book's files, which do not say it")
+    command.add_argument("--activation", choices=ACTIVATIONS, help=f"{ACTIVATION_HELP}: %(choices)s")
     command.add_argument("--tokenizer", metavar="T", help="an encoding or tokenizer file, if it brings none")
 
 
@@ -165,7 +169,16 @@ def run_app(options: list[str]) -> int:
 
 
 def _load(args: argparse.Namespace, **options: str) -> LanguageModel:
-    return load(args.model, n_heads=args.n_heads, tokenizer=args.tokenizer, **options)  # type: ignore[arg-type]
+    found = plan(
+        args.model,
+        n_heads=args.n_heads,
+        activation=args.activation,
+        tokenizer=args.tokenizer,
+        **options,  # type: ignore[arg-type]
+    )
+    if found.doubt:
+        print(f"gptviz: {harmless(found.doubt)}", file=sys.stderr)
+    return found.load()
 
 
 def run_verify(args: argparse.Namespace) -> int:
@@ -319,13 +332,18 @@ def as_data(trace: Any, following: Any) -> dict[str, Any]:
 
 
 def run_info(args: argparse.Namespace) -> int:
-    checkpoint = recognise(args.path, args.n_heads)
+    checkpoint = recognise(args.path, args.n_heads, args.activation)
     config = checkpoint.config
     print(f"{checkpoint.path}: {checkpoint.dialect.name}")
     sizes = {"tensors": len(checkpoint.tensors.shapes), "parameters": f"{config.parameters:,}"}
     memory = {"memory": f"{gigabytes(4 * config.parameters)} in float32"}
-    for name, value in (config.to_dict() | sizes | memory).items():
+    values = config.to_dict() | sizes | memory
+    if checkpoint.activation_is_assumed:
+        values["activation"] = f"{config.activation}, which is assumed: the file does not say it"
+    for name, value in values.items():
         print(f"  {name:15} {value}")
+    if checkpoint.doubt:
+        print(f"  {'note':15} {checkpoint.doubt}")
     encoding = tokenizer_for(checkpoint, checkpoint.path.stem, args.tokenizer)
     print(f"  {'tokenizer':15} {encoding.name}, {min(encoding.n_vocab, config.vocab_size):,} tokens")
     checkpoint.check_bytes()

@@ -1,6 +1,7 @@
 """`load()`: a LanguageModel from a name, a folder or a file."""
 
 import os
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -42,7 +43,10 @@ Tokenizer = str | Path | Encoding | None
 
 @dataclass(frozen=True)
 class Plan:
-    """A model that was found and recognised: its size and tokenizer are known, no weights are read yet."""
+    """A model that was found and recognised: its size and tokenizer are known, no weights are read yet.
+
+    `activation_is_assumed` and `doubt` are a Checkpoint's.
+    """
 
     name: str
     config: GPTConfig
@@ -50,6 +54,8 @@ class Plan:
     make: Callable[[torch.dtype], GPTModel]
     dtype: torch.dtype
     device: str
+    activation_is_assumed: bool = False
+    doubt: str = ""
 
     @property
     def nbytes(self) -> int:
@@ -61,13 +67,15 @@ class Plan:
         model = self.make(self.dtype)
         if self.device != "cpu":
             model = model.to(self.device)
-        return LanguageModel(model, self.tokenizer, self.config, self.name)
+        assumed = self.activation_is_assumed
+        return LanguageModel(model, self.tokenizer, self.config, self.name, activation_is_assumed=assumed)
 
 
 def load(
     name: str | Path = "mini",
     *,
     n_heads: int | None = None,
+    activation: str | None = None,
     tokenizer: Tokenizer = None,
     dtype: str | torch.dtype = "float32",
     device: str | torch.device = "cpu",
@@ -78,20 +86,35 @@ def load(
     Folders and files: ours, Hugging Face's GPT-2 and GPT-Neo, the book's `torch.save`, nanoGPT's ckpt.pt. A
     repository, "owner/name", must hold a GPT-2 or GPT-Neo; it is downloaded unless it is in Hugging Face's
     cache already, and then no network is touched. `report` is called with the download's Progress.
-    `n_heads`: for the book's files, which do not say it. `tokenizer`: an encoding, an encoding's name, or a
-    tokenizer file, where the model brings none; GPT-2's if not given and the vocabulary has its size.
+    `n_heads`: for the book's files, which do not say it. `activation`: "gelu_tanh" or "gelu", for the book's
+    files and nanoGPT's, which do not say it either. The book's have the first; a nanoGPT's is taken to have
+    the second, and a warning says so, since those before June 2023 and build-nanogpt's have the first.
+    `tokenizer`: an encoding, an encoding's name, or a tokenizer file, where the model brings none; GPT-2's if
+    not given and the vocabulary has its size.
     `dtype` "bfloat16" takes half the memory and rounds to three digits at every step, which adds up: an
     attention weight of the bundled model was .165 off (`benchmarks/rounding.py`). `device`: `devices()`.
 
     Raises CheckpointError, which is a ValueError, for what cannot be loaded: never half a model.
     """
-    return plan(name, n_heads=n_heads, tokenizer=tokenizer, dtype=dtype, device=device, report=report).load()
+    found = plan(
+        name,
+        n_heads=n_heads,
+        activation=activation,
+        tokenizer=tokenizer,
+        dtype=dtype,
+        device=device,
+        report=report,
+    )
+    if found.doubt:
+        warnings.warn(found.doubt, stacklevel=2)
+    return found.load()
 
 
 def plan(
     name: str | Path = "mini",
     *,
     n_heads: int | None = None,
+    activation: str | None = None,
     tokenizer: Tokenizer = None,
     dtype: str | torch.dtype = "float32",
     device: str | torch.device = "cpu",
@@ -109,8 +132,10 @@ def plan(
     one_of("dtype", dtype, DTYPES)
     if device not in devices():
         raise ValueError(f"device is {device!r}; this machine has {', '.join(devices())}")
-    if name in KNOWN_MODELS and (n_heads is not None or tokenizer is not None):
-        raise CheckpointError(f"{name} has its own heads and tokenizer: leave n_heads and tokenizer out")
+    if name in KNOWN_MODELS and any(given is not None for given in (n_heads, activation, tokenizer)):
+        raise CheckpointError(
+            f"{name} has its own heads, activation and tokenizer: leave n_heads, activation and tokenizer out"
+        )
     if name in ("mini", "mini-untrained"):
         checkpoint = recognise(ASSETS / "mini")
         make = checkpoint.model if name == "mini" else partial(_untrained, checkpoint.config, True)
@@ -122,10 +147,11 @@ def plan(
     path = _path_of(str(name), report)
     if called is None:
         called = str(name) if is_hub_name(str(name)) else path.stem if path.is_file() else path.resolve().name
-    checkpoint = recognise(path, n_heads)
+    checkpoint = recognise(path, n_heads, activation)
     encoding = tokenizer_for(checkpoint, called, tokenizer)  # first: it is small, and may be what is wrong
     checkpoint.check_bytes()
-    return Plan(called, checkpoint.config, encoding, checkpoint.model, DTYPES[dtype], device)
+    assumed, doubt = checkpoint.activation_is_assumed, checkpoint.doubt
+    return Plan(called, checkpoint.config, encoding, checkpoint.model, DTYPES[dtype], device, assumed, doubt)
 
 
 def devices() -> list[str]:

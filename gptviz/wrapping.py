@@ -115,7 +115,8 @@ def _in_a_sentence(what: str) -> Iterator[None]:
 
 def _read(model: nn.Module, tensors: InMemory, n_heads: int | None) -> tuple[GPTConfig, Dialect]:
     """The config of a model and the dialect of its names. Raises CheckpointError for one of no known kind."""
-    names, theirs = set(tensors.shapes), getattr(model, "config", None)
+    names = set(tensors.shapes)
+    theirs: Any = getattr(model, "config", None)
     if book.is_book(names):
         return _config(book.config_of(tensors, _heads(model, n_heads)), model), book.DIALECT
     shapes = {nanogpt.DIALECT.plain(name): shape for name, shape in tensors.shapes.items()}

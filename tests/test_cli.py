@@ -69,6 +69,23 @@ def test_info(capsys, tmp_path):
     assert status == 0 and all(words in out for words in told)
 
 
+def test_which_gelu_is_assumed_is_said_and_can_be_said(capsys, tmp_path):
+    file = str(makers.save_characters(tmp_path) / "ckpt.pt")
+    assumed = "ckpt.pt does not say which GELU it was trained with, and the exact one is assumed"
+    status, out, err = run(capsys, "info", file)
+    assert status == 0 and "gelu, which is assumed" in out and assumed in out and err == ""
+    status, out, _ = run(capsys, "info", file, "--activation", "gelu_tanh")
+    assert status == 0 and "gelu_tanh\n" in out and "is assumed" not in out
+    seen = {}
+    for given in ((), ("--activation", "gelu"), ("--activation", "gelu_tanh")):
+        status, out, err = run(capsys, "trace", "!", "--json", "--model", file, *given)
+        told = json.loads(out)
+        seen[given] = told["config"]["activation"], told["next_tokens"][0]["logit"]
+        assert status == 0 and (assumed in err) == (given == ())
+    exact, same, tanh = seen.values()
+    assert exact == same and exact[0] == "gelu" and tanh[0] == "gelu_tanh" and exact[1] != tanh[1]
+
+
 def test_errors_are_sentences(capsys):
     for arguments in (
         ("trace", ""),

@@ -1,17 +1,18 @@
 """What a file or a folder is: the one place that recognises checkpoints."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
 
 from gptviz.checkpoints import book, folder, hugging_face, nanogpt
 from gptviz.checkpoints.assemble import Dialect, assemble
-from gptviz.checkpoints.errors import CheckpointError
+from gptviz.checkpoints.errors import CheckpointError, errors_of
 from gptviz.checkpoints.looks import bytes_of, read_json
 from gptviz.checkpoints.tensors import SafeTensors, Tensors, TorchTensors, read_pickle
-from gptviz.engine.config import GPTConfig
+from gptviz.engine.config import ACTIVATIONS, GPTConfig
+from gptviz.engine.index import one_of
 from gptviz.model import GPTModel
 from gptviz.tokenizer import files as tokenizer_files
 from gptviz.tokenizer.vocabulary import Vocabulary
@@ -25,7 +26,8 @@ TORCH_SUFFIXES = (".pth", ".pt", ".bin", ".ckpt")
 class Checkpoint:
     """A checkpoint that was recognised: its config is known and can be built, its weights are not read yet.
 
-    `vocabulary` reads the tokenizer that came with it, None where none did.
+    `vocabulary` reads the tokenizer that came with it, None where none did. `activation_is_assumed`: which
+    GELU it has stands in no file, and nobody said it; where that is often wrong, `doubt` is a sentence of it.
     """
 
     path: Path
@@ -33,6 +35,8 @@ class Checkpoint:
     config: GPTConfig
     tensors: Tensors
     vocabulary: Callable[[], Vocabulary | None]
+    activation_is_assumed: bool = False
+    doubt: str = ""
 
     def check_bytes(self) -> None:
         """Raise CheckpointError where the files have less than a byte for each parameter."""
@@ -47,16 +51,32 @@ class Checkpoint:
         return assemble(self.config, self.dialect, self.tensors, dtype)
 
 
-def recognise(path: Path, n_heads: int | None = None) -> Checkpoint:
+def recognise(path: Path, n_heads: int | None = None, activation: str | None = None) -> Checkpoint:
     """Return what is at `path`. `n_heads` is for the book's files, which do not say it.
 
-    Raises CheckpointError for what is none of the formats, and where `n_heads` is not the checkpoint's own.
+    `activation`, "gelu_tanh" or "gelu", is for the book's files and nanoGPT's. Raises CheckpointError for
+    what is none of the formats, and where `n_heads` or `activation` is not the checkpoint's own.
     """
     if not path.exists():
         raise CheckpointError(f"there is no file or folder {path}")
     found = _in_folder(path, n_heads) if path.is_dir() else _file(path, n_heads)
     if n_heads is not None and n_heads != found.config.n_heads:
         raise CheckpointError(f"{path} has {found.config.n_heads} heads, not {n_heads}: leave n_heads out")
+    return found if activation is None else _with_activation(found, activation)
+
+
+def _with_activation(found: Checkpoint, activation: str) -> Checkpoint:
+    """The same with the activation that was said. Raises CheckpointError where its files say another."""
+    with errors_of(found.path):
+        one_of("activation", activation, ACTIVATIONS)
+    if found.activation_is_assumed:
+        config = replace(found.config, activation=activation)
+        return replace(found, config=config, activation_is_assumed=False, doubt="")
+    if activation != found.config.activation:
+        raise CheckpointError(
+            f"{found.path} says that its activation is {found.config.activation}, not {activation}: leave "
+            "activation out"
+        )
     return found
 
 
@@ -86,7 +106,10 @@ def _file(path: Path, n_heads: int | None) -> Checkpoint:
     saved = read_pickle(path)
     if nanogpt.is_nanogpt(saved):
         config, tensors = nanogpt.read_config(path, saved), TorchTensors(path, saved, "model")
-        return Checkpoint(path, nanogpt.DIALECT, config, tensors, lambda: folder.meta_of(path.parent))
+        doubt = nanogpt.doubt(path, config)
+        return Checkpoint(
+            path, nanogpt.DIALECT, config, tensors, lambda: folder.meta_of(path.parent), True, doubt
+        )
     key = "model_state_dict" if isinstance(saved, dict) and "model_state_dict" in saved else None
     return _state_dict(path, TorchTensors(path, saved, key), n_heads)
 
@@ -97,7 +120,7 @@ def _state_dict(path: Path, tensors: Tensors, n_heads: int | None) -> Checkpoint
     if book.is_book(names):
         if path.name == folder.WEIGHTS and config_beside.is_file():
             return _in_folder(path.parent, n_heads)
-        return Checkpoint(path, book.DIALECT, book.config_of(tensors, n_heads), tensors, lambda: None)
+        return Checkpoint(path, book.DIALECT, book.config_of(tensors, n_heads), tensors, lambda: None, True)
     if any(hugging_face.DIALECT.plain(name) == "wte.weight" for name in names):
         if not config_beside.is_file():
             raise CheckpointError(

@@ -1,7 +1,8 @@
 """nanoGPT's files: ckpt.pt, a state dict beside its `model_args`, and meta.pkl, a table of characters.
 
-Weights are torch Linears, (out, in) as ours; query, key and value are one tensor; the head is tied;
-GELU is the exact one; with `bias=False` neither Linears nor LayerNorms have a bias.
+Weights are torch Linears, (out, in) as ours; query, key and value are one tensor; the head is tied; with
+`bias=False` neither Linears nor LayerNorms have a bias. Which GELU it is stands in no file: nanoGPT had the
+one with tanh until pull request 274 of June 2023, and the exact one since then.
 
 meta.pkl is read as data. Pickles are programs. This reader lets one build dicts, lists, strings and numbers,
 which have opcodes of their own; the first opcode that looks a name up (how every attack starts) is refused.
@@ -53,6 +54,8 @@ def read_config(path: Path, saved: dict[str, Any]) -> GPTConfig:
     missing = [name for name in ARGUMENTS if name not in arguments]
     if missing:
         raise CheckpointError(f'{path}: "model_args" lacks {missing[0]}')
+    # what does not say "bias" is of January 2023 or older
+    activation = "gelu" if "bias" in arguments else "gelu_tanh"
     bias = arguments.get("bias", True)
     if not isinstance(bias, bool):
         raise CheckpointError(f'{path}: "model_args" says bias is {bias!r}; it must be True or False')
@@ -62,10 +65,21 @@ def read_config(path: Path, saved: dict[str, Any]) -> GPTConfig:
             drop_rate=arguments.get("dropout", 0.0),
             qkv_bias=bias,
             tie_embeddings=True,
-            activation="gelu",
+            activation=activation,
             norm_bias=bias,
             linear_bias=bias,
         )
+
+
+def doubt(path: Path, config: GPTConfig) -> str:
+    """A sentence that says which GELU is assumed of a file, empty where it can be no other."""
+    if config.activation != "gelu":
+        return ""
+    return (
+        f"{path.name} does not say which GELU it was trained with, and the exact one is assumed, as nanoGPT "
+        "has it since June 2023; build-nanogpt and older nanoGPTs have the one with tanh: say then that the "
+        'activation is "gelu_tanh"'
+    )
 
 
 def is_named_so(shapes: Shapes) -> bool:

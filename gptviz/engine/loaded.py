@@ -21,6 +21,7 @@ from gptviz.tokenizer import check_well_formed, encode, named_bytes
 class Loaded:
     """A GPTModel in eval mode with the tokenizer that its ids belong to, and the edits of its passes.
 
+    `activation_is_assumed`: its files do not say which GELU it has, and nobody has said it either.
     Raises ValueError for a config that is not the model's.
     """
 
@@ -29,6 +30,7 @@ class Loaded:
     config: GPTConfig
     name: str
     edits: tuple[Edit, ...] = ()
+    activation_is_assumed: bool = False
 
     def __post_init__(self) -> None:
         of_kind(
@@ -50,7 +52,11 @@ class Loaded:
     def _repr_html_(self) -> str:
         sizes = {name: f"{value:,}" for name, value in self.config.to_dict().items() if type(value) is int}
         rows = {"model": self.name, **sizes, "parameters": f"{self.config.parameters:,}"}
-        return table(rows | ({"edits": ", ".join(map(str, self.edits))} if self.edits else {}))
+        if self.activation_is_assumed:
+            rows["activation"] = f"{self.config.activation}, which is assumed: its files do not say it"
+        if self.edits:
+            rows["edits"] = ", ".join(map(str, self.edits))
+        return table(rows)
 
     def edited(self, *edits: Given) -> Self:
         """The same model with these edits (or their text forms) in every pass, after those it has already.

@@ -105,7 +105,14 @@ class Cluster(Files):
         if isinstance(file, LanguageModel):
             return lm
         mapped = torch.load(file, mmap=True, weights_only=False)
-        return Served(mapped.model, lm.tokenizer, lm.config, lm.name, read=partial(self._read, file, wait))
+        return Served(
+            mapped.model,
+            lm.tokenizer,
+            lm.config,
+            lm.name,
+            activation_is_assumed=lm.activation_is_assumed,
+            read=partial(self._read, file, wait),
+        )
 
     def _read(self, file: Path, wait: "Wait", *text: Any) -> Trace:
         """The trace of a `passes.Text`, as it was sent. Raises Lost, and what `LanguageModel.trace` does."""

@@ -2,6 +2,7 @@
 
 import json
 import pickle
+import warnings
 from pathlib import Path
 
 import pytest
@@ -233,6 +234,68 @@ def test_nanogpt(tmp_path, compiled, bias):
     torch.save(makers.nanogpt_checkpoint(truth, bias, compiled, masks=compiled), tmp_path / "ckpt.pt")
     lm = assert_same_model(tmp_path / "ckpt.pt", truth, NANO)
     assert (lm.model.final_norm.shift is None) == (not bias)
+
+
+@pytest.mark.parametrize(("theirs", "ours"), [("gelu", "gelu"), ("gelu_new", "gelu_tanh")])
+def test_which_gelu_a_nanogpt_has_is_assumed_aloud_and_can_be_said(tmp_path, theirs, ours):
+    truth = makers.hf_model(10, activation_function=theirs)
+    torch.save(makers.nanogpt_checkpoint(truth), tmp_path / "ckpt.pt")
+    makers.save_meta(tmp_path / "meta.pkl", makers.character_meta(61))
+    with torch.no_grad():
+        expected = truth(torch.tensor([IDS])).logits[0]
+
+    def is_off(lm):
+        return float((lm.trace(IDS).logits() - expected).abs().max())
+
+    with pytest.warns(UserWarning, match=r"ckpt\.pt does not say which GELU .* the exact one is assumed"):
+        assumed = gptviz.load(tmp_path)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        said = gptviz.load(tmp_path, activation=ours)
+    assert assumed.activation_is_assumed and "gelu, which is assumed" in assumed._repr_html_()
+    assert not said.activation_is_assumed and "assumed" not in said._repr_html_()
+    assert said.config.activation == ours and is_off(said) < 2e-6
+    assert (is_off(assumed) < 2e-6) == (theirs == "gelu")
+    for wrong in ("relu", "gelu_new", ""):
+        with pytest.raises(CheckpointError, match="it must be one of gelu_tanh, gelu"):
+            gptviz.load(tmp_path, activation=wrong)
+
+
+def test_a_nanogpt_that_does_not_know_of_biases_is_older_than_the_exact_gelu(tmp_path):
+    saved = makers.nanogpt_checkpoint(makers.hf_model(10))
+    del saved["model_args"]["bias"]
+    torch.save(saved, tmp_path / "ckpt.pt")
+    found = recognise(tmp_path / "ckpt.pt")
+    assert (found.config.activation, found.activation_is_assumed, found.doubt) == ("gelu_tanh", True, "")
+
+
+def test_an_activation_is_taken_where_the_files_do_not_say_it(tmp_path):
+    book = tmp_path / "model.pth"
+    makers.save_book(book)
+    assert recognise(book, 4).config.activation == "gelu_tanh" and recognise(book, 4).activation_is_assumed
+    said = recognise(book, 4, "gelu")
+    assert said.config.activation == "gelu" and not said.activation_is_assumed
+    folder = makers.save_hf(makers.hf_model(), tmp_path / "model")
+    assert not recognise(folder, activation="gelu_tanh").activation_is_assumed
+    with pytest.raises(CheckpointError, match="says that its activation is gelu_tanh, not gelu: leave"):
+        recognise(folder, activation="gelu")
+    with pytest.raises(CheckpointError, match="mini has its own heads, activation and tokenizer"):
+        gptviz.load("mini", activation="gelu")
+
+
+def test_nothing_of_one_gelu_passes_for_the_others(tmp_path):
+    """Two models of the same weights: what was made by the one is refused by the other."""
+    makers.save_characters(tmp_path)
+    exact, tanh = (gptviz.load(tmp_path, activation=kind) for kind in ("gelu", "gelu_tanh"))
+    made = exact.trace(IDS[:8])
+    with pytest.raises(ValueError, match="made by another model"):
+        tanh.trace(IDS, after=made)
+    with pytest.raises(ValueError, match="made by another model"):
+        made.past(tanh.model)
+    with pytest.raises(ValueError, match="made by another model"):
+        tanh.hidden(torch.tensor([IDS[8:]]), past=made.past(exact))
+    again = gptviz.load(tmp_path, activation="gelu")
+    torch.testing.assert_close(again.trace(IDS, after=made).logits(), exact.trace(IDS).logits(), **CLOSE)
 
 
 def test_nanogpt_characters(tmp_path):

@@ -14,6 +14,7 @@ import gptviz
 from gptviz.catalog import Entry
 from gptviz.checkpoints import transfer
 from gptviz.ui.models import in_use as models
+from gptviz.ui.models.choice import Choice
 from gptviz.ui.models.in_use import ALLOW_PATHS
 from gptviz.ui.models.uploads import Uploads
 from gptviz.ui.shell import limits
@@ -175,6 +176,23 @@ def test_the_books_file_is_asked_for_its_heads(run_page, tmp_path, paths):
     assert "1 block × 3 heads, 12 wide" in at.sidebar.caption[0].value
     assert at.query_params["n_heads"] == "3" and prompt_of(at) == TEXT
     assert "model.pth', n_heads=3)" in python_of(at)
+
+
+def test_which_gelu_a_file_has_is_shown_where_it_does_not_say_it_and_can_be_chosen(run_page, tmp_path, paths):
+    folder = makers.save_characters(tmp_path)
+    at = run_page("tokens", text="A B", model=f"path:{folder}")
+    which = at.sidebar.selectbox(key="model_activation")
+    assert (which.value, which.label) == ("gelu", "GELU (the file does not say which, so this is assumed)")
+    which.select("gelu_tanh").run()
+    which = at.sidebar.selectbox(key="model_activation")
+    assert (which.value, which.label) == ("gelu_tanh", "GELU (the file does not say which)")
+    assert at.query_params["activation"] == "gelu_tanh"
+    names = [Choice(f"path:{folder}", activation=kind) for kind in ("gelu", "gelu_tanh", None)]
+    found = [models.load(name)[1].config.activation for name in names]
+    assert found == ["gelu", "gelu_tanh", "gelu"] and not at.error
+    assert "activation='gelu_tanh'" in python_of(at)
+    at = run_page("tokens", text="A B", model="mini")
+    assert "model_activation" not in [one.key for one in at.selectbox]
 
 
 def test_a_file_without_tokenizer_is_asked_for_it(run_page, tmp_path, paths):

@@ -22,7 +22,7 @@ from streamlit import runtime
 from gptviz.checkpoints import CheckpointError, HeadsMissing, TokenizerMissing
 from gptviz.checkpoints.folder import CONFIG, VOCABULARY, WEIGHTS
 from gptviz.checkpoints.looks import bytes_of
-from gptviz.convert import GROWTH, LONGEST_SENTENCE, SAID, Limits
+from gptviz.convert import ASSUMED, GROWTH, LONGEST_SENTENCE, SAID, Limits
 from gptviz.digits import gigabytes
 from gptviz.engine.config import WIDEST, divisors
 from gptviz.ui.models.room import room, session
@@ -107,6 +107,7 @@ def converted(
     n_heads: int | None = None,
     tokenizer: Path | str | None = None,
     *,
+    activation: str | None = None,
     named: bool = False,
 ) -> Iterator[Path]:
     """A folder with the checkpoint at `path` as `gptviz.convert.convert` writes it; gone afterwards.
@@ -120,6 +121,7 @@ def converted(
     numbers = (limits.cpu_seconds, limits.memory_bytes, limits.seconds, limits.file_bytes)
     command = ["gptviz.convert", "--dtype", dtype, "--limits", *map(str, numbers)]
     command += [] if n_heads is None else ["--n-heads", str(n_heads)]
+    command += [] if activation is None else ["--activation", activation]
     command += [] if tokenizer is None else [f"--tokenizer={tokenizer}"]
     command += ["--named"] * named
     try:
@@ -136,6 +138,11 @@ def converted(
         raise
     finally:
         shutil.rmtree(out, ignore_errors=True)
+
+
+def activation_is_assumed(folder: Path) -> bool:
+    """Whether the GELU of a converted model stands in none of the files that it was made of."""
+    return bool(_read(folder / SAID, LARGEST[SAID])[ASSUMED])
 
 
 def limits_for(nbytes: int) -> Limits:
@@ -175,7 +182,7 @@ def _ended(why: str, setting: str) -> CheckpointError:
 
 def _check_said(said: Any) -> None:
     """Raise the error that the process wrote down, if it did. Only its kind, text and width are looked at."""
-    if said == {"message": ""}:
+    if said in ({"message": "", ASSUMED: True}, {"message": "", ASSUMED: False}):
         return
     message, width = said.get("message"), said.get("emb_dim", 0)
     if not isinstance(message, str) or type(width) is not int:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from gptviz import KNOWN_MODELS
 from gptviz.checkpoints.hub import HUB_MODELS, is_hub_id
+from gptviz.engine.config import ACTIVATIONS
 from gptviz.loading import DTYPES, devices
 
 DEFAULT_MODEL = "mini"
@@ -17,19 +18,20 @@ LONGEST_NAME = 1000
 class Choice:
     """A model and how to read it.
 
-    `name`: one of the catalogue's, owner/name on the hub, "upload:…" or "path:…". `n_heads` and
-    `tokenizer` are for files that do not say them. `device` None is the server's default.
+    `name`: one of the catalogue's, owner/name on the hub, "upload:…" or "path:…". `n_heads`,
+    `activation` and `tokenizer` are for files that do not say them. `device` None is the server's default.
     """
 
     name: str = DEFAULT_MODEL
     n_heads: int | None = None
+    activation: str | None = None
     tokenizer: str | None = None
     dtype: str = "float32"
     device: str | None = None
 
     def named(self, name: str) -> "Choice":
         """Another model, computed in the same way."""
-        return replace(self, name=name, n_heads=None, tokenizer=None)
+        return replace(self, name=name, n_heads=None, activation=None, tokenizer=None)
 
 
 def is_a_name(name: str) -> bool:
@@ -43,17 +45,19 @@ def is_a_name(name: str) -> bool:
 
 
 def choice_from(params: Mapping[str, str]) -> Choice:
-    """Read ?model, ?n_heads, ?tokenizer, ?dtype and ?device; nonsense is as if it were not there.
+    """Read ?model, ?n_heads, ?activation, ?tokenizer, ?dtype and ?device; nonsense is left out.
 
-    So is what the model cannot need: only files may have to be told their heads and their tokenizer.
+    So is what the model cannot need: only files may have to be told their heads, GELU and tokenizer.
     """
     name = params.get("model", DEFAULT_MODEL)
     own = name.startswith((UPLOAD, PATH))
     heads = params.get("n_heads", "") if own else ""
+    activation = params.get("activation", "") if own else ""
     dtype, device = params.get("dtype", ""), params.get("device", "")
     return Choice(
         name=name if is_a_name(name) else DEFAULT_MODEL,
         n_heads=int(heads) if heads.isascii() and heads.isdigit() and 0 < len(heads) < 6 else None,
+        activation=activation if activation in ACTIVATIONS else None,
         tokenizer=(params.get("tokenizer") or None) if own else None,
         dtype=dtype if dtype in DTYPES else "float32",
         device=device if device in devices() else None,  # a link from a machine that has another

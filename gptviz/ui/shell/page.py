@@ -41,7 +41,7 @@ from gptviz.ui.shell.limits import limits
 from gptviz.ui.shell.navigation import COMPARE, FIRST, PAGES, link
 from gptviz.ui.shell.notice import notice
 from gptviz.ui.shell.params import Param
-from gptviz.ui.shell.picker import facts, picker
+from gptviz.ui.shell.picker import facts, picker, which_gelu
 from gptviz.ui.shell.prompt import example_row
 from gptviz.ui.shell.scene import Frame, Scene
 from gptviz.ui.shell.slow import read_sample
@@ -107,6 +107,7 @@ def frame(title: str, own: Iterable[Param] = (), prompted: bool = False, of_mode
         if not state.PRESENT.value:  # then they are above the page
             navigation.draw_links(name)
         st.caption(facts(model))
+        which_gelu(model)
         prompt_box.special_switch()
     notice(model)
     with bar:

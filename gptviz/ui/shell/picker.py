@@ -23,6 +23,7 @@ from gptviz.ui.shell import state
 from gptviz.ui.words import counted, duration, escaped
 
 MODEL, DTYPE, DEVICE = "prompt_model", "model_dtype", "model_device"
+ACTIVATION = "model_activation"
 HUB_ID, SERVER_PATH, FILES = "model_hub_id", "model_path", "model_files"
 # the sentence why files were not taken, and that they were
 _REFUSED, _BROUGHT = "gptviz_files_refused", "gptviz_files_brought"
@@ -31,6 +32,13 @@ EVERY_SECONDS = 1.0  # between two looks whether a file was refused
 DTYPE_HELP = (
     "float32 is what the book uses. bfloat16 takes half the memory and rounds to about three digits at every "
     "step, which adds up: the numbers on every page are then those of a model that computes in bfloat16."
+)
+
+
+GELUS = {"gelu_tanh": "with tanh", "gelu": "the exact one"}
+GELU_HELP = (
+    "The book, build-nanogpt and nanoGPT before June 2023 have the GELU with tanh. nanoGPT has the exact one "
+    "since then. With the wrong one, every number is a little off."
 )
 
 
@@ -71,6 +79,28 @@ def facts(model: InUse) -> str:
         f"{'' if device == 'cpu' else f' on {device}'}  \n"
         f"context of {config.context_length:,} tokens" + (f"  \n{about}" if about else "")
     )
+
+
+def which_gelu(model: InUse) -> None:
+    """A choice of the GELU, where the model's files do not say it."""
+    choice = model.choice
+    if not model.lm.activation_is_assumed and choice.activation is None:
+        return
+    st.session_state[ACTIVATION] = model.lm.config.activation
+    assumed = ", so this is assumed" if model.lm.activation_is_assumed else ""
+    st.selectbox(
+        f"GELU (the file does not say which{assumed})",
+        GELUS,
+        key=ACTIVATION,
+        format_func=GELUS.__getitem__,
+        on_change=partial(_chose_gelu, choice),
+        help=GELU_HELP,
+    )
+
+
+def _chose_gelu(choice: Choice) -> None:
+    state.choose_model(replace(choice, activation=st.session_state[ACTIVATION]))
+    models.retry()
 
 
 @st.dialog("Models", width="large", on_dismiss="rerun")  # so that what was chosen there is forgotten

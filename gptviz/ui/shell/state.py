@@ -54,6 +54,7 @@ EDITS_OFF = Param("edits_off", bool, False)  # all of it left out for now
 MODEL: tuple[Param, ...] = (
     Param("model", str, DEFAULT_MODEL),
     Param[str | None]("n_heads", str, None),
+    Param[str | None]("activation", str, None),
     Param[str | None]("tokenizer", str, None),
     Param("dtype", str, Choice.dtype),
     Param[str | None]("device", str, None),
