@@ -12,6 +12,7 @@ from unicodedata import category
 import torch
 
 from gptviz.analysis.head_formulas import ROWS, SHARES, rests, role_keys, shares, side_of
+from gptviz.engine.own import own, worked_out_once
 from gptviz.engine.tokens import Token
 
 # The columns of `block_scores`: seven shares, the favourite key with its share, the entropy, and for each of
@@ -48,10 +49,10 @@ class HeadScores:
 
     @property
     def targets(self) -> Targets:
-        return _targets(self.ids, self.marks)
+        return own(_targets(self.ids, self.marks))
 
     def __call__(self, attn: torch.Tensor) -> torch.Tensor:
-        return block_scores(attn, self.targets.keys)
+        return block_scores(attn, _targets(self.ids, self.marks).keys)
 
 
 @lru_cache(maxsize=2)  # of the text whose blocks come one after the other: 7 MB for 1,024 tokens
@@ -95,7 +96,7 @@ def is_mark(raw: bytes) -> bool:
     return bool(text) and all(char in string.punctuation or category(char)[0] == "P" for char in text)
 
 
-@lru_cache(maxsize=2)  # every head of a text is compared with it
+@worked_out_once(maxsize=2)  # every head of a text is compared with it
 def even_means(n_tokens: int) -> torch.Tensor:
     """(T,): for each key the mean over the queries after it of 1 / (query + 1), as in an even head."""
     rows = 1 / torch.arange(1, n_tokens + 1)  # (T,): what row q gives each key

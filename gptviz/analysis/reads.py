@@ -7,6 +7,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 from gptviz.engine.index import index_of, of_kind
 from gptviz.engine.language_model import LanguageModel
+from gptviz.engine.own import own
 from gptviz.engine.progress import Progress, unheard
 from gptviz.engine.sites import Key
 from gptviz.engine.trace import Trace
@@ -33,14 +34,14 @@ def reads(*sites: str | Callable[..., Sites]) -> Callable[[F], F]:
     """
 
     def mark(function: F) -> F:
-        own = counted(function)
+        as_counted = counted(function)
 
         @functools.wraps(function)
         def checked(lm: LanguageModel, t: Trace, *args: Any, **named: Any) -> Any:
             of_kind("lm", lm, LanguageModel, "give a model: gptviz.load(...)")
             of_kind("t", t, Trace, PASS).of(lm)
-            args, named = own(t, args, named)
-            return function(lm, t, *args, **named)
+            args, named = as_counted(t, args, named)
+            return _handed_out(t, function(lm, t.uncopied(), *args, **named))
 
         found = checked if [*inspect.signature(function).parameters][:2] == ["lm", "t"] else function
         found.__dict__["reads"] = sites
@@ -53,15 +54,20 @@ def of_model(
     function: Callable[Concatenate[Trace, GPTModel, P], R],
 ) -> Callable[Concatenate[Trace, AModel, P], R]:
     """Mark `f(trace, model, ...)`: it takes a LanguageModel too, and refuses other weights: ValueError."""
-    own = counted(function)
+    as_counted = counted(function)
 
     @functools.wraps(function)
     def asked(trace: Trace, model: AModel, *args: P.args, **named: P.kwargs) -> R:
         of_kind("trace", trace, Trace, PASS)
-        args, named = own(trace, args, named)
-        return function(trace, trace.of(model), *args, **named)
+        args, named = as_counted(trace, args, named)
+        return _handed_out(trace, function(trace.uncopied(), trace.of(model), *args, **named))
 
     return asked
+
+
+def _handed_out(t: Trace, result: R) -> R:
+    """A function's result, of which nothing is the memory of a trace that hands out copies."""
+    return own(result) if t.hands_out_copies else result
 
 
 def counted(

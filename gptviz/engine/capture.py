@@ -133,6 +133,7 @@ def again(lm: Loaded, trace: Trace, ready: Sequence[Edit], block: int, attention
     of_block = [key for key in all_keys(lm.config) if key[1] == block and key not in trace.held]
     keys = [key for key in of_block if SITES[key[0]].in_attention == attention]
     pass_ = _Pass(lm.config, keys, [edit for edit in ready if edit.block == block], (), None, entered=block)
+    trace = trace.uncopied()
     stream = trace[INTO_BLOCK, block][None].to(lm.model.tok_emb.weight)  # (1, T, D)
     k, v = ((name, block) for name, site in SITES.items() if site.in_past is not None)
     held = k in trace.held and v in trace.held
@@ -230,7 +231,7 @@ class _Pass:
         name, block = key
         in_past = SITES[name].in_past
         if past is not None and past.is_float32 and in_past is not None and block is not None:
-            return Rows([getattr(past, in_past)(block)[0]], weights=False)
+            return Rows([past.kept(in_past, block)[0]], weights=False)
         return self._after(key, self.values.get(key))
 
     def check(self) -> None:

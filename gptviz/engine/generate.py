@@ -36,10 +36,15 @@ class Step:
     cropped: int  # how many of the first tokens the model did not see, since the context was full: what it
     # knew of the others (`Past`) is void then, and every step reads all it sees anew
     ended_by: str | None  # the stop string or the end of text that it completed, if this is the last token
-    logits: Tensor = field(repr=False, compare=False)  # (V,) CPU float32, as the model gave them
+    _logits: Tensor = field(repr=False, compare=False)  # `logits`, from which all else is worked out
     sampling: Sampling = field(repr=False)
     tokenizer: tiktoken.Encoding = field(repr=False, compare=False)
     trace: Trace | None = field(default=None, repr=False, compare=False)  # of what the model read for it
+
+    @property
+    def logits(self) -> Tensor:
+        """(V,) CPU float32, as the model gave them: a copy."""
+        return self._logits.clone()
 
     def _repr_html_(self) -> str:
         shown = show_token(named_bytes(self.tokenizer, self.id))
@@ -51,7 +56,7 @@ class Step:
         """Return what the model itself gave it: temperature 1, nothing filtered."""
         if self.sampling.changes_nothing:
             return self.probability
-        return float(self.logits.double().softmax(0)[self.id])
+        return float(self._logits.double().softmax(0)[self.id])
 
     def candidates(self, k: int = 10, sampling: Sampling | None = None) -> pd.DataFrame:
         """The `k` most probable tokens of those it was drawn from: rank, id, token, logit, probability.
@@ -60,7 +65,7 @@ class Step:
         `sampling` gives them for other settings (`Sampling()`: the model's own). What the filters cut is not
         among them, so there may be fewer than `k`; at temperature 0 all but the first have probability 0.
         """
-        return next_tokens_of(self.tokenizer, self.logits, k, sampling or self.sampling, cut=True)
+        return next_tokens_of(self.tokenizer, self._logits, k, sampling or self.sampling, cut=True)
 
 
 def generate(

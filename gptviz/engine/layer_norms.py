@@ -9,6 +9,7 @@ import torch
 import torch.nn.functional as F
 from numpy.typing import NDArray
 
+from gptviz.engine.own import own
 from gptviz.engine.sites import Key
 from gptviz.engine.weights import PerWeights
 from gptviz.model import GPTModel, LayerNorm
@@ -47,6 +48,11 @@ class NormStatistics:
 
 def norms_of(model: GPTModel) -> list[Norm]:
     """Every LayerNorm of the model, in the order of the forward pass, with copies of its weights."""
+    return own(kept_norms(model))
+
+
+def kept_norms(model: GPTModel) -> list[Norm]:
+    """`norms_of` as they are kept: for a Trace, which writes into nothing."""
     return _norms.get(model, lambda: _norms_of(model))
 
 

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, partial
 from types import MethodType
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import torch
 from torch import Tensor
@@ -92,9 +92,8 @@ class Past:
         kv = self._memory.kv
         return kv[..., 0, :].numel() * len(self) * kv.element_size()
 
-    @property
     def memory(self) -> Tensor:
-        """All that is kept alive, the room for more included."""
+        """All that is kept alive, the room for more included, as it is: nobody but a pass writes into it."""
         return self._memory.kv
 
     @property
@@ -103,10 +102,16 @@ class Past:
         return self._memory.kv.dtype is torch.float32 and self._memory.kv.is_cpu
 
     def keys(self, block: int) -> Tensor:
-        return self._memory.kv[0, block, :, :, : self._n]
+        """A copy of a block's keys, (B, H, n, D/H)."""
+        return self.kept("keys", block).clone()
 
     def values(self, block: int) -> Tensor:
-        return self._memory.kv[1, block, :, :, : self._n]
+        """A copy of a block's values, (B, H, n, D/H)."""
+        return self.kept("values", block).clone()
+
+    def kept(self, which: Literal["keys", "values"], block: int) -> Tensor:
+        """A block's keys or values as they are kept: nobody but a pass writes into them."""
+        return self._memory.kv[("keys", "values").index(which), block, :, :, : self._n]
 
     # ---- what a pass does ----
 

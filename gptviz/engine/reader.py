@@ -26,7 +26,7 @@ from gptviz.engine.index import index_of, listed, of_kind, whole
 from gptviz.engine.loaded import Loaded
 from gptviz.engine.past import Past
 from gptviz.engine.reduction import Reduction
-from gptviz.engine.sample_means import sample_means
+from gptviz.engine.sample_means import kept_means
 from gptviz.engine.sites import Key
 from gptviz.engine.trace import Trace
 from gptviz.engine.weights import PerWeights
@@ -106,6 +106,12 @@ class Reader(Loaded):
         """Return what a trace of this model does not hold of a block, of its attention or else:
         for `Trace`.
         """
+        for edit in self.edits:
+            if replace(edit) != edit:  # a new one is stamped with what its tensor holds now
+                raise ValueError(
+                    f"the tensor of the edit {edit} was written into since this trace was made, and block "
+                    f"{block} would be run again with other numbers: trace the text again"
+                )
         return again(self, trace, ready(self.plain, self.edits), block, attention)
 
     def _metric(self, grad: Towards, n_tokens: int) -> Metric:
@@ -197,11 +203,11 @@ def _with_numbers(lm: Reader, edit: Edit, read: dict[Ids, Trace]) -> Edit:
         if part.name in TABLES:
             return lm.model.get_parameter(f"{TABLES[part.name]}.weight")[part.numbers[0]][None]  # (1, D)
         other = read[part.numbers]
-        return other if part.name == "ids" else other[edit.key].mean(dim=-2, keepdim=True)
+        return other if part.name == "ids" else other.uncopied()[edit.key].mean(dim=-2, keepdim=True)
 
     value = edit.named
     if value is not None and value.name == "sample":
-        return replace(edit, value=sample_means(lm)[edit.key])
+        return replace(edit, value=kept_means(lm)[edit.key])
     if value is not None and value.name == "ids":
         return replace(edit, value=read[value.numbers])
     if value is not None and value.terms:
@@ -225,7 +231,7 @@ def _read(lm: Reader, ids: Ids, edits: Sequence[Edit], keys: list[Key]) -> Trace
     missing = [key for key in keys if known is None or key not in known.sites()]
     if known is not None and not missing:
         return known
-    trace = lm.plain.trace(ids, keep=missing, edits=here).released()
+    trace = lm.plain.trace(ids, keep=missing, edits=here).released().uncopied()
     if known is not None:
         trace = known.joined(trace)
     with _lock, suppress(ValueError):  # it has more than all of them may have

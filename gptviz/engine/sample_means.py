@@ -19,6 +19,7 @@ from gptviz import disk_cache
 from gptviz.engine import forward
 from gptviz.engine.capture import site_hook
 from gptviz.engine.loaded import Loaded
+from gptviz.engine.own import own
 from gptviz.engine.progress import Progress, unheard
 from gptviz.engine.sample import windows
 from gptviz.engine.sites import SITES, Key, all_keys
@@ -42,6 +43,11 @@ def sample_means(lm: Loaded, progress: Progress = unheard) -> Means:
     `progress(done, of)` is called after each of them, without a lock: what it raises stops the work, and who
     asks next goes on where it stopped. Raises ValueError where no window is left.
     """
+    return own(kept_means(lm, progress))
+
+
+def kept_means(lm: Loaded, progress: Progress = unheard) -> Means:
+    """`sample_means` as they are kept: for passes, which write into nothing."""
     while (read := reading(lm)).means is None:
         read.step()
         progress(read.done, read.of)

@@ -17,9 +17,10 @@ from gptviz.engine.edits import Edit
 from gptviz.engine.forward import checked
 from gptviz.engine.gradient import Gradient
 from gptviz.engine.index import index_of, of_kind, whole_number
-from gptviz.engine.layer_norms import NormStatistics, norm_statistics, norms_of
+from gptviz.engine.layer_norms import NormStatistics, kept_norms, norm_statistics
 from gptviz.engine.loaded import Loaded
-from gptviz.engine.opened import Opened, Part, opened
+from gptviz.engine.opened import Opened, opened
+from gptviz.engine.own import own
 from gptviz.engine.past import Past
 from gptviz.engine.reduction import Reduction, reductions
 from gptviz.engine.rows import Rows
@@ -34,7 +35,7 @@ from gptviz.tokenizer.one import Against, OneToken, one_token
 
 
 class Trace:
-    """The numbers that one forward pass computed. Read it, do not write into it.
+    """The numbers that one forward pass computed. What it hands out is a copy: write into it as you like.
 
     `trace["attn", 3]` is a site of a block (-1: the last one), `trace["attn"]` that of all blocks, with one
     dimension more, and `trace["embed"]` one outside the blocks; `sites()` lists what there is,
@@ -69,25 +70,31 @@ class Trace:
     ):
         self.name = lm.name
         self.config = lm.config
-        self.tokens = tokens
+        self._tokens = tokens
         self.tokenizer = lm.tokenizer
         self._values = values
         self._final = final
         self._head = lm.model.out_head.weight.detach()
         self._head_was = stamp(self._head)  # it is used as it is now, or not at all
-        self._norms = norms_of(lm.model)
+        self._norms = kept_norms(lm.model)
         self.edits = edits
         self._reduced = {} if reduced is None else reduced
         self._past = past  # of all its tokens, if they were read in pieces
         self._grad = grad
         self._lean = lean  # what is not held is worked out
-        self._opened: Opened = {}
+        self._opened = Opened()
+        self.hands_out_copies = True
         self._weights = weights  # that made it: the model may be trained on
         self._held: GPTModel | None = lm.model
         self._model = weakref.ref(lm.model)
 
     def __len__(self) -> int:
-        return len(self.tokens)
+        return len(self._tokens)
+
+    @property
+    def tokens(self) -> list[Token]:
+        """The tokens of the text, in order."""
+        return list(self._tokens)
 
     def __repr__(self) -> str:
         edits = f", {len(self.edits)} edit{'s' * (len(self.edits) > 1)}" if self.edits else ""
@@ -95,8 +102,9 @@ class Trace:
 
     def __getitem__(self, key: str | Key) -> Tensor:
         if isinstance(key, str) and key in SITES and SITES[key].per_block:
-            return torch.stack([self[key, block] for block in range(self.config.n_layers)])
-        return self._values_of(check_key(*key_of(key), self.config.n_layers))
+            return torch.stack([self._values_of((key, block)) for block in range(self.config.n_layers)])
+        found = self._rows_of(check_key(*key_of(key), self.config.n_layers))
+        return found.copied() if self.hands_out_copies else found.joined()
 
     def rows(self, site: str, block: int | None = None, start: int = 0, stop: int | None = None) -> Tensor:
         """The rows of the tokens from `start` to before `stop` (as in a slice, None is the end).
@@ -109,7 +117,18 @@ class Trace:
         first, end, _ = slice(*ends).indices(len(self))
         if first >= end:
             raise ValueError(f"there are no tokens from {start} to before {stop} among {len(self)}")
-        return found.between(first, end)
+        rows = found.between(first, end)
+        return rows.clone() if self.hands_out_copies else rows
+
+    def uncopied(self) -> "Trace":
+        """The same numbers, handed out as they are kept: for functions that write into nothing.
+
+        A block's attention weights are 48 MB at 1,024 tokens of GPT-2, and a copy of them takes as long as
+        many of the numbers that are made of them.
+        """
+        if not self.hands_out_copies:
+            return self
+        return self._with(_opened=self._opened, hands_out_copies=False)
 
     def _values_of(self, key: Key) -> Tensor:
         return self._rows_of(key).joined()
@@ -151,10 +170,6 @@ class Trace:
         """The sites that are at hand, without running a block once more."""
         return self._values.keys()
 
-    def close(self, part: Part) -> None:
-        """Let go of a block that was opened, to be opened again where somebody asks."""
-        self._opened.pop(part, None)
-
     def reduced(self, name: str | Reduction) -> list[Any]:
         """Return what the reduction called `name` made of its site: a result a block, in order.
 
@@ -162,9 +177,10 @@ class Trace:
         """
         for reduction, results in self._reduced.items():
             if name in (reduction.name, reduction):
-                return list(results)
+                return own(results) if self.hands_out_copies else list(results)
         if isinstance(name, Reduction):
-            return [name.of(self._values_of(key)) for key in expand([name.site], self.config)]
+            made = [name.of(self._values_of(key)) for key in expand([name.site], self.config)]
+            return own(made) if self.hands_out_copies else made
         kept = ", ".join(reduction.name for reduction in self._reduced) or "none"
         raise ValueError(f"this trace has no reduction {name!r}, but {kept}; trace again with reduce=[...]")
 
@@ -183,7 +199,7 @@ class Trace:
         for what, one, two in (
             ("models", self.name, other.name),
             ("models", self.config, other.config),
-            ("tokens", [token.id for token in self.tokens], [token.id for token in other.tokens]),
+            ("tokens", [token.id for token in self._tokens], [token.id for token in other._tokens]),
             ("edits", self.edits, other.edits),
         ):
             if one != two:
@@ -218,7 +234,7 @@ class Trace:
         if unlike is not None and n < len(self):
             raise ValueError(f"the edit {unlike} depends on the whole text: trace the beginning by itself")
         return self._with(
-            tokens=self.tokens[:n],
+            _tokens=self._tokens[:n],
             _values={key: rows.cut(n) for key, rows in self._values.items()},
             _final=self._final.cut(n),
             _reduced={},
@@ -228,7 +244,7 @@ class Trace:
 
     def _with(self, **changed: Any) -> "Trace":
         made = object.__new__(Trace)
-        made.__dict__.update(self.__dict__ | {"_opened": {}} | changed)
+        made.__dict__.update(self.__dict__ | {"_opened": Opened()} | changed)
         made.__dict__.pop("nbytes", None)
         return made
 
@@ -247,8 +263,12 @@ class Trace:
         return self.__dict__
 
     def only(self, key: Key) -> "Trace":
-        """The same with a site at hand and no block to be opened: for use in the middle of another pass."""
-        return self._with(_lean=False, _values={key: self._rows_of(key)}) if self._lean else self
+        """The same with a site at hand and no block to be opened: for use in the middle of another pass.
+
+        Nothing is copied: a pass writes into nothing.
+        """
+        held = {key: self._rows_of(key)} if self._lean else self._values
+        return self._with(_lean=False, _values=held, hands_out_copies=False)
 
     def released(self) -> "Trace":
         """The same, holding no model: for who keeps traces longer than their model. Rows are shared."""
@@ -266,7 +286,7 @@ class Trace:
         """Return what another process has `sent`, as a trace of this model: of the same weights,
         as they are now.
         """
-        weights, parts = fingerprint(lm.model), (self.tokens, self._values, self._final)
+        weights, parts = fingerprint(lm.model), (self._tokens, self._values, self._final)
         return Trace(lm, weights, *parts, self.edits, self._reduced, lean=self._lean)
 
     def past(self, model: AModel) -> Past:
@@ -288,8 +308,8 @@ class Trace:
         Blocks that were opened do not count. Rows that it shares with another trace count in each of them.
         """
         pieces = [part for rows in (*self._values.values(), self._final) for part in rows.parts]
-        memory = [] if self._past is None else [self._past.memory]
-        grads = [] if self._grad is None else list(self._grad.values.values())
+        memory = [] if self._past is None else [self._past.memory()]
+        grads = [] if self._grad is None else [self._grad]
         reduced = [result for results in self._reduced.values() for result in results]
         return nbytes_of(*pieces, *memory, *grads, *reduced)
 
@@ -337,7 +357,7 @@ class Trace:
                 "norm": np.repeat(found.names, tokens).astype(object),
                 "block": pd.array([norm.block for norm in self._norms for _ in range(tokens)], dtype="Int64"),
                 "position": np.tile(np.arange(tokens), len(found.names)),
-                "token": [token.shown for token in self.tokens] * len(found.names),
+                "token": [token.shown for token in self._tokens] * len(found.names),
                 **{column: found.grid(column).ravel() for column in NormStatistics.COLUMNS},
             }
         )

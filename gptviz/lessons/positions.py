@@ -8,7 +8,6 @@ float64, so that what is equal in theory is equal in the first 12 digits.
 
 import math
 from collections.abc import Sequence
-from functools import lru_cache
 
 import numpy as np
 import pandas as pd
@@ -19,6 +18,7 @@ from numpy.typing import NDArray
 from gptviz.analysis.against import double
 from gptviz.engine.index import below, one_of
 from gptviz.engine.language_model import LanguageModel
+from gptviz.engine.own import worked_out_once
 from gptviz.model import TransformerBlock
 
 BASE = 10_000.0  # of both papers: the slowest pair turns round once in about 2 pi times as many tokens
@@ -37,7 +37,7 @@ def frequencies(d: int, base: float = BASE) -> torch.Tensor:
     return torch.tensor(base, dtype=torch.float64) ** (-torch.arange(0, d, 2, dtype=torch.float64) / d)
 
 
-@lru_cache(maxsize=8)
+@worked_out_once(maxsize=8)
 def sinusoidal(n: int, d: int, base: float = BASE) -> torch.Tensor:
     """The rows of the first Transformer, (n, d): sin(pos * f) in dimension 2i, cos(pos * f) in 2i + 1."""
     angles = torch.arange(n, dtype=torch.float64)[:, None] * frequencies(d, base)  # (n, ceil(d/2))
@@ -68,7 +68,7 @@ def rotate(x: torch.Tensor, positions: Sequence[int] | torch.Tensor, base: float
     return turned.flatten(-2)  # (..., n, d/2, 2) -> (..., n, d)
 
 
-@lru_cache(maxsize=8)
+@worked_out_once(maxsize=8)
 def rotations(n: int, d: int, base: float = BASE) -> torch.Tensor:
     """Return the row (1, 0, 1, 0, ...) as RoPE turns it at each position, (n, d): each pair an arrow."""
     return rotate(torch.tensor([1.0, 0.0]).repeat(d // 2).expand(n, d), range(n), base)
@@ -149,7 +149,7 @@ def _by_formula(scheme: str, n: int, d: int) -> torch.Tensor:
     return made[scheme](n, d) if scheme in made else torch.zeros(n, d, dtype=torch.float64)
 
 
-@lru_cache(maxsize=12)
+@worked_out_once(maxsize=12)
 def _products(scheme: str, n: int, d: int) -> pd.DataFrame:
     return products_by_distance(_by_formula(scheme, n, d))
 

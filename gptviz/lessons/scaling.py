@@ -3,8 +3,6 @@
 Vaswani et al., Attention Is All You Need, 2017, section 3.2.1. Shapes: n queries, T keys each, d numbers.
 """
 
-from functools import lru_cache
-
 import numpy as np
 import pandas as pd
 import torch
@@ -12,6 +10,7 @@ from numpy.typing import NDArray
 
 from gptviz.analysis.reads import reads
 from gptviz.engine.language_model import LanguageModel
+from gptviz.engine.own import worked_out_once
 from gptviz.engine.trace import Trace
 
 Floats = NDArray[np.float64]
@@ -25,7 +24,7 @@ SLIDE = (0.1, -0.2, -0.3, 0.2, 0.5)
 PRINTED = (16, 13.188318252563477, 0.8242698907852173)
 
 
-@lru_cache(maxsize=2)
+@worked_out_once(maxsize=2)
 def scores(queries: int = QUERIES, keys: int = KEYS, seed: int = SEED) -> dict[int, Floats]:
     """q · k of normal random numbers for each d of `SIZES`: (n, T) each, nothing divided.
 
@@ -51,7 +50,7 @@ def gradient_left(weights: Floats) -> Floats:
     return (weights * (1 - weights)).sum(-1) / (1 - 1 / count)
 
 
-@lru_cache(maxsize=2)
+@worked_out_once(maxsize=2)
 def by_size(queries: int = QUERIES, keys: int = KEYS, seed: int = SEED) -> pd.DataFrame:
     """A row for each d of `SIZES`, over all queries: d, then of the scores as they are and divided by sqrt(d)
 

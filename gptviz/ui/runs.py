@@ -107,7 +107,8 @@ class Runs:
         earlier, common = (None, 0) if is_short else self._earlier(run)
         new = pass_bytes(lm, len(run), keys) - pass_bytes(lm, common, keys)
         self._wait_for_room(new + (past_bytes(lm.config, len(run)) if earlier else 0))
-        found = lm.trace(run.ids, edits=run.edits, reduce=reduce, after=earlier, at_once=keep).released()
+        found = lm.trace(run.ids, edits=run.edits, reduce=reduce, after=earlier, at_once=keep)
+        found = found.released().uncopied()  # pages write into nothing
         self._register(run, found)
         if common < len(run):  # else it is cut from a longer one, and can be again
             self._store(("trace", run), found, found.nbytes)
