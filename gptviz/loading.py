@@ -18,6 +18,7 @@ from gptviz.engine.blank import init_weights
 from gptviz.engine.config import GPTConfig
 from gptviz.engine.index import one_of, whole
 from gptviz.engine.language_model import LanguageModel
+from gptviz.engine.undisturbed import undisturbed
 from gptviz.model import GPT_CONFIG_124M, GPTModel
 from gptviz.tokenizer import encoding_from_ranks, encoding_names, get_encoding
 from gptviz.tokenizer.files import read_folder, read_tokenizer_json
@@ -56,6 +57,7 @@ class Plan:
         """The bytes of the model's weights. Nothing else of it is kept: a mask is made for each text."""
         return self.config.parameters * self.dtype.itemsize
 
+    @undisturbed
     def load(self) -> LanguageModel:
         """Read the weights. To be called once. Raises CheckpointError."""
         model = self.make(self.dtype)
@@ -64,6 +66,7 @@ class Plan:
         return LanguageModel(model, self.tokenizer, self.config, self.name)
 
 
+@undisturbed
 def load(
     name: str | Path = "mini",
     *,
@@ -88,6 +91,7 @@ def load(
     return plan(name, n_heads=n_heads, tokenizer=tokenizer, dtype=dtype, device=device, report=report).load()
 
 
+@undisturbed
 def plan(
     name: str | Path = "mini",
     *,

@@ -15,6 +15,7 @@ from gptviz.engine.config import GPTConfig
 from gptviz.engine.forward import in_eval_mode
 from gptviz.engine.index import whole
 from gptviz.engine.language_model import LanguageModel
+from gptviz.engine.undisturbed import undisturbed
 from gptviz.loading import Tokenizer, read_tokenizer, tokenizer_for
 from gptviz.model import GPTModel
 from gptviz.tokenizer.vocabulary import Vocabulary
@@ -39,6 +40,7 @@ class InMemory(Tensors):
         return one.data_ptr() == two.data_ptr() and one.shape == two.shape
 
 
+@undisturbed
 def wrap(
     model: nn.Module, tokenizer: Any = None, n_heads: int | None = None, name: str | None = None
 ) -> LanguageModel:

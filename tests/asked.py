@@ -65,7 +65,7 @@ def of_a_trace() -> dict[str, Callable[..., Any]]:
     return found
 
 
-def _asked(function: Callable[..., Any], lm: Any, t: Trace) -> Any:
+def _asked(function: Callable[..., Any], lm: Any, t: Trace) -> Callable[[], Any]:
     """The function of this model and trace, and of what `GIVEN` has for its other parameters."""
     names = [*inspect.signature(function).parameters]
     given: dict[str, Any] = GIVEN | {"positions": torch.tensor([3, 6]), "by": "V"}
@@ -75,11 +75,10 @@ def _asked(function: Callable[..., Any], lm: Any, t: Trace) -> Any:
     if "reading" in names:
         given["reading"] = readings.word_reading(t, lm, 5, 9, 7)
     first = [lm, t] if names[0] == "lm" else [t, lm]
-    others = inspect.signature(function).parameters.values()
-    named = {
-        one.name: given[one.name] for one in [*others][2:] if one.name in given or one.default is one.empty
-    }
-    return function(*first, **named)
+    others = [*inspect.signature(function).parameters.values()][2:]
+    asked = [one.name for one in others if one.name in given or one.default is one.empty]
+    named = {name: given[name] for name in asked}
+    return lambda: function(*first, **named)
 
 
 def of_trace_itself(t: Trace) -> Iterator[tuple[str, Callable[[], Any]]]:
@@ -122,7 +121,7 @@ def of_grad(t: Trace) -> dict[Any, torch.Tensor]:
 def of_model(lm: Any, t: Trace) -> Iterator[tuple[str, Callable[[], Any]]]:
     """Everything that is asked of a model, and of a model and a trace."""
     for name, function in of_a_trace().items():
-        yield name, lambda function=function: _asked(function, lm, t)
+        yield name, _asked(function, lm, t)
     edits = ["z.1.2=zero", "attn.0=uniform", "mlp_out.1=sample", "resid_pre.1@3=ids5+9+9+5", "embed=+2*tok5"]
     yield "trace", lambda: of_sites(lm.trace(IDS))
     yield "trace, edited", lambda: of_sites(lm.trace(IDS, edits=edits))

@@ -46,6 +46,7 @@ from gptviz.engine.index import index_of, listed, one_of
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.progress import Progress, unheard
 from gptviz.engine.trace import Trace
+from gptviz.engine.undisturbed import undisturbed
 from gptviz.tokenizer import named_bytes, show_token
 from gptviz.tokenizer.one import OneToken, one_token
 
@@ -91,6 +92,7 @@ class Ends:
         return (logit - self.corrupt) / self.distance
 
 
+@undisturbed
 def patching(
     lm: LanguageModel,
     clean: Texts,
@@ -171,6 +173,7 @@ def averaged_patches(found: Sequence[tuple[pd.DataFrame, Ends]]) -> pd.DataFrame
     return table.assign(metric=effect + round(still), effect=effect, **errors)
 
 
+@undisturbed
 def of_pair(
     lm: LanguageModel,
     clean_and_corrupt: tuple[Text, Text],
@@ -221,6 +224,7 @@ def of_pair(
     return table, ends
 
 
+@undisturbed
 def estimates(
     lm: LanguageModel, text: Text, source: Trace, ends: Ends, at: int, sites: Iterable[str], first: int = 0
 ) -> NDArray[np.float64]:
@@ -259,6 +263,7 @@ def agreement(table: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows).astype({"head": "Int64", "position": "Int64"})
 
 
+@undisturbed
 def ends_of(lm: LanguageModel, clean: Tensor, corrupt: Tensor, target: Target | None = None) -> Ends:
     """The scale, of both unpatched passes' logits (V,); without a `target`, of their own first choices.
 

@@ -17,6 +17,7 @@ from gptviz.analysis.against import double
 from gptviz.analysis.reads import of_model, reads
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.trace import Trace
+from gptviz.engine.undisturbed import undisturbed
 from gptviz.model import GPTModel
 
 HEAD_SITES = ("q", "k", "v", "attn", "z")  # a block's, which have a part for each head
@@ -143,6 +144,7 @@ def edited_weights(lm: LanguageModel, *_: object) -> tuple[str, ...]:
     return ("attn",) if lm.edits else ()
 
 
+@undisturbed
 def rows_of_attention(trace: Trace, block: int, positions: Tensor, heads: slice = slice(None)) -> Tensor:
     """The attention weights of some queries, (H, R, n), n up to the last of them.
 

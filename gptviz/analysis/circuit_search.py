@@ -36,6 +36,7 @@ from gptviz.engine.given import Text
 from gptviz.engine.index import below, one_of
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.progress import Progress, unheard
+from gptviz.engine.undisturbed import undisturbed
 
 WAYS = ("remove", "add")
 WITHIN = 0.1  # of |F(M) - F(nobody)|: a circuit that gets no more wrong than that keeps the prediction
@@ -71,6 +72,7 @@ class Circuit:
         return written(self.heads)
 
 
+@undisturbed
 def circuit(
     lm: LanguageModel,
     text: Text,
@@ -144,6 +146,7 @@ def search(
     return Circuit(stages[at], whole, steps[at][2], empty, enough, _table(steps), stages)
 
 
+@undisturbed
 def of_passes(
     lm: LanguageModel,
     question: tuple[Any, ...],
@@ -209,6 +212,7 @@ def subsets(heads: Sequence[Head], seed: int = 0) -> tuple[list[tuple[Head, ...]
     return list(dict.fromkeys([(), *((head,) for head in heads), tuple(heads), *some])), False
 
 
+@undisturbed
 def brings(
     lm: LanguageModel,
     text: Text,

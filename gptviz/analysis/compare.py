@@ -25,6 +25,7 @@ from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.sampling import Distribution, distribution
 from gptviz.engine.tokens import Token
 from gptviz.engine.trace import Trace
+from gptviz.engine.undisturbed import undisturbed
 from gptviz.tokenizer import named_bytes
 
 ROUNDING = 1e-5  # of a share of attention: a pass worked out in another order gives as much
@@ -185,12 +186,14 @@ def _numbers(side: Distribution, i: int | None) -> tuple[int | None, float, int 
     return (None, math.nan, None) if i is None else (i, float(side.probabilities[i]), 1 + int(side.rank[i]))
 
 
+@undisturbed
 def expected(left: Trace, right: Trace, at: int, right_at: int, k: int = 6) -> pd.DataFrame:
     """`next_tokens` after a position of each of two passes."""
     logits = left.logits(at), right.logits(right_at)
     return next_tokens(*logits, left.tokenizer, right.tokenizer, k)
 
 
+@undisturbed
 def side_by_side(
     lm: LanguageModel,
     text: str,

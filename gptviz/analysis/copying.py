@@ -19,6 +19,7 @@ from gptviz.analysis.against import double
 from gptviz.engine import forward
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.progress import Progress, unheard
+from gptviz.engine.undisturbed import undisturbed
 from gptviz.fast import kernels
 from gptviz.model import TransformerBlock
 
@@ -29,6 +30,7 @@ FEWEST, MOST = 32, 256  # tokens of the vocabulary that are looked at
 MOST_WORK = 2 * 10**11  # multiply-adds of them all
 
 
+@undisturbed
 def copying_scores(lm: LanguageModel, progress: Progress = unheard) -> pd.DataFrame:
     """Return for every head: `ov_copying` and `qk_matching`, from -1 to 1 each, and `copies_top5`, from 0 to
     1.

@@ -16,6 +16,7 @@ from gptviz.engine import forward
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.past import Before
 from gptviz.engine.trace import Trace
+from gptviz.engine.undisturbed import undisturbed
 from gptviz.fast import kernels
 from gptviz.tokenizer import has_token
 
@@ -39,6 +40,7 @@ class Counterpart:
     moved: float
 
 
+@undisturbed
 def counterpart(
     lm: LanguageModel,
     ids: Sequence[int],

@@ -18,6 +18,7 @@ from gptviz.engine import forward
 from gptviz.engine.config import GPTConfig
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.past import Past, past_bytes
+from gptviz.engine.undisturbed import undisturbed
 
 
 def work(config: GPTConfig, new: int, past: int = 0, logits: int = 1) -> int:
@@ -67,6 +68,7 @@ def steps(
     return pd.DataFrame(rows, columns=columns)
 
 
+@undisturbed
 def written_again(
     lm: LanguageModel, prompt: Sequence[int], new: Sequence[int], cached: bool, first: int = 0
 ) -> Iterator[tuple[float, torch.Tensor]]:

@@ -24,6 +24,7 @@ from gptviz.engine.index import whole
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.reduction import Reduction
 from gptviz.engine.trace import Trace
+from gptviz.engine.undisturbed import undisturbed
 from gptviz.model import GELU, GPTModel
 
 Floats = NDArray[np.float64]
@@ -181,6 +182,7 @@ class Curve:
     tanh: bool
 
 
+@undisturbed
 def activation_curve(model: GPTModel, block: int, low: float, high: float, points: int = 200) -> Curve:
     """The block's activation from `low` to `high`, closely about 0, where it differs from ReLU."""
     layer = model.get_submodule(f"trf_blocks.{block}.ff.layers.1")

@@ -28,6 +28,7 @@ from gptviz.analysis.readings import tensor
 from gptviz.analysis.reads import of_model, reads
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.trace import Trace
+from gptviz.engine.undisturbed import undisturbed
 from gptviz.model import GPTModel
 
 EPS = 1e-5  # theirs: the least that a part counts
@@ -71,6 +72,7 @@ def into_attention(trace: Trace, model: GPTModel, block: int, positions: Tensor)
     return near / total[:, None, None], stays / total
 
 
+@undisturbed
 def into_feed_forward(trace: Trace, block: int, positions: Tensor) -> tuple[Tensor, Tensor]:
     """The shares of the stream after the feed-forward: what it adds (R,), and the shortcut (R,)."""
     whole = trace["resid_post", block][positions]  # (R, D)

@@ -31,6 +31,7 @@ from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.progress import Progress, unheard
 from gptviz.engine.reduction import Reduction
 from gptviz.engine.sample import Window, long_passages, windows
+from gptviz.engine.undisturbed import undisturbed
 
 VERSION = 3  # of the formulas: a change makes what was kept on disk another model's
 MOST_WINDOWS = 64
@@ -66,6 +67,7 @@ class General:
         return self.table[place].iloc[0]  # half of what an index of both takes
 
 
+@undisturbed
 def general(lm: LanguageModel, progress: Progress = unheard, disk: bool = True) -> General:
     """All heads of a model in general: from the disk, or from some 60 short passes.
 
@@ -103,6 +105,7 @@ def sample_windows(lm: LanguageModel) -> list[Window]:
     return [window for window in found if max(window.ids) < lm.config.vocab_size]
 
 
+@undisturbed
 def random_repeats(lm: LanguageModel, sequences: int = SEQUENCES, seed: int = 0) -> list[tuple[int, ...]]:
     """Token ids, as many sequences as asked for; none where the context is shorter than `SHORTEST`.
 
@@ -144,6 +147,7 @@ def _name(lm: LanguageModel, texts: Sequence[tuple[int, ...]], sample: Sequence[
     return kept_under(lm, "general", VERSION, texts, [window.ids for window in sample])
 
 
+@undisturbed
 def distance_sums(attn: torch.Tensor) -> torch.Tensor:
     """(H, T, T) -> (H, T): what all queries but the first give so many tokens back, without token 0."""
     n_tokens = attn.shape[-1]

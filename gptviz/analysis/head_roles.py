@@ -41,6 +41,7 @@ from gptviz.analysis.head_scores import (
 from gptviz.analysis.reads import reads
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.trace import Trace
+from gptviz.engine.undisturbed import undisturbed
 
 
 @dataclass(frozen=True)
@@ -93,6 +94,7 @@ TELLING = 0.5
 EVEN = 0.9  # of the largest possible entropy
 
 
+@undisturbed
 def roles(trace: Trace) -> list[list[HeadRole]]:
     """Every head's role on this text: `roles(trace)[block][head]`. Needs `attn` in the trace."""
     targets = HeadScores.of(trace.tokens).targets

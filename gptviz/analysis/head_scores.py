@@ -14,6 +14,7 @@ import torch
 from gptviz.analysis.head_formulas import ROWS, SHARES, rests, role_keys, shares, side_of
 from gptviz.engine.own import own, worked_out_once
 from gptviz.engine.tokens import Token
+from gptviz.engine.undisturbed import undisturbed
 
 # The columns of `block_scores`: seven shares, the favourite key with its share, the entropy, and for each of
 # the shares, and the favourite's, what the same queries leave on token 0.
@@ -56,6 +57,7 @@ class HeadScores:
 
 
 @lru_cache(maxsize=2)  # of the text whose blocks come one after the other: 7 MB for 1,024 tokens
+@undisturbed
 def _targets(ids: tuple[int, ...], marks: tuple[bool, ...]) -> Targets:
     n_tokens = len(ids)
     keys = role_keys(ids, marks)
@@ -64,6 +66,7 @@ def _targets(ids: tuple[int, ...], marks: tuple[bool, ...]) -> Targets:
     return Targets(keys, rows, block_scores(even[None], keys)[0])
 
 
+@undisturbed
 def block_scores(attn: torch.Tensor, keys: torch.Tensor) -> torch.Tensor:
     """Return what is measured of one block's heads: weights (H, T, T), `Targets.keys` -> (H, COLUMNS).
 
@@ -97,6 +100,7 @@ def is_mark(raw: bytes) -> bool:
 
 
 @worked_out_once(maxsize=2)  # every head of a text is compared with it
+@undisturbed
 def even_means(n_tokens: int) -> torch.Tensor:
     """(T,): for each key the mean over the queries after it of 1 / (query + 1), as in an even head."""
     rows = 1 / torch.arange(1, n_tokens + 1)  # (T,): what row q gives each key

@@ -54,6 +54,7 @@ from gptviz.engine.reader import ready
 from gptviz.engine.sample import long_passages
 from gptviz.engine.sample_means import sample_means
 from gptviz.engine.trace import Trace
+from gptviz.engine.undisturbed import undisturbed
 from gptviz.engine.variants import variants
 
 VERSION = 3  # of the formulas
@@ -129,6 +130,7 @@ class Trial:
         return self.table[~self.table["on_trial"] & (self.table["change"] == baseline)]
 
 
+@undisturbed
 def trial(
     lm: LanguageModel,
     block: int,

@@ -40,6 +40,7 @@ from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.progress import Progress, unheard
 from gptviz.engine.sites import Key
 from gptviz.engine.trace import Trace
+from gptviz.engine.undisturbed import undisturbed
 from gptviz.fast import kernels
 from gptviz.model import GPTModel
 from gptviz.tokenizer.one import MEAN, Against, OneToken, both_ids
@@ -146,6 +147,7 @@ def attribution(
     return table.astype({"block": "Int64", "head": "Int64"})
 
 
+@undisturbed
 def attributions(
     lm: LanguageModel,
     text: Texts,
@@ -247,6 +249,7 @@ def heads_read(
     return HeadsRead(given.numpy(), looks.numpy(), anyway.numpy())
 
 
+@undisturbed
 def logit(trace: Trace, token: OneToken, against: Against = MEAN, position: int = -1) -> float:
     """The model's own: by how much the logit of `token` is above the mean of all, or above `against`'s."""
     return float(difference(trace.logits(position), *both_ids(trace.token_id, token, against)))

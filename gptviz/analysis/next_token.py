@@ -21,6 +21,7 @@ from gptviz.engine.index import whole
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.sampling import AS_IT_IS, Distribution, Sampling, distribution
 from gptviz.engine.trace import Trace
+from gptviz.engine.undisturbed import undisturbed
 
 CUT_BY_TOP_K, CUT_BY_TOP_P, KEPT = "top-k", "top-p", "kept"
 
@@ -67,6 +68,7 @@ def entropy(probabilities: Tensor) -> Entropy:
     return Entropy(float(torch.special.entr(probabilities.double()).sum()))
 
 
+@undisturbed
 def candidates(
     logits: Tensor, k: int = 10, sampling: Sampling = AS_IT_IS, also: Iterable[int] = ()
 ) -> Candidates:
@@ -125,6 +127,7 @@ def filters(chosen: Distribution, ids: Tensor) -> list[str]:
     return [KEPT if kept else CUT_BY_TOP_P if in_top_k else CUT_BY_TOP_K for in_top_k, kept in rows]
 
 
+@undisturbed
 def surprises(final: Tensor, head: Tensor, ids: Sequence[int], chunk: int = 64) -> pd.DataFrame:
     """Return how likely each token of a prompt was, from what stood before it; one row a token, T rows.
 

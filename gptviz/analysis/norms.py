@@ -20,6 +20,7 @@ from gptviz.engine.index import below, one_of
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.layer_norms import Norm, norms_of
 from gptviz.engine.trace import Trace
+from gptviz.engine.undisturbed import undisturbed
 from gptviz.model import GPTModel, LayerNorm
 
 Vector = NDArray[np.float64]  # (D,)
@@ -62,6 +63,7 @@ def find_norm(model: GPTModel, name: str) -> Norm:
     return norms[name]
 
 
+@undisturbed
 def run_norm(model: GPTModel, name: str, trace: Trace) -> None:
     """Let that LayerNorm do its work on the whole text once more, in both of its ways of writing it."""
     norm = find_norm(trace.of(model), name)
@@ -74,6 +76,7 @@ def run_norm(model: GPTModel, name: str, trace: Trace) -> None:
         module.formula(x)
 
 
+@undisturbed
 def norm_input(trace: Trace, norm: Norm) -> NDArray[np.float32]:
     """Return what that norm was given, for every token: (T, D).
 

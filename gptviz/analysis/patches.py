@@ -20,6 +20,7 @@ from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.past import Before
 from gptviz.engine.run import alike
 from gptviz.engine.trace import Trace
+from gptviz.engine.undisturbed import undisturbed
 from gptviz.engine.variants import variants
 
 POSITION_SITES = ("resid_pre", "attn_out", "mlp_out")
@@ -65,6 +66,7 @@ def patches_of(config: GPTConfig, n_tokens: int, sites: Iterable[str] = SITES, f
 Batch = tuple[list[Patch], torch.Tensor | None]
 
 
+@undisturbed
 def one_by_one(
     lm: LanguageModel, own: Trace, source: Trace, at: int, patches: list[Patch]
 ) -> Iterator[Batch]:
@@ -76,6 +78,7 @@ def one_by_one(
         yield [patch], None if torch.equal(final, own["final"][at]) else final[None]
 
 
+@undisturbed
 def batches(lm: LanguageModel, own: Trace, source: Trace, at: int, patches: list[Patch]) -> Iterator[Batch]:
     """The same, the patches of a site and block together, as many as fit into a batch."""
     own.of(lm.model), source.of(lm.model)

@@ -21,6 +21,7 @@ from gptviz.engine.given import ids_of
 from gptviz.engine.index import whole
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.progress import Progress, unheard
+from gptviz.engine.undisturbed import undisturbed
 from gptviz.tokenizer.one import OneToken
 
 Texts = str | Sequence[Any]  # a text or its ids; or a list of texts, or of their ids
@@ -134,6 +135,7 @@ FRAMES = (
 )
 
 
+@undisturbed
 def indirect_objects(lm: LanguageModel, count: int = 24, seed: int = 0) -> list[Prompt]:
     """So many sentences, drawn at random; in every other one the giver is named first.
 

@@ -18,6 +18,7 @@ from gptviz.analysis.attention import rows_of_attention
 from gptviz.analysis.logit_attribution import reader
 from gptviz.analysis.reads import of_model
 from gptviz.engine.trace import Trace
+from gptviz.engine.undisturbed import undisturbed
 from gptviz.model import GPTModel
 from gptviz.tokenizer.one import MEAN, Against, OneToken
 
@@ -130,12 +131,14 @@ def parts(trace: Trace, model: GPTModel, reading: Reading) -> tuple[list[Part], 
     return [*names, Part("biases"), Part("rest")], found
 
 
+@undisturbed
 def stream(trace: Trace, depth: int) -> torch.Tensor:
     """The residual stream before block `depth`, (T, D); after the last block for depth n_layers."""
     last = trace.config.n_layers
     return trace["resid_post", last - 1] if depth == last else trace["resid_pre", depth]
 
 
+@undisturbed
 def weights(trace: Trace, block: int, head: int, position: int) -> torch.Tensor:
     """One head's attention weights at one position, (n,): see `rows_of_attention`."""
     return rows_of_attention(trace, block, torch.tensor([position]), slice(head, head + 1))[0, 0]

@@ -11,6 +11,7 @@ from gptviz.engine.own import own
 from gptviz.engine.progress import Progress, unheard
 from gptviz.engine.sites import Key
 from gptviz.engine.trace import Trace
+from gptviz.engine.undisturbed import settled
 from gptviz.engine.weights import AModel
 from gptviz.model import GPTModel
 
@@ -41,7 +42,8 @@ def reads(*sites: str | Callable[..., Sites]) -> Callable[[F], F]:
             of_kind("lm", lm, LanguageModel, "give a model: gptviz.load(...)")
             of_kind("t", t, Trace, PASS).of(lm)
             args, named = as_counted(t, args, named)
-            return _handed_out(t, function(lm, t.uncopied(), *args, **named))
+            with settled():
+                return _handed_out(t, function(lm, t.uncopied(), *args, **named))
 
         found = checked if [*inspect.signature(function).parameters][:2] == ["lm", "t"] else function
         found.__dict__["reads"] = sites
@@ -60,7 +62,8 @@ def of_model(
     def asked(trace: Trace, model: AModel, *args: P.args, **named: P.kwargs) -> R:
         of_kind("trace", trace, Trace, PASS)
         args, named = as_counted(trace, args, named)
-        return _handed_out(trace, function(trace.uncopied(), trace.of(model), *args, **named))
+        with settled():
+            return _handed_out(trace, function(trace.uncopied(), trace.of(model), *args, **named))
 
     return asked
 

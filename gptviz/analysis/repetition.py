@@ -23,6 +23,7 @@ from gptviz.engine.index import whole
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.tokens import token_ids
 from gptviz.engine.trace import Trace
+from gptviz.engine.undisturbed import undisturbed
 from gptviz.tokenizer import named_bytes, show_token
 
 Head = tuple[int, int]  # block and head
@@ -53,6 +54,7 @@ def share_along(ids: Sequence[int], start: int, n: int) -> NDArray[np.float64]:
     return np.cumsum(written) / np.arange(1, len(written) + 1)
 
 
+@undisturbed
 def repeats(lm: LanguageModel, ids: Sequence[int], start: int, n: int) -> pd.DataFrame:
     """Return a row per token from `start` on: step (from 1), id, token, `repeats` or not, share so far."""
     return pd.DataFrame(
@@ -66,6 +68,7 @@ def repeats(lm: LanguageModel, ids: Sequence[int], start: int, n: int) -> pd.Dat
     )
 
 
+@undisturbed
 def greedy_repeats(lm: LanguageModel, prompt: Text, count: int, n: int) -> pd.DataFrame:
     """Return `repeats` of what the model writes at temperature 0 after a prompt: `count` rows, or fewer."""
     ids = ids_of(lm, prompt)
@@ -110,6 +113,7 @@ def given_to_followed(lm: LanguageModel, t: Trace, block: int, head: int) -> NDA
     return given.masked_fill(~keys.any(dim=-1), torch.nan).numpy()
 
 
+@undisturbed
 def induction(lm: LanguageModel, roles: Sequence[Sequence[HeadRole]]) -> list[HeadRole]:
     """Return the roles of the heads by how much they look at what followed, the most first.
 

@@ -12,6 +12,7 @@ import torch
 
 from gptviz.engine import forward
 from gptviz.engine.language_model import LanguageModel
+from gptviz.engine.undisturbed import undisturbed
 from gptviz.fast import kernels
 
 Shape = tuple[int, ...]
@@ -60,6 +61,7 @@ def _take_down(frame: FrameType, shapes: Shapes) -> None:
                 shapes[name] = (*earlier, shape)
 
 
+@undisturbed
 def run_first_block(lm: LanguageModel, ids: Sequence[int]) -> None:
     """The model's own pass on these ids, without its other blocks: their shapes are those of the first."""
     shallow = copy.copy(lm.model)

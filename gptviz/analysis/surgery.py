@@ -21,6 +21,7 @@ from gptviz.engine.index import index_of, of_kind, one_of
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.past import Past
 from gptviz.engine.progress import Progress, unheard
+from gptviz.engine.undisturbed import undisturbed
 
 Kind = Literal["delete", "swap values", "swap", "freeze"]
 
@@ -93,6 +94,7 @@ class Surgery:
         return kl_bits(self.cached, self.after)
 
 
+@undisturbed
 def surgery(lm: LanguageModel, text: Text, operation: Operation, progress: Progress = unheard) -> Surgery:
     """Return what comes after a text (or ids) whose cache was operated on: real passes of the model.
 
@@ -119,6 +121,7 @@ def surgery(lm: LanguageModel, text: Text, operation: Operation, progress: Progr
     )
 
 
+@undisturbed
 def operated(lm: LanguageModel, prompt: Text, operation: Operation, ids: Sequence[int]) -> pd.DataFrame:
     """Return `Surgery.table` of these tokens, for this operation on what is cached of a text."""
     return surgery(lm, prompt, operation).table(ids)
@@ -131,6 +134,7 @@ def remembered(lm: LanguageModel, ids: Sequence[int]) -> Past:
     return past
 
 
+@undisturbed
 def changed(lm: LanguageModel, ids: Sequence[int], before: Past, operation: Operation) -> Past:
     """A past with the operation done to it; the one that is given stays as it is."""
     at, other = operation.position, operation.other

@@ -13,6 +13,7 @@ import torch
 from gptviz.engine.given import Text, ids_of
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.sampling import Sampling, distribution, draw
+from gptviz.engine.undisturbed import undisturbed
 from gptviz.tokenizer import named_bytes, show_token
 
 
@@ -52,6 +53,7 @@ def next_step(logits: torch.Tensor, sampling: Sampling, point: float, put: int |
     return WrittenStep(token, p, own, rank + 1, drawn, start, float(bar[rank]), put is not None)
 
 
+@undisturbed
 def write_on(
     lm: LanguageModel, prompt: Text, count: int, sampling: Sampling, put: Mapping[int, int] | None = None
 ) -> pd.DataFrame:

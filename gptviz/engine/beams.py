@@ -15,6 +15,7 @@ from gptviz.engine.index import whole
 from gptviz.engine.progress import Progress, unheard
 from gptviz.engine.reader import Reader
 from gptviz.engine.sampling import Sampling
+from gptviz.engine.undisturbed import undisturbed
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,7 @@ Ids = Sequence[int]
 Read = Callable[[Sequence[Ids]], torch.Tensor]
 
 
+@undisturbed
 def beam_search(
     lm: Reader,
     text: Text,
@@ -84,6 +86,7 @@ def beside(
     return rounds, found
 
 
+@undisturbed
 def given(
     lm: Reader, text: Ids, rounds: Sequence[Round], progress: Progress = unheard
 ) -> dict[tuple[int, ...], float]:
@@ -100,6 +103,7 @@ def given(
     return found
 
 
+@undisturbed
 def search(
     read: Read, ids: Ids, beams: int, max_new_tokens: int, end: int | None = None, dropped: int | None = None
 ) -> list[Round]:

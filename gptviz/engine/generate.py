@@ -17,6 +17,7 @@ from gptviz.engine.past import Past
 from gptviz.engine.reader import Reader
 from gptviz.engine.sampling import Sampling, distribution, draw, next_tokens_of
 from gptviz.engine.trace import Trace
+from gptviz.engine.undisturbed import undisturbed
 from gptviz.tokenizer import END_OF_TEXT, named_bytes, show_token, token_text
 
 
@@ -52,12 +53,14 @@ class Step:
         return table(drawn)
 
     @cached_property
+    @undisturbed
     def model_probability(self) -> float:
         """Return what the model itself gave it: temperature 1, nothing filtered."""
         if self.sampling.changes_nothing:
             return self.probability
         return float(self._logits.double().softmax(0)[self.id])
 
+    @undisturbed
     def candidates(self, k: int = 10, sampling: Sampling | None = None) -> pd.DataFrame:
         """The `k` most probable tokens of those it was drawn from: rank, id, token, logit, probability.
 
@@ -127,6 +130,7 @@ def generate_batch(
     return _write(Growing(lm, len(ids) + count), writers, count)
 
 
+@undisturbed
 def steps(
     lm: Reader,
     ids: Sequence[int],
@@ -147,6 +151,7 @@ def steps(
             yield step
 
 
+@undisturbed
 def _write(
     reader: "Growing | _Captured", writers: Sequence["_Writer"], max_new_tokens: int
 ) -> Iterator[list[Step | None]]:

@@ -16,7 +16,7 @@ R = TypeVar("R")
 
 
 def own(kept: R) -> R:
-    """The same numbers in memory of their own, wherever they stand in it; models and tokenizers as they are."""
+    """The same with all numbers in memory of their own; models and tokenizers are as they were."""
     return cast(R, _copied(kept))
 
 
@@ -49,6 +49,7 @@ def worked_out_once(maxsize: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
         def handed_out(*args: P.args, **named: P.kwargs) -> R:
             return own(known(*args, **named))
 
+        handed_out.__dict__["cache_clear"] = cast(Any, known).cache_clear
         return handed_out
 
     return mark

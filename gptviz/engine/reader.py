@@ -29,6 +29,7 @@ from gptviz.engine.reduction import Reduction
 from gptviz.engine.sample_means import kept_means
 from gptviz.engine.sites import Key
 from gptviz.engine.trace import Trace
+from gptviz.engine.undisturbed import undisturbed
 from gptviz.engine.weights import PerWeights
 from gptviz.tokenizer.one import OneToken, both_ids, one_token
 
@@ -44,6 +45,7 @@ _lock = threading.Lock()
 class Reader(Loaded):
     """A model that reads a text, whole or in pieces; the edits are made in every pass."""
 
+    @undisturbed
     def trace(
         self,
         text: Text,
@@ -102,6 +104,7 @@ class Reader(Loaded):
             )
         return ids
 
+    @undisturbed
     def again(self, trace: Trace, block: int, attention: bool) -> dict[Key, Tensor]:
         """Return what a trace of this model does not hold of a block, of its attention or else:
         for `Trace`.
@@ -126,6 +129,7 @@ class Reader(Loaded):
 
         return Metric(*both_ids(id_of, token, against), index_of("position", position, n_tokens))
 
+    @undisturbed
     def traces(self, texts: Iterable[Text], at_a_time: int = 1, **options: Any) -> list[Trace]:
         """A trace of each text, in order; `options` are those of `trace`.
 
@@ -141,14 +145,17 @@ class Reader(Loaded):
         parts = (ids[start : start + at_a_time] for start in range(0, len(ids), at_a_time))
         return [trace for part in parts for trace in together(self, part, options.get("at_once", ()))]
 
+    @undisturbed
     def hidden(self, in_idx: Tensor, hooks: Iterable[forward.Hook] = (), past: Past | None = None) -> Tensor:
         """`forward.hidden` with the model's edits, which the hooks then see: (b, T) ids -> (b, T, D)."""
         return forward.hidden(self.model, in_idx, [*self._hooks(in_idx, past), *hooks], past)
 
+    @undisturbed
     def last_logits(self, idx: Tensor, past: Past | None = None, position: int | None = None) -> Tensor:
         """`forward.last_logits` with the model's edits: (b, T) ids -> (b, V)."""
         return forward.last_logits(self.model, idx, past, position, self._hooks(idx, past, position))
 
+    @undisturbed
     def next_logits(self, ids: Sequence[int], past: Past | None = None) -> Tensor:
         """(V,): the logits after one text, behind what is of `past`, in float32 on the CPU."""
         return self.last_logits(self.batch(ids), past)[0].float().cpu()  # (1, V) -> (V,)

@@ -23,6 +23,7 @@ from gptviz.engine.own import own
 from gptviz.engine.progress import Progress, unheard
 from gptviz.engine.sample import windows
 from gptviz.engine.sites import SITES, Key, all_keys
+from gptviz.engine.undisturbed import undisturbed
 from gptviz.engine.weights import PerWeights
 
 MOST_WINDOWS = 12  # of at most 256 tokens, evenly from the sample: 3,072 tokens, a second of a core with mini
@@ -86,6 +87,7 @@ class Reading:
         self._kept_as = ""
         self._one_at_a_time = threading.Lock()
 
+    @undisturbed
     def step(self) -> None:
         """Read one window more, if there is one."""
         model = self._model()

@@ -28,6 +28,7 @@ from gptviz.engine.sampling import Sampling, next_tokens_of
 from gptviz.engine.sites import SITES, Key, all_keys, check_key, expand, key_of
 from gptviz.engine.sizes import nbytes_of
 from gptviz.engine.tokens import Token
+from gptviz.engine.undisturbed import undisturbed
 from gptviz.engine.weights import AModel, Fingerprint, fingerprint, model_of, same, stamp
 from gptviz.fast import kernels
 from gptviz.model import GPTModel
@@ -170,6 +171,7 @@ class Trace:
         """The sites that are at hand, without running a block once more."""
         return self._values.keys()
 
+    @undisturbed
     def reduced(self, name: str | Reduction) -> list[Any]:
         """Return what the reduction called `name` made of its site: a result a block, in order.
 
@@ -289,6 +291,7 @@ class Trace:
         weights, parts = fingerprint(lm.model), (self._tokens, self._values, self._final)
         return Trace(lm, weights, *parts, self.edits, self._reduced, lean=self._lean)
 
+    @undisturbed
     def past(self, model: AModel) -> Past:
         """The keys and values of all blocks, to read on from: needs `k` and `v`, and the model of this trace.
 
@@ -313,6 +316,7 @@ class Trace:
         reduced = [result for results in self._reduced.values() for result in results]
         return nbytes_of(*pieces, *memory, *grads, *reduced)
 
+    @undisturbed
     def logits(self, position: int | None = None) -> Tensor:
         """(T, vocab_size): the logits after every token, in one product; (vocab_size,): after one of them.
 
@@ -327,6 +331,7 @@ class Trace:
         rows = checked(kernels.linear(final, self._head).float().cpu())
         return rows if position is None else rows[0]
 
+    @undisturbed
     def next_tokens(
         self,
         k: int = 10,
@@ -344,6 +349,7 @@ class Trace:
             self.tokenizer, self.logits(self.place_of(position)), k, Sampling(temperature, top_k, top_p)
         )
 
+    @undisturbed
     def norms(self) -> pd.DataFrame:
         """A row per LayerNorm and position: mean and (biased) variance over the D numbers, before and after.
 
@@ -362,6 +368,7 @@ class Trace:
             }
         )
 
+    @undisturbed
     def norm_statistics(self) -> "NormStatistics":
         """The numbers of `norms()` as arrays, a row a norm and a column a token."""
         return norm_statistics(self._norms, self._values_of)

@@ -18,6 +18,7 @@ from torch import Tensor
 
 from gptviz.analysis.attention import SoftmaxRow, softmax_row
 from gptviz.engine.index import below
+from gptviz.engine.undisturbed import undisturbed
 
 # The slides' example of softmax in two steps, as they print it.
 SLIDE_SCORES = (1.4529, 0.3491, -0.8928, 0.2072, -0.3993)
@@ -105,6 +106,7 @@ def multi_head_attention(x: Tensor | Matrix, heads: Sequence[HeadWeights], causa
     return Heads(found, torch.cat([head.context for head in found], dim=1))  # H of (T, d) -> (T, H d)
 
 
+@undisturbed
 def by_hand(x: Matrix, heads: Sequence[Sequence[Matrix]] = (), causal: bool = False) -> Heads:
     """The whole calculation from plain numbers, in float64: what the Attention by hand page shows.
 
@@ -200,6 +202,7 @@ def averages_by_loop(x: Tensor) -> Tensor:
     return averages
 
 
+@undisturbed
 def averages_by_matrix(x: Tensor) -> Averages:
     """Version 2, a matrix: ones below the diagonal, every row divided by its sum."""
     ones = torch.tril(torch.ones(len(x), len(x), dtype=x.dtype))
@@ -207,6 +210,7 @@ def averages_by_matrix(x: Tensor) -> Averages:
     return Averages(None, weights, weights @ x)  # (T, T) x (T, d) -> (T, d)
 
 
+@undisturbed
 def averages_by_softmax(x: Tensor) -> Averages:
     """Version 3, softmax: all scores 0, and -inf for what comes later."""
     future = torch.triu(torch.ones(len(x), len(x), dtype=torch.bool), diagonal=1)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from gptviz.engine.undisturbed import undisturbed
 from gptviz.lessons.sentences import SENTENCES
 from gptviz.model import MultiHeadAttention
 
@@ -36,6 +37,7 @@ class Combined:
     output: Tensor  # (b, T, H d): mixed by out_proj
 
 
+@undisturbed
 def books_batch() -> Tensor:
     """ "Your journey starts with one step", twice: (2, 6, 3)."""
     inputs = torch.tensor(SENTENCES["Your journey starts with one step"].vectors)

@@ -19,6 +19,7 @@ from gptviz.analysis.next_token import losses
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.progress import Progress, unheard
 from gptviz.engine.sample import passages
+from gptviz.engine.undisturbed import undisturbed
 from gptviz.lessons.mlp import MLP, Ids, Recipe, train
 from gptviz.tokenizer import END_OF_TEXT, token_bytes
 from gptviz.tokenizer.simple import CharacterTokenizer
@@ -147,6 +148,7 @@ class Reading:
     bytes: int
 
 
+@undisturbed
 def bits_per_byte(lm: LanguageModel, read: Reading, progress: Progress = unheard) -> float:
     """Return what a GPT pays for the held-out text, in bits per byte."""
     nats = 0.0

@@ -19,6 +19,7 @@ from gptviz.analysis.against import double
 from gptviz.engine.index import below, one_of
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.own import worked_out_once
+from gptviz.engine.undisturbed import undisturbed
 from gptviz.model import TransformerBlock
 
 BASE = 10_000.0  # of both papers: the slowest pair turns round once in about 2 pi times as many tokens
@@ -30,6 +31,7 @@ SCHEMES = {"learned": "Learned", "sinusoidal": "Sinusoidal", "rope": "RoPE", "no
 Floats = NDArray[np.float64]
 
 
+@undisturbed
 def frequencies(d: int, base: float = BASE) -> torch.Tensor:
     """Radians a token by which each pair of dimensions turns, base^(-2i/d), fastest first: (ceil(d/2),)."""
     if d < 1:
@@ -38,6 +40,7 @@ def frequencies(d: int, base: float = BASE) -> torch.Tensor:
 
 
 @worked_out_once(maxsize=8)
+@undisturbed
 def sinusoidal(n: int, d: int, base: float = BASE) -> torch.Tensor:
     """The rows of the first Transformer, (n, d): sin(pos * f) in dimension 2i, cos(pos * f) in 2i + 1."""
     angles = torch.arange(n, dtype=torch.float64)[:, None] * frequencies(d, base)  # (n, ceil(d/2))
@@ -53,6 +56,7 @@ def shift_matrix(steps: int, d: int, base: float = BASE) -> torch.Tensor:
     return torch.block_diag(*blocks)  # (d/2, 2, 2) -> (d, d)
 
 
+@undisturbed
 def rotate(x: torch.Tensor, positions: Sequence[int] | torch.Tensor, base: float = BASE) -> torch.Tensor:
     """RoPE: each pair (2i, 2i + 1) of every row turned by position * frequency. (..., n, d) -> (..., n, d).
 
@@ -69,6 +73,7 @@ def rotate(x: torch.Tensor, positions: Sequence[int] | torch.Tensor, base: float
 
 
 @worked_out_once(maxsize=8)
+@undisturbed
 def rotations(n: int, d: int, base: float = BASE) -> torch.Tensor:
     """Return the row (1, 0, 1, 0, ...) as RoPE turns it at each position, (n, d): each pair an arrow."""
     return rotate(torch.tensor([1.0, 0.0]).repeat(d // 2).expand(n, d), range(n), base)
@@ -126,6 +131,7 @@ def scores_along(
     return ((q[distance:] * k[: n - distance]).sum(-1) / math.sqrt(q.shape[-1])).numpy()
 
 
+@undisturbed
 def position_rows(lm: LanguageModel, scheme: str) -> torch.Tensor:
     """(context_length, d): the model's own rows, sines, what RoPE makes of (1, 0, 1, 0, ...), or zeros.
 
@@ -137,6 +143,7 @@ def position_rows(lm: LanguageModel, scheme: str) -> torch.Tensor:
     return _by_formula(scheme, n, even_part(d // lm.config.n_heads) if scheme == "rope" else d)
 
 
+@undisturbed
 def products(lm: LanguageModel, scheme: str) -> pd.DataFrame:
     """`products_by_distance` of a scheme's rows; those of a formula are worked out once."""
     rows = position_rows(lm, scheme)
@@ -154,6 +161,7 @@ def _products(scheme: str, n: int, d: int) -> pd.DataFrame:
     return products_by_distance(_by_formula(scheme, n, d))
 
 
+@undisturbed
 def pair_scores(lm: LanguageModel, query: int, key: int, head: int, distance: int) -> pd.DataFrame:
     """The score of one token's query for another's key, `distance` before it, at every place of a text.
 
@@ -173,6 +181,7 @@ def pair_scores(lm: LanguageModel, query: int, key: int, head: int, distance: in
     return pd.DataFrame({SCHEMES[scheme]: values for scheme, values in found.items()}, index=places)
 
 
+@undisturbed
 def compared(lm: LanguageModel, scores: pd.DataFrame) -> pd.DataFrame:
     """A row per scheme: what depends on where a pair of tokens stands, and not on its distance alone.
 

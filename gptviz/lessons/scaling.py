@@ -12,6 +12,7 @@ from gptviz.analysis.reads import reads
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.own import worked_out_once
 from gptviz.engine.trace import Trace
+from gptviz.engine.undisturbed import undisturbed
 
 Floats = NDArray[np.float64]
 
@@ -25,6 +26,7 @@ PRINTED = (16, 13.188318252563477, 0.8242698907852173)
 
 
 @worked_out_once(maxsize=2)
+@undisturbed
 def scores(queries: int = QUERIES, keys: int = KEYS, seed: int = SEED) -> dict[int, Floats]:
     """q · k of normal random numbers for each d of `SIZES`: (n, T) each, nothing divided.
 
@@ -51,6 +53,7 @@ def gradient_left(weights: Floats) -> Floats:
 
 
 @worked_out_once(maxsize=2)
+@undisturbed
 def by_size(queries: int = QUERIES, keys: int = KEYS, seed: int = SEED) -> pd.DataFrame:
     """A row for each d of `SIZES`, over all queries: d, then of the scores as they are and divided by sqrt(d)
 
@@ -70,11 +73,13 @@ def by_size(queries: int = QUERIES, keys: int = KEYS, seed: int = SEED) -> pd.Da
     return pd.DataFrame(rows)
 
 
+@undisturbed
 def sharpened(factor: float) -> torch.Tensor:
     """The slide's softmax with every score times `factor`, (5,): at 1 and at 10 the slide prints it."""
     return torch.softmax(torch.tensor(SLIDE) * factor, dim=-1)
 
 
+@undisturbed
 def undivided(q: torch.Tensor, k: torch.Tensor) -> pd.DataFrame:
     """Return what a model's own heads would attend to without the division. q, k (H, T, d) of one block.
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import torch
 
+from gptviz.engine.undisturbed import undisturbed
 from gptviz.lessons.attention import HeadWeights
 
 
@@ -38,6 +39,7 @@ SENTENCES = {
 D_IN, D_OUT = 3, 2  # numbers a token, and of a query, a key and a value
 
 
+@undisturbed
 def rand_weights(seed: int, heads: int = 1) -> tuple[HeadWeights, ...]:
     """Return what `torch.rand(3, 2)` gives after this seed for query, key and value:
     the book's SelfAttention_v1.
@@ -45,6 +47,7 @@ def rand_weights(seed: int, heads: int = 1) -> tuple[HeadWeights, ...]:
     return _heads(seed, heads, lambda drawing: torch.rand(D_IN, D_OUT, generator=drawing))
 
 
+@undisturbed
 def linear_weights(seed: int, heads: int = 1) -> tuple[HeadWeights, ...]:
     """Return what `nn.Linear(3, 2, bias=False)` starts with after this seed: SelfAttention_v2,
     CausalAttention.
