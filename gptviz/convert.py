@@ -50,7 +50,11 @@ class Limits:
     file_bytes: int
 
     def begin(self) -> None:
-        """From now on the system ends this process, or refuses it memory, at the limits."""
+        """From now on the system ends this process, or refuses it memory, at the limits.
+
+        Only Linux keeps to the limit of memory. On Windows there is none but the time, which the server
+        looks at.
+        """
         if resource is None:
             return
         used = resource.getrusage(resource.RUSAGE_SELF)

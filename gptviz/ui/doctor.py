@@ -137,10 +137,14 @@ def doctor() -> tuple[list[str], list[str]]:
     at = "what the system does not say" if free is None else f"{gigabytes(free)} free"
     visitors = math.floor(replicas * BUSY * SECONDS / click)
     router = "there" if shutil.which("haproxy") else "not there; two replicas on one machine need it"
+    limits = "of time and of memory"
+    if sys.platform != "linux":
+        limits = "of time; this system keeps to no limit of memory"
     return [
         f"cores      {own:g}; torch takes {torch.get_num_threads()} threads",
         f"memory     {at}; a replica may come to {gigabytes(each)}",
         f"disk       {gigabytes(disk())} free in {tempfile.gettempdir()}",
+        f"uploads    are read by a process with a limit {limits}",
         f"a pass     {1000 * a_pass:.1f} ms: the bundled model, {TOKENS} tokens",
         f"a click    {1000 * click:.0f} ms of a core: {THROUGH:g} times what the page Attention takes here",
         f"serves     about {visitors} visitors who click every {SECONDS} s, with {replicas} replicas",

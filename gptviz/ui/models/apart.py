@@ -6,7 +6,6 @@ after a look at the sizes. Who reads is one visitor at a time for each, and so m
 
 import json
 import shutil
-import signal
 import stat
 import tempfile
 import threading
@@ -159,12 +158,13 @@ def _wait(worker: Worker, limits: Limits, check: Callable[[], None]) -> None:
         check()
         if time.monotonic() > end:
             raise _ended(f"took more than {limits.seconds} seconds", SECONDS)
-    if worker.ended_by == signal.SIGALRM:
+    ended_by = None if worker.ended_by is None else worker.ended_by.name  # Windows has no such signals
+    if ended_by == "SIGALRM":
         raise _ended(f"took more than {limits.seconds} seconds", SECONDS)
-    if worker.ended_by == signal.SIGXCPU:
+    if ended_by == "SIGXCPU":
         much = f"took more than {limits.cpu_seconds} seconds of a processor, and files of this size take less"
         raise _ended(f"{much}: it is damaged, or was made to be read for ever", CPU)
-    if worker.ended_by is not None:
+    if ended_by is not None:
         needs = f"the file is damaged, or needs more than {gigabytes(limits.memory_bytes)} of memory"
         raise _ended(f"was ended ({worker.how_it_ended}): {needs}", MEMORY)
 
