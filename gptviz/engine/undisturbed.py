@@ -97,7 +97,8 @@ def _precisions() -> Iterator[Callable[[], object]]:
     mkldnn: Any = torch.backends.mkldnn
     cuda: Any = torch.backends.cuda
     # what is outer first: what is in it may only follow it
-    for place in (torch.backends, mkldnn, getattr(mkldnn, "matmul", None), cuda.matmul):
+    places: tuple[Any, ...] = (torch.backends, mkldnn, getattr(mkldnn, "matmul", None), cuda.matmul)
+    for place in places:
         precision = getattr(place, "fp32_precision", "none")
         if precision not in EXACT:
             place.fp32_precision = "ieee"
