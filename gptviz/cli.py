@@ -141,6 +141,9 @@ def _add_model(command: argparse.ArgumentParser, default: str | None, about: str
 def _add_hints(command: argparse.ArgumentParser) -> None:
     command.add_argument("--n-heads", type=int, metavar="N", help="for the book's files, which do not say it")
     command.add_argument("--tokenizer", metavar="T", help="an encoding or tokenizer file, if it brings none")
+    command.add_argument(
+        "--drop-surplus", action="store_true", help="go on without added tokens that have no row"
+    )
 
 
 def harmless(said: object) -> str:
@@ -165,7 +168,8 @@ def run_app(options: list[str]) -> int:
 
 
 def _load(args: argparse.Namespace, **options: str) -> LanguageModel:
-    return load(args.model, n_heads=args.n_heads, tokenizer=args.tokenizer, **options)  # type: ignore[arg-type]
+    hints = {"n_heads": args.n_heads, "tokenizer": args.tokenizer, "drop_surplus": args.drop_surplus}
+    return load(args.model, **hints, **options)  # type: ignore[arg-type]
 
 
 def run_verify(args: argparse.Namespace) -> int:
@@ -326,7 +330,7 @@ def run_info(args: argparse.Namespace) -> int:
     memory = {"memory": f"{gigabytes(4 * config.parameters)} in float32"}
     for name, value in (config.to_dict() | sizes | memory).items():
         print(f"  {name:15} {value}")
-    encoding = tokenizer_for(checkpoint, checkpoint.path.stem, args.tokenizer)
+    encoding = tokenizer_for(checkpoint, checkpoint.path.stem, args.tokenizer, args.drop_surplus)
     print(f"  {'tokenizer':15} {encoding.name}, {min(encoding.n_vocab, config.vocab_size):,} tokens")
     checkpoint.check_bytes()
     started = time.perf_counter()

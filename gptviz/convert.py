@@ -72,6 +72,7 @@ def convert(
     n_heads: int | None = None,
     tokenizer: str | None = None,
     named: bool = False,
+    drop_surplus: bool = False,
     dtype: str = "float32",
 ) -> None:
     """Write the checkpoint at `path` as config.json, model.safetensors and vocabulary.json into a folder.
@@ -84,7 +85,7 @@ def convert(
     config = checkpoint.config
     if not named:  # first: it is small, and may be what is wrong
         with errors_of(path):
-            vocabulary = vocabulary_for(checkpoint, tokenizer)
+            vocabulary = vocabulary_for(checkpoint, tokenizer, drop_surplus)
             fitted(vocabulary, "its own", config.vocab_size)
         save_vocabulary(vocabulary, out / VOCABULARY)
     checkpoint.check_bytes()
@@ -133,6 +134,7 @@ def parser() -> argparse.ArgumentParser:
     parser.add_argument("--n-heads", type=int)
     parser.add_argument("--tokenizer", help="a file, for a checkpoint that brings none")
     parser.add_argument("--named", action="store_true", help="write no tokenizer")
+    parser.add_argument("--drop-surplus", action="store_true", help="go on without tokens that have no row")
     parser.add_argument("--dtype", choices=DTYPES, default="float32")
     parser.add_argument("--limits", type=int, nargs=4, help="cpu_seconds memory_bytes seconds file_bytes")
     parser.add_argument("--nice", type=int, help="how far to stand back for other programs")
@@ -143,7 +145,7 @@ def parser() -> argparse.ArgumentParser:
 def answer(args: argparse.Namespace) -> None:
     """Convert, and say in SAID how it went."""
     said: dict[str, object] = {}
-    given = {name: getattr(args, name) for name in ("n_heads", "tokenizer", "named", "dtype")}
+    given = {name: getattr(args, name) for name in ("n_heads", "tokenizer", "named", "drop_surplus", "dtype")}
     try:
         convert(args.path, args.out, **given)
     except CheckpointError as error:

@@ -5,11 +5,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import torch
 from tiktoken import Encoding
 
-from gptviz.checkpoints import Checkpoint, CheckpointError, TokenizerMissing, recognise
+from gptviz.checkpoints import Checkpoint, CheckpointError, SurplusTokens, TokenizerMissing, recognise
 from gptviz.checkpoints.download import Report, download
 from gptviz.checkpoints.errors import errors_of
 from gptviz.checkpoints.hub import HUB_MODELS, cached_folder, is_hub_id
@@ -21,7 +22,8 @@ from gptviz.engine.language_model import LanguageModel
 from gptviz.model import GPT_CONFIG_124M, GPTModel
 from gptviz.tokenizer import encoding_from_ranks, encoding_names, get_encoding
 from gptviz.tokenizer.files import read_folder, read_tokenizer_json
-from gptviz.tokenizer.vocabulary import Vocabulary, fitted, of_encoding
+from gptviz.tokenizer.objects import read_object
+from gptviz.tokenizer.vocabulary import Surplus, Vocabulary, fitted, of_encoding, without_surplus
 
 ASSETS = Path(__file__).parent / "assets"
 
@@ -37,7 +39,9 @@ GPT2_SIZES = (50257, 50304)  # GPT-2's vocabulary, and as nanoGPT pads it
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 
-Tokenizer = str | Path | Encoding | None
+Tokenizer = Any  # an encoding's name, a file, a tiktoken.Encoding, one of transformers or tokenizers; None
+
+WITHOUT_THEM = ". drop_surplus=True (--drop-surplus) goes on without them: typed, they are plain text then"
 
 
 @dataclass(frozen=True)
@@ -69,6 +73,7 @@ def load(
     *,
     n_heads: int | None = None,
     tokenizer: Tokenizer = None,
+    drop_surplus: bool = False,
     dtype: str | torch.dtype = "float32",
     device: str | torch.device = "cpu",
     report: Report | None = None,
@@ -78,14 +83,24 @@ def load(
     Folders and files: ours, Hugging Face's GPT-2 and GPT-Neo, the book's `torch.save`, nanoGPT's ckpt.pt. A
     repository, "owner/name", must hold a GPT-2 or GPT-Neo; it is downloaded unless it is in Hugging Face's
     cache already, and then no network is touched. `report` is called with the download's Progress.
-    `n_heads`: for the book's files, which do not say it. `tokenizer`: an encoding, an encoding's name, or a
-    tokenizer file, where the model brings none; GPT-2's if not given and the vocabulary has its size.
+    `n_heads`: for the book's files, which do not say it. `tokenizer`: an encoding, an encoding's name, a
+    tokenizer file, or a tokenizer of transformers or tokenizers, where the model brings none; GPT-2's if not
+    given and the vocabulary has its size. `drop_surplus` leaves out added tokens that the model has no row
+    for, as a pad token where the embedding was not resized; typed, they are plain text then.
     `dtype` "bfloat16" takes half the memory and rounds to three digits at every step, which adds up: an
     attention weight of the bundled model was .165 off (`benchmarks/rounding.py`). `device`: `devices()`.
 
     Raises CheckpointError, which is a ValueError, for what cannot be loaded: never half a model.
     """
-    return plan(name, n_heads=n_heads, tokenizer=tokenizer, dtype=dtype, device=device, report=report).load()
+    return plan(
+        name,
+        n_heads=n_heads,
+        tokenizer=tokenizer,
+        drop_surplus=drop_surplus,
+        dtype=dtype,
+        device=device,
+        report=report,
+    ).load()
 
 
 def plan(
@@ -93,6 +108,7 @@ def plan(
     *,
     n_heads: int | None = None,
     tokenizer: Tokenizer = None,
+    drop_surplus: bool = False,
     dtype: str | torch.dtype = "float32",
     device: str | torch.device = "cpu",
     report: Report | None = None,
@@ -123,7 +139,8 @@ def plan(
     if called is None:
         called = str(name) if is_hub_name(str(name)) else path.stem if path.is_file() else path.resolve().name
     checkpoint = recognise(path, n_heads)
-    encoding = tokenizer_for(checkpoint, called, tokenizer)  # first: it is small, and may be what is wrong
+    # first: it is small, and may be what is wrong
+    encoding = tokenizer_for(checkpoint, called, tokenizer, drop_surplus)
     checkpoint.check_bytes()
     return Plan(called, checkpoint.config, encoding, checkpoint.model, DTYPES[dtype], device)
 
@@ -161,24 +178,44 @@ def hub_folder(name: str, report: Report | None = None, most_bytes: int | None =
     return on_disk(name) or download(repository, report, most_bytes)
 
 
-def tokenizer_for(checkpoint: Checkpoint, name: str, tokenizer: Tokenizer | Vocabulary = None) -> Encoding:
+def tokenizer_for(
+    checkpoint: Checkpoint,
+    name: str,
+    tokenizer: Tokenizer | Vocabulary = None,
+    drop_surplus: bool = False,
+) -> Encoding:
     """The encoding that a checkpoint's ids belong to. Raises CheckpointError."""
     size = checkpoint.config.vocab_size
     if isinstance(tokenizer, Encoding) and tokenizer.n_vocab == size:
         return tokenizer
     with errors_of(checkpoint.path):
-        return fitted(vocabulary_for(checkpoint, tokenizer), name, size)
+        return fitted(vocabulary_for(checkpoint, tokenizer, drop_surplus), name, size)
 
 
-def vocabulary_for(checkpoint: Checkpoint, tokenizer: Tokenizer | Vocabulary = None) -> Vocabulary:
-    """The vocabulary that is given, or the checkpoint's own, or GPT-2's for its size. Raises ValueError."""
+def vocabulary_for(
+    checkpoint: Checkpoint, tokenizer: Tokenizer | Vocabulary = None, drop_surplus: bool = False
+) -> Vocabulary:
+    """The vocabulary that is given, or the checkpoint's own, or GPT-2's for its size.
+
+    Raises ValueError, SurplusTokens for added tokens that the model has no row for.
+    """
+    found = _vocabulary_for(checkpoint, tokenizer)
+    try:
+        return without_surplus(found, checkpoint.config.vocab_size, drop_surplus)
+    except Surplus as error:
+        raise SurplusTokens(f"{checkpoint.path}: {error}{WITHOUT_THEM}") from None
+
+
+def _vocabulary_for(checkpoint: Checkpoint, tokenizer: Tokenizer | Vocabulary) -> Vocabulary:
     size = checkpoint.config.vocab_size
     if isinstance(tokenizer, Encoding):
         return of_encoding(tokenizer)
     if isinstance(tokenizer, Vocabulary):
         return tokenizer
-    if tokenizer is not None:
+    if isinstance(tokenizer, str | Path):
         return read_tokenizer(tokenizer)
+    if tokenizer is not None:
+        return read_object(tokenizer)
     own = checkpoint.vocabulary()
     if own is not None:
         return own
@@ -199,7 +236,9 @@ def read_tokenizer(tokenizer: str | Path) -> Vocabulary:
     if path.is_dir():
         found = read_folder(path)
         if found is None:
-            raise ValueError(f"{path} has neither tokenizer.json nor vocab.json and merges.txt")
+            raise ValueError(
+                f"{path} has neither tokenizer.json nor vocab.json and merges.txt: put them there"
+            )
         return found
     readers = {
         ".json": read_tokenizer_json,

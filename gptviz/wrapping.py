@@ -1,6 +1,5 @@
 """`wrap()`: a LanguageModel out of a model that is in memory already, of the reader's own code."""
 
-import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -15,9 +14,8 @@ from gptviz.engine.config import GPTConfig
 from gptviz.engine.forward import in_eval_mode
 from gptviz.engine.index import whole
 from gptviz.engine.language_model import LanguageModel
-from gptviz.loading import Tokenizer, read_tokenizer, tokenizer_for
+from gptviz.loading import tokenizer_for
 from gptviz.model import GPTModel
-from gptviz.tokenizer.vocabulary import Vocabulary
 
 NEAR = 1e-3  # of the largest logit: how far the two may be apart; what is computed in 16 bits:
 NEAR_IN_16_BITS = 5e-2
@@ -40,13 +38,17 @@ class InMemory(Tensors):
 
 
 def wrap(
-    model: nn.Module, tokenizer: Any = None, n_heads: int | None = None, name: str | None = None
+    model: nn.Module,
+    tokenizer: Any = None,
+    n_heads: int | None = None,
+    name: str | None = None,
+    drop_surplus: bool = False,
 ) -> LanguageModel:
     """A LanguageModel of the book's GPTModel from your file, of transformers' GPT-2 or GPT-Neo, or of ours.
 
     `tokenizer` is a tiktoken.Encoding, one of transformers or tokenizers, or what `load` takes; GPT-2's if
     not given and the vocabulary has its size. `n_heads` is for a model that does not say it itself, as the
-    book's attention does (`num_heads`).
+    book's attention does (`num_heads`). `drop_surplus` leaves out added tokens that the model has no row for.
 
     Ours is taken as it is. Of another the weights are copied as they are now, so wrap it again after more
     training; names and shapes are checked, and then the logits of a few tokens: ValueError where the model
@@ -71,7 +73,7 @@ def wrap(
     if n_heads not in (None, read.n_heads):
         raise CheckpointError(f"{tensors.path} has {read.n_heads} heads, not {n_heads}: leave n_heads out")
     found = Checkpoint(tensors.path, dialect, read, tensors, lambda: None)
-    encoding = tokenizer_for(found, called, _tokenizer(tokenizer))
+    encoding = tokenizer_for(found, called, tokenizer, drop_surplus)
     if isinstance(model, GPTModel):
         return LanguageModel(model, encoding, read, called)
     wrapped = LanguageModel(found.model(), encoding, read, called)
@@ -102,16 +104,6 @@ def _config(config: GPTConfig, model: nn.Module) -> GPTConfig:
         norm_eps=eps.pop() if len(eps) == 1 else config.norm_eps,
         drop_rate=next((m.p for m in model.modules() if isinstance(m, nn.Dropout)), 0.0),
     )
-
-
-def _tokenizer(given: Any) -> Tokenizer | Vocabulary:
-    """Return what `load` takes as it is; of one of transformers or tokenizers its tokenizer.json, read."""
-    fast = getattr(given, "backend_tokenizer", given)
-    if not hasattr(fast, "save") or not hasattr(fast, "get_vocab"):
-        return given  # which `tokenizer_for` checks
-    with tempfile.TemporaryDirectory() as folder:
-        fast.save(str(file := Path(folder) / "tokenizer.json"))
-        return read_tokenizer(file)
 
 
 def _check_numbers(lm: LanguageModel, model: nn.Module) -> None:

@@ -10,6 +10,6 @@ code in them is ever run.
 """
 
 from gptviz.checkpoints.detect import Checkpoint, recognise
-from gptviz.checkpoints.errors import CheckpointError, HeadsMissing, TokenizerMissing
+from gptviz.checkpoints.errors import CheckpointError, HeadsMissing, SurplusTokens, TokenizerMissing
 
-__all__ = ["Checkpoint", "CheckpointError", "HeadsMissing", "TokenizerMissing", "recognise"]
+__all__ = ["Checkpoint", "CheckpointError", "HeadsMissing", "SurplusTokens", "TokenizerMissing", "recognise"]

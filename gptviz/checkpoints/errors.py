@@ -22,6 +22,10 @@ class TokenizerMissing(CheckpointError):
     """The tokenizer must be given: the checkpoint brings none, and its vocabulary has not GPT-2's size."""
 
 
+class SurplusTokens(CheckpointError):
+    """The tokenizer has added tokens that the model has no row for: it must be said to go on without them."""
+
+
 @contextmanager
 def errors_of(where: Path | str) -> Iterator[None]:
     """Raise what is wrong with a value as a CheckpointError that says where it stands."""

@@ -80,7 +80,7 @@ def edited(trained, tmp_path, change):
         ("pre_tokenizer", lambda w: w["pre_tokenizer"].update(type="Whitespace")),
         ("pre_tokenizer", lambda w: w["pre_tokenizer"].update(use_regex=False)),
         ("normalizer", lambda w: w.update(normalizer={"type": "NFC"})),
-        ('"BPE"', lambda w: w["model"].update(type="WordPiece")),
+        ("byte-level BPE", lambda w: w["model"].update(type="WordPiece")),
         ("dropout", lambda w: w["model"].update(dropout=0.1)),
         ("not in the order", lambda w: w["model"]["merges"].reverse()),
         ("no merge of older tokens makes", lambda w: w["model"]["merges"].pop()),
@@ -88,7 +88,7 @@ def edited(trained, tmp_path, change):
         ("has the id", lambda w: w["model"]["vocab"].update({"!": "7"})),
         ("GPT-2's spelling", lambda w: w["model"]["vocab"].update({"☃": 9999})),
         ("is not like", lambda w: w["model"].pop("merges")),
-        ("is not like", lambda w: w.update(added_tokens=[{"id": 3}])),
+        ('its "content"', lambda w: w.update(added_tokens=[{"id": 3}])),
         ("of two tokens", lambda w: w["model"]["merges"].append(["a", "b", "c"])),
     ],
 )
@@ -142,7 +142,7 @@ def test_a_model_padded_beyond_its_tokenizer():
     assert token_bytes(encoding, 50303) == named_bytes(encoding, 50303) == b"<id 50303>"
     assert not has_token(encoding, 50303) and has_token(encoding, 50256) and has_token(encoding, 11)
     with pytest.raises(ValueError, match="do not belong together"):
-        fitted(of_encoding(get_encoding("gpt2")), "short", 50256)
+        fitted(of_encoding(get_encoding("gpt2")), "short", 50255)
     with pytest.raises(ValueError, match="do not belong together"):
         fitted(of_encoding(get_encoding("mini")), "long", 50257)
 
