@@ -62,6 +62,12 @@ def read_folder(folder: Path) -> Vocabulary | None:
                 "model that has these; or, if this one was trained with such a tokenizer after all, give it: "
                 "tokenizer=..."
             )
+    for name in BESIDE:
+        if (folder / name).is_file():
+            raise ValueError(
+                f"{folder} has {name}, and neither tokenizer.json nor vocab.json and merges.txt: put them "
+                "there, too, or say which tokenizer it is: tokenizer=..."
+            )
     return None
 
 
