@@ -21,7 +21,8 @@ from gptviz.engine.edits import Given
 from gptviz.engine.language_model import LanguageModel
 from gptviz.guides import Guide
 from gptviz.handout.guide import EDITS, PAGES, known, led
-from gptviz.tokenizer import GPT2_PATTERN, typed_specials, well_formed
+from gptviz.tokenizer import GPT2_PATTERN, typed_specials, well_formed, words_of
+from gptviz.tokenizer.added import late_of
 from gptviz.tokenizer.regex import members
 from gptviz.tokenizer.vocabulary import CHARACTERS
 from gptviz.ui.components.code import bundle, script
@@ -121,8 +122,14 @@ def _tokenizer(encoding: tiktoken.Encoding) -> dict[str, Any]:
     tokens: list[str | None] = [None] * (max(ranks.values()) + 1)
     for raw, id in ranks.items():
         tokens[id] = base64.b64encode(raw).decode()
+    if late_of(encoding):
+        raise ValueError(
+            f"a hand-out looks for all added tokens at once; the tokenizer {encoding.name!r} looks for "
+            f'{min(late_of(encoding))!r} after others. Give its added tokens one value of "normalized"'
+        )
     special = {name: encoding._special_tokens[name] for name in sorted(typed_specials(encoding))}
-    return {"tokens": tokens, "special": special, "cut": _regex(encoding)}
+    words = sorted(words_of(encoding))
+    return {"tokens": tokens, "special": special, "words": words, "cut": _regex(encoding)}
 
 
 def _regex(encoding: tiktoken.Encoding) -> str:

@@ -14,7 +14,7 @@ from itertools import accumulate, pairwise
 
 from tiktoken import Encoding
 
-from gptviz.tokenizer import encode, well_formed
+from gptviz.tokenizer import encode, well_formed, words_of
 from gptviz.tokenizer.added import split
 from gptviz.tokenizer.regex import cut
 
@@ -59,6 +59,12 @@ class Piece:
     ids: tuple[int, ...]
     rule: str
     special: bool = False
+    word: bool = False
+
+    @property
+    def kind(self) -> str:
+        """What an added token is called: a word is a token in every text."""
+        return "an added word" if self.word else "a special token"
 
 
 @dataclass(frozen=True)
@@ -172,10 +178,12 @@ def bpe(ranks: dict[bytes, int], raw: bytes) -> tuple[list[Merge], list[bytes]]:
 
 
 def _pieces(encoding: Encoding, text: str, special_tokens: bool) -> Iterator[Piece]:
+    words = words_of(encoding)
     for start, part, special in split(encoding, text, special_tokens):
         if special:
             raw = part.encode()
-            yield Piece(part, start, raw, (), (raw,), (encoding._special_tokens[part],), "", True)
+            ids = (encoding._special_tokens[part],)
+            yield Piece(part, start, raw, (), (raw,), ids, "", special=True, word=part in words)
             continue
         for at, found, rule in cut(encoding._pat_str, part):
             yield _piece(encoding, found, start + at, rule)

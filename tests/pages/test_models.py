@@ -1,6 +1,7 @@
 """Choosing a model, through AppTest: what can be shown is, and what cannot is said, with the prompt kept."""
 
 import io
+import json
 import logging
 import re
 from pathlib import Path
@@ -13,6 +14,7 @@ from huggingface_hub import constants
 import gptviz
 from gptviz.catalog import Entry
 from gptviz.checkpoints import transfer
+from gptviz.tokenizer import END_OF_TEXT
 from gptviz.ui.models import in_use as models
 from gptviz.ui.models.in_use import ALLOW_PATHS
 from gptviz.ui.models.uploads import Uploads
@@ -21,6 +23,7 @@ from tests.checkpoints import makers
 from tests.checkpoints.hub_server import Hub
 from tests.pages.conftest import prompt_of
 from tests.specs import opened, put
+from tests.tokenizer.test_hugging_face_keys import added, write
 
 TEXT = "Seven green parrots sang"
 
@@ -183,6 +186,24 @@ def test_a_file_without_tokenizer_is_asked_for_it(run_page, tmp_path, paths):
     at.selectbox(key="model_tokenizer").select("mini")
     button(at, "Load").click().run()
     assert "8,192" not in said(at) and "1 block × 3 heads" in at.sidebar.caption[0].value
+
+
+def test_added_tokens_without_a_row_can_be_gone_without(run_page, tmp_path, paths):
+    makers.save_hf(tiny(vocab_size=330), tmp_path)
+    tokens = [added("[PAD]", 330), added("<word>", 331, special=False)]
+
+    def change(whole):
+        whole["model"]["vocab"].pop(END_OF_TEXT)
+        whole["added_tokens"] = tokens
+
+    write(tmp_path, change, model=json.loads((tmp_path / "config.json").read_text()))
+    at = run_page("tokens", text="a [PAD]<word>", model=f"path:{tmp_path}")
+    assert not at.error and "no row for: '\\[PAD\\]' (330), '\\<word\\>' (331)" in said(at), said(at)
+    assert "drop_surplus" not in said(at) and "You see mini." in said(at)
+    button(at, "Go on without them").click().run()
+    assert "1 block × 3 heads, 12 wide" in at.sidebar.caption[0].value and not at.info
+    assert at.query_params["drop_surplus"] == "on" and prompt_of(at) == "a [PAD]<word>"
+    assert "drop_surplus=True)" in python_of(at)
 
 
 def test_a_damaged_file_is_named_and_the_model_in_use_stays(run_page, tmp_path, paths):

@@ -12,7 +12,15 @@ from transformers.convert_slow_tokenizer import bytes_to_unicode
 import gptviz
 from gptviz.checkpoints import CheckpointError, SurplusTokens
 from gptviz.convert import convert
-from gptviz.tokenizer import END_OF_TEXT, encode, get_encoding, has_token, named_bytes, token_bytes
+from gptviz.tokenizer import (
+    END_OF_TEXT,
+    encode,
+    get_encoding,
+    has_token,
+    named_bytes,
+    needs_the_switch,
+    token_bytes,
+)
 from gptviz.tokenizer.files import read_folder, read_tokenizer_json, read_vocab_and_merges
 from gptviz.tokenizer.steps import show_work
 from gptviz.tokenizer.vocabulary import Vocabulary, fitted, of_characters, of_encoding
@@ -250,5 +258,8 @@ def test_what_was_converted_has_the_same_words_and_none_without_a_row(tmp_path):
     assert lm.encode("a<word> [PAD]", special_tokens=True) == gptviz.load(folder).encode(
         "a<word> [PAD]", True
     )
+    assert [needs_the_switch(lm.tokenizer, id) for id in (0, 330, 331)] == [False, True, False]
+    looked_up = [piece for piece in show_work(lm.tokenizer, "a<word> [PAD]", True) if piece.special]
+    assert [piece.kind for piece in looked_up] == ["an added word", "a special token"]
     copied = pickle.loads(pickle.dumps(lm.tokenizer))
     assert encode(copied, "a<word> [PAD]") == lm.encode("a<word> [PAD]")

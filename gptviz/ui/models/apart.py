@@ -19,7 +19,7 @@ from typing import Any
 import streamlit as st
 from streamlit import runtime
 
-from gptviz.checkpoints import CheckpointError, HeadsMissing, TokenizerMissing
+from gptviz.checkpoints import CheckpointError, HeadsMissing, SurplusTokens, TokenizerMissing
 from gptviz.checkpoints.folder import CONFIG, VOCABULARY, WEIGHTS
 from gptviz.checkpoints.looks import bytes_of
 from gptviz.convert import GROWTH, LONGEST_SENTENCE, SAID, Limits
@@ -108,6 +108,7 @@ def converted(
     tokenizer: Path | str | None = None,
     *,
     named: bool = False,
+    drop_surplus: bool = False,
 ) -> Iterator[Path]:
     """A folder with the checkpoint at `path` as `gptviz.convert.convert` writes it; gone afterwards.
 
@@ -122,6 +123,8 @@ def converted(
     command += [] if n_heads is None else ["--n-heads", str(n_heads)]
     command += [] if tokenizer is None else [f"--tokenizer={tokenizer}"]
     command += ["--named"] * named
+    if drop_surplus:
+        command.append("--drop-surplus")
     try:
         worker = start([*command, str(path), str(out)], out / "worker.log", 1)
         try:
@@ -183,7 +186,8 @@ def _check_said(said: Any) -> None:
     message = message[:LONGEST_SENTENCE]
     if said.get("error") == HeadsMissing.__name__ and 0 < width <= WIDEST:
         raise HeadsMissing(message, divisors(width), width)
-    raise (TokenizerMissing if said.get("error") == TokenizerMissing.__name__ else CheckpointError)(message)
+    kinds = {kind.__name__: kind for kind in (TokenizerMissing, SurplusTokens)}
+    raise kinds.get(str(said.get("error")), CheckpointError)(message)
 
 
 def _read(path: Path, most: int) -> dict[str, Any]:

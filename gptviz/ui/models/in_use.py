@@ -111,7 +111,8 @@ def key_of(choice: Choice) -> str:
     """Return what tells this model from every other; a file that was written anew is another model."""
     stamp = _stamp(Path(choice.name.removeprefix(PATH))) if choice.name.startswith(PATH) else ""
     device = choice.device or default_device()
-    return "|".join(map(str, (choice.name, choice.n_heads, choice.tokenizer, choice.dtype, device, stamp)))
+    how = (choice.n_heads, choice.tokenizer, choice.drop_surplus, choice.dtype, device)
+    return "|".join(map(str, (choice.name, *how, stamp)))
 
 
 def _stamp(path: Path) -> str:
@@ -176,11 +177,14 @@ def _read_apart(key: str, choice: Choice) -> LanguageModel:
     path, called, tokenizer = _files_of(choice)
     name = tokenizer if tokenizer in encoding_names() else None
     file = None if name else tokenizer
-    reading = converted(path, check_here, choice.dtype, choice.n_heads, file, named=name is not None)
+    drop = choice.drop_surplus
+    reading = converted(
+        path, check_here, choice.dtype, choice.n_heads, file, named=name is not None, drop_surplus=drop
+    )
     with reading as folder:
         device = choice.device or default_device()
         made = partial(plan, folder, called=called, tokenizer=name, dtype=choice.dtype, device=device)
-        return model_cache().get(key, made)
+        return model_cache().get(key, partial(made, drop_surplus=drop))
 
 
 def _files_of(choice: Choice) -> tuple[Path, str, str | Path | None]:
@@ -215,6 +219,7 @@ def code_of(model: InUse) -> str:
         name = upload.path.name if upload is not None and upload.path.is_file() else model.lm.name
     dtype = None if choice.dtype == "float32" else choice.dtype
     options = {"n_heads": choice.n_heads, "tokenizer": choice.tokenizer, "dtype": dtype}
+    options["drop_surplus"] = True if choice.drop_surplus else None
     given = [f"{key}={value!r}" for key, value in options.items() if value is not None]
     return f"gptviz.load({', '.join([repr(name), *given])})"
 

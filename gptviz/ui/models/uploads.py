@@ -17,6 +17,7 @@ from gptviz.ui.models.room import Room
 WEIGHTS = (".pth", ".pt", ".bin", ".ckpt", ".safetensors")
 BESIDE = (".json", ".txt", ".pkl", ".tiktoken")  # configs and tokenizers
 TOKENIZERS = ("tokenizer.json", "tokenizer.tiktoken", "meta.pkl")
+TWO_FILES = ("vocab.json", "merges.txt")  # a tokenizer that is a folder
 ENDINGS = (*WEIGHTS, *BESIDE)
 LONGEST_NAME = 200  # bytes of a file's name; most disks take 255
 
@@ -55,7 +56,12 @@ class Upload:
         """A tokenizer file that was sent with a checkpoint which does not say that it has one."""
         if self.path.is_file() or (self.path / "config.json").is_file():
             return None
-        return next((self.path / name for name in TOKENIZERS if (self.path / name).is_file()), None)
+        for name in TOKENIZERS:
+            if (self.path / name).is_file():
+                return self.path / name
+        if any((self.path / name).is_file() for name in TWO_FILES):
+            return self.path
+        return None
 
 
 class Uploads:

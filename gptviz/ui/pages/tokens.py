@@ -56,7 +56,7 @@ among = f"one of {len(piece.parts)} tokens in the piece {as_code(show_token(piec
 cut = f"A regular expression first cuts the text; the line under the cards shows each piece. {shown} is "
 cut += f"{'a whole piece' if len(piece.parts) == 1 else among}. "
 if piece.special:
-    prose(f"{shown} is id {token.id}, a special token: it has no spelling, no merge leads to it.")
+    prose(f"{shown} is id {token.id}, {piece.kind}: it was looked up as a whole, and no merge made it.")
 elif own:
     ranks = ", ".join(str(merge.rank) for merge in own[:12]) + (", …" if len(own) > 12 else "")
     said = f"{cut}Its {len(token.raw)} bytes took {len(own)} merge{'s' * (len(own) > 1)}, at rank {ranks}. "

@@ -7,9 +7,10 @@ from typing import Any
 import streamlit as st
 
 from gptviz.catalog import catalog
-from gptviz.checkpoints import HeadsMissing, TokenizerMissing
+from gptviz.checkpoints import HeadsMissing, SurplusTokens, TokenizerMissing
 from gptviz.checkpoints.download import Progress
 from gptviz.digits import gigabytes
+from gptviz.loading import WITHOUT_THEM
 from gptviz.tokenizer import encoding_names
 from gptviz.ui.buttons import button
 from gptviz.ui.models import in_use as models
@@ -36,6 +37,8 @@ def notice(model: InUse) -> None:
         _heads(model, trouble)
     elif isinstance(trouble, TokenizerMissing):
         _tokenizer(model)
+    elif isinstance(trouble, SurplusTokens):
+        _surplus(model, trouble)
     else:
         _failed(model, str(trouble))
 
@@ -152,6 +155,17 @@ def _tokenizer(model: InUse) -> None:
         st.selectbox("Tokenizer", encoding_names(), key=TOKENIZER, width=200)
         given = (model.asked, "tokenizer", TOKENIZER)
         _buttons(model, "Load", "model_load", _with, *given, type="primary")
+
+
+def _surplus(model: InUse, trouble: SurplusTokens) -> None:
+    said = escaped(str(trouble).removesuffix(WITHOUT_THEM))
+    seen = escaped(label_of(model.choice))
+    st.info(f"{said}. Without these tokens it can be loaded: typed, they are plain text. You see {seen}.")
+    without = replace(model.asked, drop_surplus=True)
+    with st.container(horizontal=True):
+        _buttons(
+            model, "Go on without them", "model_drop_surplus", state.choose_model, without, type="primary"
+        )
 
 
 def _with(asked: Choice, field: str, key: str) -> None:

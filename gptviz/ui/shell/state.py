@@ -57,6 +57,7 @@ MODEL: tuple[Param, ...] = (
     Param[str | None]("tokenizer", str, None),
     Param("dtype", str, Choice.dtype),
     Param[str | None]("device", str, None),
+    Param[str | None]("drop_surplus", str, None),
 )
 WHOLE = Param("whole", bool, False)  # all of a page at once, for who cannot scroll: a program, a printer
 GUIDE: Param[str | None] = Param("guide", str, None)  # the guide in hand, and its step, from 1
@@ -88,7 +89,10 @@ def model() -> Choice:
 def choose_model(choice: Choice) -> None:
     """Have every page show another model."""
     for param, value in zip(MODEL, astuple(choice), strict=True):
-        param.set(None if value is None else str(value))
+        if value is None or value is False:
+            param.set(None)
+        else:
+            param.set("on" if value is True else str(value))
 
 
 def change(**chosen: Any) -> None:

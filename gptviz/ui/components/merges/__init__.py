@@ -82,7 +82,7 @@ def _sentence(replay: Sequence[Stage], index: int, piece: Piece) -> list[str]:
     stage, last = replay[index], len(replay) - 1
     whole, parts, done = show_token(piece.raw), len(stage.parts), f"After {last} merge{'s' * (last != 1)}"
     if piece.special:
-        return ["", whole, " is a special token: it is looked up, and neither cut nor merged."]
+        return ["", whole, f" is {piece.kind}: it is looked up, and neither cut nor merged."]
     if last == 0 and parts > 1:
         return [f"None of these {parts} bytes makes a token with its neighbour: each stays alone."]
     if last == 0 and len(piece.raw) > 1:

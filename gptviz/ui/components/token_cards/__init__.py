@@ -34,7 +34,7 @@ def _cards(pieces: Sequence[Piece], tokens: Sequence[Token]) -> Iterator[dict[st
         yield {
             "shown": shown,
             "special": piece.special,
-            "title": f"“{shown}”, a special token" if piece.special else f"The regex cut the piece “{shown}”",
+            "title": f"“{shown}”, {piece.kind}" if piece.special else f"The regex cut the piece “{shown}”",
             "groups": shared_characters([token.raw for token in own]),
             "tokens": [_card(token) for token in own],
         }

@@ -14,6 +14,7 @@ from streamlit.delta_generator import DeltaGenerator
 from gptviz import Edit, Run
 from gptviz.engine.generate import end_of_text
 from gptviz.engine.sampling import Sampling
+from gptviz.tokenizer import needs_the_switch
 from gptviz.ui.buttons import button
 from gptviz.ui.pages.generate import tree as trees
 from gptviz.ui.pages.generate.tree import LONGEST, Tree
@@ -146,7 +147,7 @@ class Writer:
         if unknown is not None:
             self._say(nameless(show_id(lm, unknown)))
             return
-        special = state.SPECIAL.value or any(map(lm.tokenizer.is_special_token, new))
+        special = state.SPECIAL.value or any(needs_the_switch(lm.tokenizer, i) for i in new)
         state.change(text=text_of(lm, [*written.base.ids, *new]), token=None, special=special)
         self.begin_again()
         address.ask_for_the_page()  # the prompt is outside the fragment that the player is
