@@ -196,7 +196,7 @@ def _names_of(path: Path, values: Mapping[str, Any]) -> tuple[dict[str, Added], 
     named = {
         key: _added(path, value, key, special=True)
         for key, value in values.items()
-        if names_a_token(key) and value is not None
+        if names_a_token(key, value) and value is not None
     }
     lists: list[list[Added]] = []
     for key in FURTHER:

@@ -18,10 +18,9 @@ from gptviz.tokenizer.settings import (
     BYTE_LEVEL,
     MODEL,
     TOKENIZER_CLASS,
-    TYPE_IT,
     check,
     check_known,
-    refusal,
+    refused_part,
     shown,
 )
 from gptviz.tokenizer.vocabulary import Vocabulary, is_gpt2
@@ -167,8 +166,7 @@ def _check_normalizer(path: Path, found: Any) -> None:
     if found is None or (isinstance(found, dict) and found.get("normalizers") == []):
         return
     kind = found.get("type") if isinstance(found, dict) else found
-    instead = "GPT-2's tokenizers have none: set it to null, and type the text as it would leave it"
-    raise refusal(path, "normalizer", kind, "changes the text", instead)
+    raise refused_part(path, "normalizer", kind)
 
 
 def _check_pre_tokenizer(path: Path, found: Any) -> None:
@@ -179,9 +177,7 @@ def _check_pre_tokenizer(path: Path, found: Any) -> None:
         _check_pre_tokenizer(path, parts[0])
         return
     if says.get("type") != "ByteLevel":
-        kind = says.get("type", found)
-        instead = 'Only GPT-2\'s, "ByteLevel", can be followed'
-        raise refusal(path, "pre_tokenizer", kind, "cuts a text in its own way", instead)
+        raise refused_part(path, "pre_tokenizer", says.get("type", found))
     check(path, {"add_prefix_space": True, "use_regex": True, **says}, BYTE_LEVEL, "pre_tokenizer.")
     check_known(path, says, {*BYTE_LEVEL, "type", "trim_offsets"}, "pre_tokenizer.")
 
@@ -201,8 +197,7 @@ def _check_post_processor(path: Path, found: Any) -> None:
         if [_text_of(item) for item in template] == ["A"]:
             return
         kind = [item.get("SpecialToken", {}).get("id", "text") for item in template if isinstance(item, dict)]
-    instead = f"Set it to null, {TYPE_IT}"
-    raise refusal(path, "post_processor", kind, "puts tokens around every text", instead)
+    raise refused_part(path, "post_processor", kind)
 
 
 def _text_of(item: Any) -> Any:

@@ -20,8 +20,9 @@ class Only:
     instead: str
 
 
-TYPE_IT = "and type it yourself, with special tokens read"
+TYPE_IT = "and type the token yourself, with special tokens read"
 OFF = "Set it to false"
+CHOOSE = "choose a model that has it"
 
 # tokenizer_config.json, and special_tokens_map.json, whose keys are read as if they stood there
 CONFIG = {
@@ -32,32 +33,57 @@ CONFIG = {
     "split_special_tokens": Only(
         (False, None), "makes special tokens text", f"{OFF}: here a switch does that, special_tokens=False"
     ),
-    "auto_map": Only((None, {}), "names a tokenizer that is a program", "No program of a file is run here"),
-    "init_inputs": Only((None, [], {}), "gives a tokenizer's class more arguments", "Take it out"),
-    "fast_tokenizer_files": Only((None, []), "names other files than tokenizer.json", "Take it out"),
+    "auto_map": Only(
+        (None, {}), "names a program", "None is run here: give the tokenizer from memory, tokenizer=..."
+    ),
+    "init_inputs": Only((None, [], {}), "gives a tokenizer's class more arguments", "Write them as keys"),
+    "fast_tokenizer_files": Only(
+        (None, []), "names other files", "Take it out, and name the right one tokenizer.json"
+    ),
 }
 
 # tokenizer.json: the keys of "model"
 MODEL = {
-    "type": Only(("BPE",), "is another algorithm", "Only byte-level BPE can be followed"),
+    "type": Only(("BPE",), "is another algorithm", f"Only byte-level BPE can be followed: {CHOOSE}"),
     "dropout": Only((None, 0, 0.0), "leaves merges out by chance", "Set it to null"),
-    "continuing_subword_prefix": Only((None, ""), "marks the inside of words", "Set it to null"),
-    "end_of_word_suffix": Only((None, ""), "marks the end of words", "Set it to null"),
-    "byte_fallback": Only((None, False), "spells unknown characters as <0x..>", OFF),
-    "ignore_merges": Only((None, False), "looks whole words up before any merge", OFF),
+    "continuing_subword_prefix": Only(
+        (None, ""), "marks the inside of words", "Not followed: choose a model without it"
+    ),
+    "end_of_word_suffix": Only(
+        (None, ""), "marks the end of words", "Not followed: choose a model without it"
+    ),
+    "byte_fallback": Only(
+        (None, False), "spells unknown characters as <0x..>", f"{OFF} if all bytes are tokens"
+    ),
+    "ignore_merges": Only(
+        (None, False), "looks whole words up before any merge", f"{OFF} if merges make them, too"
+    ),
 }
 
 # tokenizer.json: the keys of the pre-tokenizer "ByteLevel"
 BYTE_LEVEL = {
     "add_prefix_space": CONFIG["add_prefix_space"],
-    "use_regex": Only((True,), "leaves a text uncut", "Only GPT-2's regex can be followed: set it to true"),
+    "use_regex": Only((True,), "leaves a text uncut", f"Only GPT-2's regex can be followed: {CHOOSE}"),
+}
+
+# tokenizer.json: what is done before and after the model; each has kinds of its own
+PARTS = {
+    "normalizer": Only((None,), "changes the text", "Set it to null, and type the text as it would leave it"),
+    "pre_tokenizer": Only(
+        ("ByteLevel",), "cuts a text in its own way", f"Only ByteLevel, GPT-2's, can be followed: {CHOOSE}"
+    ),
+    "post_processor": Only(
+        (None, "ByteLevel"), "puts tokens around every text", f"Set it to null, {TYPE_IT}"
+    ),
 }
 
 # added tokens, wherever they are listed
 ADDED = {
-    "lstrip": Only((False,), "takes the blanks before the token away", OFF),
-    "rstrip": Only((False,), "takes the blanks behind the token away", OFF),
-    "single_word": Only((False,), "finds the token only between other characters than letters", OFF),
+    "lstrip": Only((False,), "takes the blanks before the token away", f"{OFF}, and type none there"),
+    "rstrip": Only((False,), "takes the blanks behind the token away", f"{OFF}, and type none there"),
+    "single_word": Only(
+        (False,), "finds the token only where no letter is beside it", f"{OFF}, and type it there only"
+    ),
 }
 
 # the special tokens with a name of their own, in the order in which transformers gives them ids
@@ -72,7 +98,7 @@ ANEW = ("GPT2Tokenizer", "GPT2TokenizerFast")
 AS_IT_IS = ("PreTrainedTokenizerFast", "TokenizersBackend")
 
 BATCHES = "of batches and limits: applied only where a call of transformers asks for it"
-DECODING = "of how ids become text again"
+DECODING = "of how ids become text again, and of where tokens stand"
 CHAT = "of chats, whose templates write texts"
 WHERE = "of where files were"
 LOADING = "of how files were loaded"
@@ -156,6 +182,11 @@ def refusal(where: Path | str, key: str, value: Any, does: str, instead: str) ->
     return ValueError(f'{where}: "{key}" is {shown(value)}, which {does}. {instead}')
 
 
+def refused_part(where: Path | str, key: str, kind: Any) -> ValueError:
+    """The sentence for a part of tokenizer.json that cannot be followed."""
+    return refusal(where, key, kind, PARTS[key].does, PARTS[key].instead)
+
+
 def check_known(where: Path | str, values: Mapping[str, Any], known: set[str], part: str = "") -> None:
     """Raise a ValueError that names the first key that is not `known`. One that is null says nothing."""
     for key, value in values.items():
@@ -170,12 +201,12 @@ def check_config(where: Path | str, values: Mapping[str, Any]) -> None:
     """Check the keys of tokenizer_config.json or special_tokens_map.json but those that name tokens."""
     check(where, values, CONFIG)
     known = {*CONFIG, *HARMLESS, *NAMED, *FURTHER, ADDED_TOKENS_DECODER, TOKENIZER_CLASS}
-    check_known(where, values, known | {key for key in values if names_a_token(key)})
+    check_known(where, values, known | {key for key, value in values.items() if names_a_token(key, value)})
 
 
-def names_a_token(key: str) -> bool:
-    """Whether transformers takes the value of this key for a special token."""
-    return key.endswith("_token") and key not in CONFIG
+def names_a_token(key: str, value: Any) -> bool:
+    """Whether transformers takes the value of this key for a special token, whatever it was meant for."""
+    return key in NAMED or (key.endswith("_token") and isinstance(value, str | dict))
 
 
 def same(value: Any, other: Any) -> bool:

@@ -12,7 +12,8 @@ from hypothesis import given, settings, strategies as st
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import AutoTokenizer
 
-from gptviz.tokenizer import encode
+from gptviz.tokenizer import encode, settings as keys
+from gptviz.tokenizer.added_files import BESIDE
 from gptviz.tokenizer.files import read_folder
 from gptviz.tokenizer.steps import show_work
 from gptviz.tokenizer.vocabulary import fitted, read_vocabulary, save_vocabulary
@@ -318,6 +319,8 @@ REFUSED = {
         {"config": {"added_tokens_decoder": decoder()}, "special": {"pad_token": "[PAD]"}}
     ],
     "image_token": [{"config": {"image_token": "<image>"}}],
+    "use_auth_token": [{"config": {"use_auth_token": "x"}}],
+    "add_sep_token": [{"config": {"add_sep_token": True}}],
     "extra_special_tokens": [{"config": {"extra_special_tokens": ["a"], "additional_special_tokens": ["b"]}}],
 }
 
@@ -335,6 +338,51 @@ def test_what_is_refused_is_refused_by_its_name(tmp_path, key, number):
     write(tmp_path, **REFUSED[key][number])
     with pytest.raises(ValueError, match=rf"\b{re.escape(key)}\b"):
         read_folder(tmp_path)
+
+
+WORDS = {"model_input_names", "chat_control_tokens", "files_loaded"}  # lists of them
+NUMBERS = {"max_len", "stride", "vocab_size", "pad_to_multiple_of", "model_max_length", "max_length"}
+SIDES = {"padding_side", "truncation_side"}
+
+
+def harmless(key):
+    """A value for a key that changes nothing; of those that say so, the other one than transformers' own."""
+    if key in WORDS:
+        return ["input_ids"]
+    if key == "use_auth_token":
+        return True  # of a text transformers makes a special token
+    if key in SIDES:
+        return "left"
+    return 4 if key in NUMBERS or key.endswith("_id") else "x"
+
+
+@pytest.mark.parametrize("files", [False, True])
+def test_what_is_said_to_change_nothing_changes_nothing(tmp_path, files):
+    config = {key: harmless(key) for key in keys.HARMLESS}
+    write(tmp_path, config=config, files=files)
+    assert_alike(tmp_path)
+
+
+TABLES = (keys.CONFIG, keys.PARTS, keys.MODEL, keys.BYTE_LEVEL, keys.ADDED)
+
+
+def test_the_documents_have_every_key():
+    text = Path(__file__).parents[2].joinpath("docs/models.md").read_text("utf-8")
+    section = text.partition("\n## Tokenizers\n")[2].partition("\n## ")[0]
+    rows = [line.strip("| ").split(" | ") for line in section.splitlines() if line.startswith("| `")]
+    refused = {(row[0].strip("`"), *row[2:]) for row in rows if len(row) == 4}
+    assert refused == {
+        (key, f"it {rule.does}", rule.instead) for table in TABLES for key, rule in table.items()
+    }
+    others = {key: row[1] for row in rows if len(row) == 2 for key in re.findall("`([^`]+)`", row[0])}
+    assert {key: others.get(key) for key in keys.HARMLESS} == keys.HARMLESS
+    followed = {*keys.NAMED, *keys.FURTHER, keys.ADDED_TOKENS_DECODER, keys.TOKENIZER_CLASS, *BESIDE[2:]}
+    assert followed | {"vocab.json", "spiece.model", "special", "normalized"} <= others.keys()
+
+
+def test_every_key_of_the_tables_is_tried():
+    tried = {key.split(".")[-1] for key in REFUSED} | {*REFUSED}
+    assert {key for table in TABLES for key in table} <= tried
 
 
 NAMES = ["[PAD]", "<word>", "<word>s", "a<word", "word", "the", " the", "!", "é", "<mask>", END]
