@@ -13,6 +13,7 @@ from gptviz import cli, handout
 from tests.analysis.test_anatomy import KNOWN
 from tests.checkpoints import makers
 from tests.checkpoints.hub_server import Hub
+from tests.tokenizer.test_files import padded
 
 
 @pytest.fixture(autouse=True)
@@ -67,6 +68,15 @@ def test_info(capsys, tmp_path):
     parameters = sum(tensor.numel() for tensor in makers.book_state(truth, masks=False).values())
     told = ("the book's state dict", "gpt2, 50,257 tokens", "yes, in", f"{parameters:,}")
     assert status == 0 and all(words in out for words in told)
+
+
+def test_tokens_without_a_row_are_gone_without_where_that_is_asked(capsys, tmp_path):
+    folder = padded(tmp_path)
+    status, _, err = run(capsys, "info", str(folder))
+    assert status == 1 and "'[PAD]' (330)" in err and "--drop-surplus" in err
+    for command in (["info", str(folder)], ["trace", "a [PAD]", "--model", str(folder)]):
+        status, out, err = run(capsys, *command, "--drop-surplus")
+        assert status == 0 and out and not err
 
 
 def test_errors_are_sentences(capsys):

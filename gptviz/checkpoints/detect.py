@@ -1,7 +1,7 @@
 """What a file or a folder is: the one place that recognises checkpoints."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
@@ -68,7 +68,8 @@ def _in_folder(path: Path, n_heads: int | None) -> Checkpoint:
         return _file(path / NANOGPT, n_heads)
     files = [file for file in sorted(path.iterdir()) if file.suffix in (*TORCH_SUFFIXES, ".safetensors")]
     if len(files) == 1:
-        return _file(files[0], n_heads)
+        found = _file(files[0], n_heads)
+        return replace(found, vocabulary=lambda: found.vocabulary() or tokenizer_files.read_folder(path))
     several = f"several files of weights: name one of {', '.join(file.name for file in files)}"
     what = several if files else "no weights"
     raise CheckpointError(f"{path} has no {folder.CONFIG} and {what}")

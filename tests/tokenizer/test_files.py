@@ -203,6 +203,17 @@ def test_what_a_folder_brought_is_named(tmp_path, names, says):
         read_folder(tmp_path)
 
 
+def test_a_folder_with_one_file_of_weights_has_its_tokenizer(tmp_path):
+    makers.save_book(tmp_path / "model.pth", vocab_size=331, n_embd=8, n_head=2, n_layer=1)
+    write(tmp_path)
+    (tmp_path / "config.json").unlink()
+    truth = Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
+    assert gptviz.load(tmp_path, n_heads=2).encode("the cat") == truth.encode("the cat").ids
+    (tmp_path / "tokenizer.json").rename(tmp_path / "vocab.txt")
+    with pytest.raises(CheckpointError, match=r"brings vocab\.txt"):
+        gptviz.load(tmp_path, n_heads=2)
+
+
 def test_a_model_of_gpt2s_size_does_not_take_gpt2s_tokenizer_for_one_that_it_brought(tmp_path):
     makers.save_hf(makers.hf_model(vocab_size=50257, n_embd=8, n_head=2, n_layer=1), tmp_path)
     assert gptviz.load(tmp_path).encode("the") == [1169]

@@ -12,12 +12,19 @@ from typing import Protocol
 
 from gptviz.checkpoints import CheckpointError
 from gptviz.digits import gigabytes
+from gptviz.tokenizer.added_files import BESIDE as BESIDE_A_TOKENIZER
+from gptviz.tokenizer.files import MERGES_TXT, OTHERS, VOCAB_JSON
 from gptviz.ui.models.room import Room
 
 WEIGHTS = (".pth", ".pt", ".bin", ".ckpt", ".safetensors")
 BESIDE = (".json", ".txt", ".pkl", ".tiktoken")  # configs and tokenizers
 TOKENIZERS = ("tokenizer.json", "tokenizer.tiktoken", "meta.pkl")
-TWO_FILES = ("vocab.json", "merges.txt")  # a tokenizer that is a folder
+OF_A_FOLDER = (
+    VOCAB_JSON,
+    MERGES_TXT,
+    *OTHERS,
+    *BESIDE_A_TOKENIZER,
+)  # read together, or refused by their names
 ENDINGS = (*WEIGHTS, *BESIDE)
 LONGEST_NAME = 200  # bytes of a file's name; most disks take 255
 
@@ -59,7 +66,7 @@ class Upload:
         for name in TOKENIZERS:
             if (self.path / name).is_file():
                 return self.path / name
-        if any((self.path / name).is_file() for name in TWO_FILES):
+        if any((self.path / name).is_file() for name in OF_A_FOLDER):
             return self.path
         return None
 

@@ -46,6 +46,7 @@ def uploads(gone):
         (["config.json", "my model.safetensors", "tokenizer.json"], None),  # config.json says what it is
         (["merges.txt", "my model.pth", "vocab.json"], "its folder"),
         (["my model.pth", "vocab.json"], "its folder"),  # which is refused, and not passed over
+        (["my model.pth", "vocab.txt"], "its folder"),
     ],
 )
 def test_what_was_sent_lies_together(uploads, names, tokenizer):
