@@ -114,29 +114,12 @@ def with_ids(path: Path, beside: Beside, listed: list[Any], tokens: Mapping[str,
     own = [_added(path, token, "added_tokens") for token in listed]
     claimed = _claimed(path, beside, own)
     implied = [Added(END_OF_TEXT, True, False, key) for key in beside.unnamed if beside.anew]
-    named = {token.content for token in [*beside.named.values(), *implied]}
-    ordered = claimed if not beside.anew else sorted(claimed, key=lambda token: token.id or 0)
-    ordered = [replace(token, special=True) if token.content in named else token for token in ordered]
-    known = {token.content for token in ordered}
-    names = [beside.named[key] for key in NAMED if key in beside.named]
-    # in the order of NAMED; what is implied is of its first three keys
-    by_key = {token.key: token for token in [*implied, *names]}
-    for token in [*(by_key[key] for key in NAMED if key in by_key), *beside.further]:
-        if token.content not in known:
-            ordered.append(token)
-            known.add(token.content)
-    others = [token for key, token in beside.named.items() if key not in NAMED]
-    for token in others:
-        if token.content not in known:
-            raise ValueError(
-                f'{beside.where}: "{token.key}" is {token.content!r}, a token that no list gives an id. '
-                "Add it to added_tokens.json, or take it out"
-            )
+    ordered = _in_order(beside, claimed, implied)
     ids: dict[str, int] = {}
+    following = len(tokens)
     for token in ordered:
-        found = tokens.get(token.content)
-        if found is None:
-            found = max(len(tokens), max(ids.values(), default=-1) + 1)
+        found = tokens.get(token.content, following)
+        following = max(following, found + 1)
         if token.id is not None and token.id != found:
             raise ValueError(
                 f'{path}: "{token.key}" gives {token.content!r} the id {token.id}, and transformers gives it '
@@ -151,6 +134,26 @@ def with_ids(path: Path, beside: Beside, listed: list[Any], tokens: Mapping[str,
         late=frozenset(late) if len(late) < len(ordered) else frozenset(),
         implied=frozenset(ids.keys() - brought - tokens.keys()),
     )
+
+
+def _in_order(beside: Beside, claimed: list[Added], implied: list[Added]) -> list[Added]:
+    """All added tokens in the order in which transformers gives them ids; those with a name are special."""
+    named = {token.content for token in [*beside.named.values(), *implied]}
+    first = sorted(claimed, key=lambda token: token.id or 0) if beside.anew else claimed
+    ordered = [replace(token, special=True) if token.content in named else token for token in first]
+    known = {token.content for token in ordered}
+    by_key = {token.key: token for token in implied} | beside.named
+    for token in [*(by_key[key] for key in NAMED if key in by_key), *beside.further]:
+        if token.content not in known:
+            ordered.append(token)
+            known.add(token.content)
+    for key, token in beside.named.items():
+        if token.content not in known:  # its key is none of NAMED, and versions differ
+            raise ValueError(
+                f'{beside.where}: "{key}" is {token.content!r}, a token that no list gives an id. '
+                "Add it to added_tokens.json, or take it out"
+            )
+    return ordered
 
 
 def _claimed(path: Path, beside: Beside, own: list[Added]) -> list[Added]:

@@ -97,9 +97,9 @@ def assert_alike(folder):
         on, off = truth(text)["input_ids"], truth(text, split_special_tokens=True, add_special_tokens=False)
         assert encode(encoding, text, special_tokens=True) == on, text
         assert encode(encoding, text) == off["input_ids"], text
-        for special in (False, True):
-            pieces = show_work(encoding, text, special)
-            assert "".join(piece.text for piece in pieces) == text
+    for text in TEXTS[::4]:
+        pieces = show_work(encoding, text, special_tokens=True)
+        assert "".join(piece.text for piece in pieces) == text
 
 
 def top(**values):
@@ -435,7 +435,7 @@ def folders(draw):
     }
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(folders())
 def test_any_keys_together_are_followed_or_one_of_them_is_named(given_files):
     with TemporaryDirectory() as name:
