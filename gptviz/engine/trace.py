@@ -366,7 +366,8 @@ class Trace:
         """The picture of one of the app's pages: see `gptviz.ui.notebook.show`, which takes the rest.
 
         `t.show()` is the tokens and all heads, `t.show("attention", 3, 1)` a head, `t.show("layernorm")`. A
-        notebook shows it; `t.show(...).to_html("picture.html")` writes it as a file.
+        notebook shows it; `t.show(...).save("head.svg")` writes it as a figure, `.to_html("picture.html")` as
+        a file that answers clicks.
         """
         return resolve_name("gptviz.ui.notebook:show")(self, page, *args, **options)
 
@@ -376,8 +377,16 @@ class Trace:
 
     def _repr_html_(self) -> str:
         """The tokens and all heads; what was kept, where that is not enough for them."""
-        enough = self._lean or self.holds(["attn", "z"])
-        return self.show()._repr_html_() if enough else f"<code>{escape(repr(self))}</code>"
+        return self.show()._repr_html_() if self._has_heads else f"<code>{escape(repr(self))}</code>"
+
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
+        """The same in each kind that a notebook keeps: see `gptviz.ui.notebook.Picture`."""
+        shown = self.show()._repr_mimebundle_() if self._has_heads else {"text/html": self._repr_html_()}
+        return shown | {"text/plain": repr(self)}
+
+    @property
+    def _has_heads(self) -> bool:
+        return self._lean or self.holds(["attn", "z"])
 
     def attribution(self, token: OneToken, against: Against = None, position: int = -1) -> pd.DataFrame:
         """Each part's share of the token's logit: see `gptviz.analysis.attribution`."""

@@ -46,6 +46,7 @@ def of_page(s: Sheet, name: str, **choices: Any) -> None:
         at.query_params[key] = str(value)
     # what a server sets for itself, and Streamlit, which makes its script the main module
     main, threads, interval = sys.modules["__main__"], torch.get_num_threads(), sys.getswitchinterval()
+    dark: list[Any] = []
     try:
         at.run()
         panels = {box.key for box in at.expander if box.key}
@@ -54,6 +55,11 @@ def of_page(s: Sheet, name: str, **choices: Any) -> None:
             at.session_state[key] = True
         if closed:
             at.run()
+        light = list(_leaves(at.main))
+        if s.follows and not at.exception:
+            at.context = {"theme": "dark"}
+            at.run()
+            dark = list(_leaves(at.main))
     finally:
         for kept in (runs(), works.line()):
             kept.forget(f"given|{id(s.t)}")
@@ -67,15 +73,35 @@ def of_page(s: Sheet, name: str, **choices: Any) -> None:
             raise ValueError(f"{key}={value!r} is no choice that there is on {name}")
     title, question = PAGES[name].title, PAGES[name].question
     s.title = f"{title}{'' if title.endswith('?') else ':'} {question}"
+    parts = _parts(s, light)
+    if dark:
+        for part, other in zip(parts, _parts(s, dark), strict=True):
+            _take_dark(part, other)
+    s.parts += parts
+
+
+def _parts(s: Sheet, elements: list[Any]) -> list[dict[str, Any]]:
+    """A page's elements as a picture's parts: no section without a picture, no heading over nothing."""
     sections: list[list[dict[str, Any]]] = [[]]
-    for element in _leaves(at.main):
+    for element in elements:
         if element.type == "subheader":
             sections.append([])
         _take(s, sections[-1], element)
     drawn = [section for section in sections if any("text" not in part for part in section)]
     parts = [part for section in drawn or sections for part in section]
     followed = pairwise((*parts, {"heading": True}))
-    s.parts += [one for one, other in followed if not (one.get("heading") and other.get("heading"))]
+    return [one for one, other in followed if not (one.get("heading") and other.get("heading"))]
+
+
+def _take_dark(part: dict[str, Any], other: dict[str, Any]) -> None:
+    """Keep of the same part on dark paper what is not as on light paper."""
+    if "figure" in part:
+        part["dark"] = {"figure": other["figure"]}
+    elif "draw" in part:
+        data = {key: value for key, value in other["data"].items() if value != part["data"].get(key)}
+        part["dark"] = {"data": data}
+    elif "html" in part and part["html"] != other["html"]:
+        part["dark"] = {"html": other["html"]}
 
 
 def _leaves(block: Any) -> Iterator[Any]:
