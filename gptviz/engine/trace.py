@@ -24,6 +24,7 @@ from gptviz.engine.past import Past
 from gptviz.engine.reduction import Reduction, reductions
 from gptviz.engine.rows import Rows
 from gptviz.engine.sampling import Sampling, next_tokens_of
+from gptviz.engine.showing import Showing
 from gptviz.engine.sites import SITES, Key, all_keys, check_key, expand, key_of
 from gptviz.engine.sizes import nbytes_of
 from gptviz.engine.tokens import Token
@@ -33,7 +34,7 @@ from gptviz.model import GPTModel
 from gptviz.tokenizer.one import Against, OneToken, one_token
 
 
-class Trace:
+class Trace(Showing):
     """The numbers that one forward pass computed. Read it, do not write into it.
 
     `trace["attn", 3]` is a site of a block (-1: the last one), `trace["attn"]` that of all blocks, with one
@@ -94,9 +95,24 @@ class Trace:
         return f"Trace({self.name!r}, {len(self)} tokens{edits}, {self.nbytes / 2**20:.1f} MB)"
 
     def __getitem__(self, key: str | Key) -> Tensor:
+        """The numbers of a site: `t["attn", 3]` of block 3, `t["attn"]` of all blocks, `t["embed"]`.
+
+        A site is a row of `gptviz.SITES`; `t.sites()` lists those of this trace. Blocks count from 0, -1 is
+        the last one. Shapes: (T, D) for rows of the stream, (H, T, D/H) for `q`, `k`, `v` and `z`, (H, T, T)
+        for `attn`, (T, 4D) inside the feed-forward; of all blocks with one dimension more in front. A head, a
+        token, a dimension are then indexed as in any tensor: `t["attn", 3][1, -1]` is where head 1's last
+        token looks.
+
+        Raises ValueError for a site or a block that does not exist, and for one that was not kept.
+        """
         if isinstance(key, str) and key in SITES and SITES[key].per_block:
             return torch.stack([self[key, block] for block in range(self.config.n_layers)])
         return self._values_of(check_key(*key_of(key), self.config.n_layers))
+
+    def _ipython_key_completions_(self) -> list[str | Key]:
+        """What an editor offers behind `t["`: each site, then each site and block."""
+        keys = self.sites()
+        return [*dict.fromkeys(site for site, _ in keys), *(key for key in keys if key[1] is not None)]
 
     def rows(self, site: str, block: int | None = None, start: int = 0, stop: int | None = None) -> Tensor:
         """The rows of the tokens from `start` to before `stop` (as in a slice, None is the end).
@@ -324,6 +340,43 @@ class Trace:
             self.tokenizer, self.logits(self.place_of(position)), k, Sampling(temperature, top_k, top_p)
         )
 
+    def loss(self) -> float:
+        """The mean loss of the text in nats per token: minus the logarithm of each next token's probability.
+
+        It is the book's cross entropy, over all tokens but the first, which nothing announces; its
+        exponential is the perplexity. ValueError for a text of one token.
+        """
+        if len(self) < 2:
+            raise ValueError("a text of one token has no next token, and so no loss: trace two or more")
+        targets = torch.tensor([token.id for token in self.tokens[1:]])
+        return float(torch.nn.functional.cross_entropy(self.logits()[:-1], targets))
+
+    def table(self, site: str, block: int | None = None, head: int | None = None) -> pd.DataFrame:
+        """A site's numbers as a table, a row a token: `t.table("attn", 3, 1)`, `t.table("resid_post", 3)`.
+
+        Of attention weights the columns are the tokens that are looked at (what the causal mask hides is 0);
+        of all else they are the dimensions, from 0. Sites of heads (attn, q, k, v, z) need a `head`.
+
+        Raises ValueError for a site, a block or a head that does not exist, and for one too few or too many.
+        """
+        key = check_key(site, block, self.config.n_layers)
+        form = SITES[site].form
+        if form == "rows" and head is not None:
+            raise ValueError(f"{site} has no heads: ask for t.table({site!r}, ...) without the head {head!r}")
+        if form != "rows" and head is None:
+            last = self.config.n_heads - 1
+            raise ValueError(
+                f"{site} has a table for each head, from 0 to {last}: t.table({site!r}, {block}, head)"
+            )
+        found = self[key]
+        if form != "rows":
+            found = found[index_of("head", head, self.config.n_heads)]
+        names = [token.shown for token in self.tokens]
+        if form == "weights":
+            queries = pd.Index(names, name="query")
+            return pd.DataFrame(found.numpy(), queries, pd.Index(names, name="key"))
+        return pd.DataFrame(found.numpy(), pd.Index(names, name="token"))
+
     def norms(self) -> pd.DataFrame:
         """A row per LayerNorm and position: mean and (biased) variance over the D numbers, before and after.
 
@@ -361,15 +414,6 @@ class Trace:
             )
         made_by = resolve_name("gptviz.engine.language_model:LanguageModel")
         return made_by(self.of(model), self.tokenizer, self.config, self.name, self.edits)
-
-    def show(self, page: str | None = None, *args: Any, **options: Any) -> Any:
-        """The picture of one of the app's pages: see `gptviz.ui.notebook.show`, which takes the rest.
-
-        `t.show()` is the tokens and all heads, `t.show("attention", 3, 1)` a head, `t.show("layernorm")`. A
-        notebook shows it; `t.show(...).save("head.svg")` writes it as a figure, `.to_html("picture.html")` as
-        a file that answers clicks.
-        """
-        return resolve_name("gptviz.ui.notebook:show")(self, page, *args, **options)
 
     def to_html(self, path: str | Path) -> Path:
         """Write `show()` as one file, which any browser opens offline; gives back where it is."""

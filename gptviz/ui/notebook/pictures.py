@@ -545,7 +545,10 @@ def show(
         if name not in WHOLE:
             raise ValueError(f"there is no whole page {name!r} of a trace; there are {', '.join(WHOLE)}")
         if args:
-            raise ValueError(f"{args[0]!r} has no name: of a whole page each choice has that of its address")
+            raise ValueError(
+                f"a whole page takes its choices by name, as they stand in its address (block=3); "
+                f"{args[0]!r} was given without a name"
+            )
         return sheet.drawn(of_page, name, **options)
     try:
         inspect.signature(draw).bind(sheet, *args, **options)

@@ -70,7 +70,10 @@ def of_page(s: Sheet, name: str, **choices: Any) -> None:
         raise ValueError(f"this page cannot be drawn: {problem.message}")
     for key, value in choices.items():
         if key not in at.session_state or str(at.session_state[key]) != str(value):
-            raise ValueError(f"{key}={value!r} is no choice that there is on {name}")
+            raise ValueError(
+                f"the page {name!r} cannot be drawn with {key}={value!r}: it has no such choice. In the app "
+                "its address has the names of its choices, and what each of them may be"
+            )
     title, question = PAGES[name].title, PAGES[name].question
     s.title = f"{title}{'' if title.endswith('?') else ':'} {question}"
     parts = _parts(s, light)

@@ -5,6 +5,7 @@ import inspect
 import re
 import subprocess
 import sys
+import typing
 from xml.etree import ElementTree
 
 import numpy as np
@@ -14,6 +15,7 @@ import torch
 import gptviz
 from gptviz import Edit
 from gptviz.both import Both
+from gptviz.engine.showing import Showing
 from gptviz.figures.still import raster
 from gptviz.figures.theme import color_at, palette
 from gptviz.ui.notebook import PICTURES, pictures
@@ -203,10 +205,13 @@ def test_of_a_long_text_the_other_heads_are_kept_coarser_and_it_says_so(lm, monk
         (lambda t: t.show("attn", 9), "no block 9; they go from 0 to 5"),
         (lambda t: t.show("attn", 0, 8), "no head 8"),
         (lambda t: t.show("attn", position=99), "no position 99"),
-        (lambda t: t.show("attn", 3, 1, whole=True), "3 has no name: of a whole page each choice has"),
+        (
+            lambda t: t.show("attn", 3, 1, whole=True),
+            r"takes its choices by name, .* 3 was given without a name",
+        ),
         (
             lambda t: t.show("layernorm", "block 9 · norm1"),
-            "ln_norm=.* is no choice that there is on layernorm",
+            "'layernorm' cannot be drawn with ln_norm='block 9 · norm1': it has no such choice",
         ),
         (lambda t: t.show("layernorm", blocks=3), r"takes \(norm.*quantity.*unexpected keyword argument"),
         (lambda t: t.show("why", " no such token"), "token"),
@@ -309,3 +314,26 @@ def test_a_notebook_keeps_a_picture_in_every_kind_that_a_reader_may_allow(lm, mo
     assert set(lm.trace(TEXT, keep=[])._repr_mimebundle_()) == {"text/plain", "text/html"}
     monkeypatch.setattr(raster, "is_installed", lambda: False)
     assert set(t.show("why")._repr_mimebundle_()) == {"text/plain", "text/html"}
+
+
+COMMON = ["position", "mode", "shown", "whole"]
+
+
+def test_an_editor_completes_the_pictures_and_what_each_takes():
+    written = {}
+    for one in typing.get_overloads(Showing.show):
+        parameters = dict(inspect.signature(one).parameters)
+        page = typing.get_args(typing.get_type_hints(one)["page"])
+        if "choices" in parameters:
+            assert set(page) == set(pictures.WHOLE)
+            continue
+        names = [name for part in page for name in (typing.get_args(part) or [part])]
+        written |= {name: parameters for name in names if isinstance(name, str)}
+    assert written.keys() == {*PICTURES, *pictures.SHORT}
+    every = inspect.signature(pictures.show).parameters
+    for name, parameters in written.items():
+        drawn = inspect.signature(PICTURES[pictures.SHORT.get(name, name)]).parameters
+        own = [one for one in parameters if one not in ("self", "page", *COMMON)]
+        assert own == [*drawn][1:], name
+        assert [parameters[one].default for one in own] == [drawn[one].default for one in own], name
+        assert [parameters[one].default for one in COMMON] == [every[one].default for one in COMMON], name
