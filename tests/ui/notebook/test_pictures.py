@@ -17,6 +17,7 @@ from gptviz import Edit
 from gptviz.both import Both
 from gptviz.engine.showing import Showing
 from gptviz.figures.still import raster
+from gptviz.figures.still.svg import NOT_XML
 from gptviz.figures.theme import color_at, palette
 from gptviz.ui.notebook import PICTURES, pictures
 from gptviz.ui.notebook.frame import STILL
@@ -176,26 +177,30 @@ def test_windows_are_the_books(lm):
     assert [(row["window"], row["start"]) for row in part["data"]["rows"]] == [(0, 0), (1, 1), (2, 2), (3, 3)]
 
 
-def test_of_a_long_text_the_other_heads_are_kept_coarser_and_it_says_so(lm, monkeypatch):
-    t = lm.trace(lm.encode("The cat sat on the mat, and the dog sat on the rug. " * 30)[:100])
-    for edits, attn in (([], lambda b, h: t["attn", b][h]), (["z.1=zero"], None)):
-        run = t if not edits else lm.trace([token.id for token in t.tokens], edits=edits)
-        difference = attn or (lambda b, h: run["attn", b][h] - t["attn", b][h])  # noqa: B023
-        monkeypatch.setattr(pictures, "LARGEST", 48 * 8 / 3 * 40**2)  # room for 40 rows of each head
-        part = run.show(block=3, head=1).parts[-1]
-        assert "a cell is the largest of 3 × 3 weights" in part["note"]
-        assert np.array_equal(weights_of(part["data"]), triangle(difference(3, 1)))
-        assert np.array_equal(weights_of(part["others"]["3.1"]["data"]), triangle(difference(3, 1)))
-        data = part["others"]["5.2"]["data"]
-        whole = difference(5, 2).numpy()
-        squares = [whole[r : r + 3, c : c + 3] for r in range(0, 100, 3) for c in range(0, r + 1, 3)]
-        expected = [square.flat[np.abs(square).argmax()] for square in squares]
-        assert np.abs(weights_of(data)).tolist() == pytest.approx(np.abs(expected).tolist())
-        assert data["together"] == 3 and data["positions"] == [*range(0, 100, 3)]
-        assert data["tokens"][1] == f"{t.tokens[3].shown} … {t.tokens[5].shown}"
+@pytest.mark.parametrize("edits", [[], ["z.0=zero"]])
+def test_of_a_long_text_the_other_heads_are_kept_coarser_and_it_says_so(monkeypatch, edits):
+    lm = random_lm(context_length=64)
+    ids = torch.randint(0, lm.config.vocab_size, (50,), generator=torch.Generator().manual_seed(1)).tolist()
+    plain = lm.trace(ids)
+    run = lm.trace(ids, edits=edits)
+    drawn = run["attn", 1] - plain["attn", 1] if edits else run["attn", 1]
+    heads = lm.config.n_layers * lm.config.n_heads
+    monkeypatch.setattr(pictures, "LARGEST", heads * 8 / 3 * 20**2)  # room for 20 rows of each head
+    part = run.show(block=1, head=1).parts[-1]
+    assert "a cell is the largest of 3 × 3 weights" in part["note"]
+    assert np.array_equal(weights_of(part["data"]), triangle(drawn[1]))
+    assert np.array_equal(weights_of(part["others"]["1.1"]["data"]), triangle(drawn[1]))
+    data = part["others"]["1.2"]["data"]
+    whole = drawn[2].numpy()
+    squares = [whole[r : r + 3, c : c + 3] for r in range(0, 50, 3) for c in range(0, r + 1, 3)]
+    expected = [square.flat[np.abs(square).argmax()] for square in squares]
+    assert np.abs(weights_of(data)).tolist() == pytest.approx(np.abs(expected).tolist())
+    assert data["together"] == 3 and data["positions"] == [*range(0, 50, 3)]
+    assert data["tokens"][1] == f"{run.tokens[3].shown} … {run.tokens[5].shown}"
+    coarse = [one["data"] for place, one in part["others"].items() if place != "1.1"]
+    assert sum(len(one["arrays"]["weights"]["base64"]) for one in coarse) < pictures.LARGEST
     monkeypatch.undo()
-    assert len(run.show().html) < 2_000_000
-    assert "note" not in lm.trace(TEXT).show().parts[-1]
+    assert "note" not in run.show().parts[-1]
 
 
 @pytest.mark.parametrize(
@@ -267,9 +272,9 @@ def test_every_picture_can_be_saved_without_a_browser_with_the_texts_tokens(name
     picture = t.show(name, **GIVEN.get(name, {}))
     file = picture.save(tmp_path / "picture.svg")
     root = ElementTree.parse(file).getroot()
-    assert root[1].attrib["fill"] == "#ffffff" and root[0].text == picture.title
+    assert root[1].attrib["fill"] == "#ffffff" and root[0].text == NOT_XML.sub("\ufffd", picture.title)
     written = [node.text for node in root.iter("{http://www.w3.org/2000/svg}text")]
-    assert len(written) > 8 and not any("base64" in text for text in written if text)
+    assert len(written) > 4 and not any("base64" in text for text in written if text)
     assert all(part["draw"] in STILLS for part in picture.parts if "draw" in part)
 
 
@@ -277,8 +282,7 @@ def test_a_saved_head_has_the_traces_weights_as_colours_and_every_token_to_be_re
     t = lm.trace(HARD)
     root = ElementTree.parse(t.show("attention", 3, 1).save(tmp_path / "head.svg")).getroot()
     svg = "{http://www.w3.org/2000/svg}"
-    cells = [node for group in root.iter(f"{svg}g") for node in group if node.tag == f"{svg}rect"]
-    cells = [node for node in cells if node.attrib["width"] == node.attrib["height"]]
+    cells = next(list(group) for group in root.iter(f"{svg}g") if len(group) == len(t) ** 2)
     scale, masked = palette("light").attention, palette("light").masked
     weights = t["attn", 3][1]
     expected = [
