@@ -47,6 +47,10 @@ class Shown(Protocol):
 
     def save(self, path: str | Path, words: bool = True) -> Path: ...
 
+    def _repr_html_(self) -> str: ...
+
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]: ...
+
 
 class Showing:
     """The pictures of a trace, by their names."""
