@@ -5,7 +5,7 @@ const NEAR = 14;                 // pixels from a point at which it is pointed a
 const SLIM = 3;                  // pixels beside a bar that count as the bar
 
 // The sentence of a map's cell.
-function saidOfCell({ columns, says }, row, column) {
+function saidOfCell({ says }, row, column) {
   return says.map((piece) => {
     if (typeof piece === 'string') return piece;
     if (piece.column) return piece.column[column];
