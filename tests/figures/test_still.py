@@ -27,7 +27,7 @@ from gptviz.figures.still.canvas import (
 )
 from gptviz.figures.still.charts import chart, draw_symbol
 from gptviz.figures.still.svg import svg
-from gptviz.figures.still.values import Axis, filled, formatted, plain
+from gptviz.figures.still.values import Axis, filled, formatted, plain, runs
 from gptviz.figures.theme import color_at, palette
 
 TOKENS = ["The", "·<b>", "·猫", "·🙂", "&amp;", "·  ", "\x07"]
@@ -142,6 +142,12 @@ def test_every_symbol_of_a_figure_is_drawn_and_another_is_refused():
 def test_numbers_in_a_sentence_have_the_digits_that_plotly_gives(value, form, text):
     assert formatted(value, form) == text
     assert filled(f"is %{{z:{form}}}<extra></extra>", {"z": value}) == f"is {text}"
+
+
+def test_a_legend_in_words_keeps_its_colours():
+    line = "<span style='color:#d9690f'>● fires</span>   <span style='color:#6d6878'>● &lt;b&gt;</span>"
+    assert runs(line, "#000000") == [("● fires", "#d9690f"), ("   ", "#000000"), ("● <b>", "#6d6878")]
+    assert runs("<b>before</b>", "#000000") == [("before", "#000000")]
 
 
 def test_labels_lose_their_tags_and_keep_their_text():

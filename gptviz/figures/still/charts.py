@@ -22,7 +22,18 @@ from gptviz.figures.still.canvas import (
     text_width,
 )
 from gptviz.figures.still.hover import Hover
-from gptviz.figures.still.values import Axis, Written, colors_of, each, grid, is_bold, paint, plain, values
+from gptviz.figures.still.values import (
+    Axis,
+    Written,
+    colors_of,
+    each,
+    grid,
+    is_bold,
+    paint,
+    plain,
+    runs,
+    values,
+)
 
 SHAPES = 3000  # cells of a map up to which each is a rectangle of its own; more are one picture
 LEGEND = 13.0
@@ -348,15 +359,19 @@ class _Chart:
                 left = {"start": x, "end": x - widest}.get(anchor, x - widest / 2)
                 self.canvas.add(Rectangle(left - 2, first - size, widest + 4, high, note["bgcolor"]))
             for number, line in enumerate(lines):
-                self.canvas.write(
-                    x,
-                    first + number * LINE * size,
-                    plain(line),
-                    size,
-                    font.get("color", self.ink),
-                    anchor=anchor,
-                    bold=is_bold(line),
-                )
+                at = first + number * LINE * size
+                pieces = runs(line, font.get("color", self.ink))
+                if len(pieces) > 1:
+                    self._write_runs(pieces, x, at, size)
+                elif pieces:
+                    text, color = pieces[0]
+                    self.canvas.write(x, at, text, size, color, anchor=anchor, bold=is_bold(line))
+
+    def _write_runs(self, pieces: list[tuple[str, str]], x: float, y: float, size: float) -> None:
+        """Pieces of a line in their colours; such a line begins at its place."""
+        for text, color in pieces:
+            self.canvas.write(x, y, text, size, color)
+            x += text_width(text, size)
 
     # ---- maps ----
 

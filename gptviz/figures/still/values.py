@@ -56,6 +56,15 @@ def plain(text: object) -> str:
     return unescape(re.sub(r"<[^<>]+>", "", found))
 
 
+def runs(line: str, color: str) -> list[tuple[str, str]]:
+    """A label's line in pieces, each with its colour: "<span style='color:#d9690f'>● fires</span>"."""
+    parts = re.split(r"<span style='color:(#\w{6})'>(.*?)</span>", line)
+    found = [(plain(parts[0]), color)]
+    for own, text, after in zip(parts[1::3], parts[2::3], parts[3::3], strict=True):
+        found += [(plain(text), own), (plain(after), color)]
+    return [(text, own) for text, own in found if text]
+
+
 def is_bold(line: str) -> bool:
     """Whether a whole line of a label is set in bold."""
     return line.startswith("<b>") and line.endswith("</b>")
