@@ -281,7 +281,7 @@ class _Chart:
                     edge = min(other.start, other.end) - room + 12
                 self.canvas.write(middle, edge, axis.title, 14, self.ink, anchor="middle")
             else:
-                x = min(other.start, other.end) - room + 14
+                x = max(12.0, min(other.start, other.end) - room + 14)
                 self.canvas.write(x, middle, axis.title, 14, self.ink, anchor="middle", turn=-90.0)
 
     def _draw_tick(self, axis: Axis, at: float, text: str, size: float, color: str, other: Axis) -> None:
