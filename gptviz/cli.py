@@ -40,7 +40,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from importlib.metadata import files
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -51,10 +51,15 @@ from gptviz.checkpoints.hub import HUB_MODELS
 from gptviz.checkpoints.looks import bytes_of
 from gptviz.digits import gigabytes
 from gptviz.engine.language_model import LanguageModel
+from gptviz.extras import needs_app
 from gptviz.guides import Guide, find, read
 from gptviz.guides.printed import printed
 from gptviz.loading import DTYPES, KNOWN_MODELS, devices, hub_folder, load, tokenizer_for
 from gptviz.tokenizer import encoding_names, get_encoding, named_bytes, show_token
+
+PACKAGE = Path(__file__).resolve().parent
+# a wheel has the app inside the package, so that it goes wherever that is copied; a checkout has it beside
+APP = PACKAGE / "app.py" if (PACKAGE / "app.py").is_file() else PACKAGE.parent / "app.py"
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -65,7 +70,8 @@ def main(arguments: list[str] | None = None) -> int:
     is_app = arguments[:1] in ([], ["app"])
     args = None if is_app else parser().parse_args(arguments)
     try:
-        status = run_app(arguments[1:]) if args is None else args.run(args)
+        with needs_app("the app" if args is None else arguments[0]):
+            status = run_app(arguments[1:]) if args is None else args.run(args)
         print(end="", flush=True)  # nowhere, where the standard output was closed
         return status
     except BrokenPipeError:  # who reads it has enough, as `| head`; the rest goes nowhere
@@ -153,13 +159,10 @@ def run_app(options: list[str]) -> int:
 
     Raises ValueError where there is no app.py.
     """
-    app = Path(__file__).parents[1] / "app.py"  # in a checkout; a wheel has put it where such files go
-    if not app.is_file():
-        there = {file.name: Path(str(file.locate())) for file in files("gptviz") or ()}
-        if app.name not in there:
-            raise ValueError(f"the app is neither at {app} nor where gptviz was installed: install it again")
-        app = there[app.name]
-    sys.argv = ["streamlit", "run", str(app.resolve()), *options]
+    if not APP.is_file():
+        raise ValueError(f"there is no {APP}, which is the app: install gptviz again")
+    import_module("streamlit")  # an error of runpy would not say what is missing
+    sys.argv = ["streamlit", "run", str(APP), *options]
     runpy.run_module("streamlit", run_name="__main__")
     return 0
 
@@ -208,8 +211,8 @@ def run_guide(args: argparse.Namespace) -> int:
 
 
 def run_export(args: argparse.Namespace) -> int:
+    from gptviz.claims import DEFAULT_TEXT
     from gptviz.handout import handout  # which needs the components and the app's palette
-    from gptviz.ui.shell.state import DEFAULT_TEXT
 
     lm = _load(args)
     edits = [edit for edit in args.edits.split(",") if edit]

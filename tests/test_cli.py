@@ -125,10 +125,9 @@ def test_download(capsys, tmp_path, monkeypatch):
 
 
 def test_a_package_without_its_app_says_so(capsys, monkeypatch, tmp_path):
-    monkeypatch.setattr(cli, "__file__", str(tmp_path / "gptviz" / "cli.py"))
-    monkeypatch.setattr(cli, "files", lambda name: None)
+    monkeypatch.setattr(cli, "APP", tmp_path / "gptviz" / "app.py")
     status, _, err = run(capsys)
-    assert status == 1 and "install it again" in err
+    assert status == 1 and "install gptviz again" in err and str(tmp_path) in err
 
 
 def test_who_has_read_enough_of_it_sees_no_stack(monkeypatch):

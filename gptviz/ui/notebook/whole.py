@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 
+from gptviz.extras import needs_app
 from gptviz.ui.notebook.sheet import Sheet
 
 SHELL = ("prompt", "chips", "changes", "near", "seat", "cell_clicks", "guide_look", "theme_watch")
@@ -23,16 +24,18 @@ SECONDS = 600  # that a page may take
 def of_page(s: Sheet, name: str, **choices: Any) -> None:
     """Draw them: `choices` are the page's, by their names in the address ("ln_norm"); None is its default.
 
-    Raises ValueError where the app runs in this process, and for a choice that the page does not take.
+    Raises ValueError where the app runs in this process or is not installed, and for a choice that the page
+    does not take.
     """
     logging.getLogger("streamlit.runtime.scriptrunner_utils.script_run_context").addFilter(lambda _: False)
-    from streamlit.runtime import Runtime
-    from streamlit.testing.v1 import AppTest
+    with needs_app(f"t.show({name!r})"):
+        from streamlit.runtime import Runtime
+        from streamlit.testing.v1 import AppTest
 
-    from gptviz.ui import works
-    from gptviz.ui.runs import runs
-    from gptviz.ui.shell.navigation import PAGES, page_file
-    from gptviz.ui.shell.page import GIVEN
+        from gptviz.ui import works
+        from gptviz.ui.runs import runs
+        from gptviz.ui.shell.navigation import PAGES, page_file
+        from gptviz.ui.shell.page import GIVEN
 
     if Runtime.exists():
         raise ValueError("the app runs in this process: open the page there, or draw it in another process")
