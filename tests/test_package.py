@@ -124,7 +124,8 @@ assert len(t.attribution(" mat")) > 0
 assert gptviz.wrap(lm.model, lm.tokenizer).trace("The cat").logits(-1).shape == (8192,)
 assert "iframe" in t.show()._repr_html_()
 drawn, refused = [], []
-for page in PICTURES.keys() - {"patching", "compare", "circuit", "knock_out"}:  # a second text, or many passes
+# these four take a second text, or many passes
+for page in PICTURES.keys() - {"patching", "compare", "circuit", "knock_out"}:
     try:
         drawn.append(t.show(page).to_html(f"{page}.html"))
     except ValueError as error:
