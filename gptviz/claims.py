@@ -27,6 +27,7 @@ from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.trace import Trace
 from gptviz.guides import keys
 from gptviz.loading import KNOWN_MODELS, load
+from gptviz.suggest import did_you_mean
 
 # Those of the guides' keys that a pass or two give, however a link asks for them.
 NAMES = (
@@ -176,7 +177,8 @@ def _value(
 ) -> tuple[Any, str]:
     """The number as JSON has it, and as the screen says it, by the passes so far. Raises ValueError."""
     if name not in NAMES:
-        raise ClaimError(f"there is no number {name[:60]!r} to claim; there are {', '.join(NAMES)}")
+        meant = did_you_mean(name, NAMES)
+        raise ClaimError(f"there is no number {name[:60]!r} to claim{meant}; there are {', '.join(NAMES)}")
     kind, function = keys.KEYS[name]
     arguments = keys.arguments(name, kind, tuple(given.items()))
     keep = keys.sites(name, lm, position, None, *arguments)

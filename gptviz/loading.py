@@ -19,6 +19,7 @@ from gptviz.engine.config import GPTConfig
 from gptviz.engine.index import one_of, whole
 from gptviz.engine.language_model import LanguageModel
 from gptviz.model import GPT_CONFIG_124M, GPTModel
+from gptviz.suggest import did_you_mean
 from gptviz.tokenizer import encoding_from_ranks, encoding_names, get_encoding
 from gptviz.tokenizer.files import read_folder, read_tokenizer_json
 from gptviz.tokenizer.vocabulary import Vocabulary, fitted, of_encoding
@@ -149,9 +150,15 @@ def _path_of(name: str, report: Report | None) -> Path:
         return hub_folder(name, report)
     if name and os.path.exists(name):  # which says no to a name that is too long for a file's
         return Path(name)
-    raise CheckpointError(
-        f"there is no model {name!r}: it is no file, no folder, no repository (owner/name) and none "
-        f"of {', '.join([*KNOWN_MODELS, *HUB_MODELS])}"
+    raise no_such_model(name)
+
+
+def no_such_model(name: str) -> CheckpointError:
+    """The error of a name that is none of a model, of a repository or of a file."""
+    known = [*KNOWN_MODELS, *HUB_MODELS]
+    return CheckpointError(
+        f"there is no model {name!r}{did_you_mean(name, known)}: it is no file, no folder, no repository "
+        f"(owner/name) and none of {', '.join(known)}"
     )
 
 

@@ -13,6 +13,7 @@ import torch
 
 from gptviz.engine.config import GPTConfig
 from gptviz.engine.index import index_of, listed
+from gptviz.suggest import did_you_mean
 
 SMALL = 2**24  # bytes: all of a pass that has no more is held, as that costs less than to open a block
 
@@ -169,7 +170,9 @@ def check_key(site: str, block: object, n_layers: int | None) -> Key:
     `n_layers` None: in a model of any depth.
     """
     if not isinstance(site, str) or site not in SITES:
-        raise ValueError(f"there is no site {site!r}; the sites are {', '.join(SITES)}")
+        raise ValueError(
+            f"there is no site {site!r}{did_you_mean(site, SITES)}; the sites are {', '.join(SITES)}"
+        )
     if not SITES[site].per_block:
         if block is not None:
             raise ValueError(f"site {site!r} is outside the blocks; ask for it without the block {block!r}")

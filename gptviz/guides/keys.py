@@ -45,6 +45,7 @@ from gptviz.lessons.attention import Heads, by_hand
 from gptviz.lessons.scaling import by_size
 from gptviz.lessons.sentences import SENTENCES, linear_weights
 from gptviz.lessons.windows import Windows
+from gptviz.suggest import did_you_mean
 from gptviz.tokenizer import show_token
 
 MOST_COPIED = 10**9  # bytes of a model that is copied to be trained for a step
@@ -84,7 +85,9 @@ def arguments(name: str, kind: str, given: tuple[tuple[str, Any], ...]) -> tuple
     Raises ValueError where that is wrong.
     """
     if name not in KEYS:
-        raise ValueError(f"there is no key {name[:60]!r}; there are {', '.join(KEYS)}")
+        raise ValueError(
+            f"there is no key {name[:60]!r}{did_you_mean(name, KEYS)}; there are {', '.join(KEYS)}"
+        )
     asks, function = KEYS[name]
     if kind != asks:
         raise ValueError(f"the key {name} answers a question of the kind {asks}, not {kind}")

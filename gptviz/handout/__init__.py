@@ -21,6 +21,7 @@ from gptviz.engine.edits import Given
 from gptviz.engine.language_model import LanguageModel
 from gptviz.guides import Guide
 from gptviz.handout.guide import EDITS, PAGES, known, led
+from gptviz.suggest import did_you_mean
 from gptviz.tokenizer import GPT2_PATTERN, typed_specials, well_formed
 from gptviz.tokenizer.regex import members
 from gptviz.tokenizer.vocabulary import CHARACTERS
@@ -47,7 +48,9 @@ def handout(
     does not fit into `LARGEST` bytes.
     """
     if page not in PAGES:
-        raise ValueError(f"a hand-out has no page {page!r}; it has {', '.join(PAGES)}")
+        raise ValueError(
+            f"a hand-out has no page {page!r}{did_you_mean(page, PAGES)}; it has {', '.join(PAGES)}"
+        )
     changed = lm.edited(*edits)
     if not known(changed):
         made = ", ".join(map(str, changed.edits))

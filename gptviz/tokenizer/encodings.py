@@ -22,6 +22,7 @@ from pathlib import Path
 import tiktoken
 from tiktoken.load import data_gym_to_mergeable_bpe_ranks
 
+from gptviz.suggest import did_you_mean
 from gptviz.tokenizer.download import download_encoding
 
 END_OF_TEXT = "<|endoftext|>"
@@ -57,7 +58,8 @@ def get_encoding(name: str) -> tiktoken.Encoding:
                 _encodings[name] = _LOCAL[name]()
         return _encodings[name]
     if name not in encoding_names():
-        raise ValueError(f"There is no tokenizer {name!r}. There are: {', '.join(encoding_names())}.")
+        meant = did_you_mean(name, encoding_names())
+        raise ValueError(f"There is no tokenizer {name!r}{meant}. There are: {', '.join(encoding_names())}.")
     try:
         _encodings[name] = download_encoding(name)
     except ConnectionError as error:

@@ -36,6 +36,7 @@ from gptviz.figures.next_token import back_to_back, probability_text
 from gptviz.figures.shares import falling, share_grid
 from gptviz.figures.theme import PALETTES, Mode
 from gptviz.guides import FOLDER, read
+from gptviz.suggest import did_you_mean
 from gptviz.tokenizer import named_bytes
 from gptviz.tokenizer.one import MEAN, Against, OneToken
 from gptviz.tokenizer.steps import show_work
@@ -457,7 +458,8 @@ def show(
     """
     name = SHORT.get(page or "every_head", page or "every_head").replace("-", "_").replace(" ", "_").lower()
     if name not in PICTURES:
-        raise ValueError(f"there is no picture {page!r} of a trace; there are {', '.join(PICTURES)}")
+        meant = did_you_mean(page, PICTURES)
+        raise ValueError(f"there is no picture {page!r} of a trace{meant}; there are {', '.join(PICTURES)}")
     one_of("mode", mode, PALETTES)
     one_of("shown", shown, SHOWN)
     draw, sheet = PICTURES[name], Sheet(t, t.place_of(position), mode, shown)

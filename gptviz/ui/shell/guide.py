@@ -15,6 +15,7 @@ from gptviz import LanguageModel
 from gptviz.classroom import ClassError, Member
 from gptviz.guides import Guide, GuideError, Step, files, find, read
 from gptviz.guides.guide import LARGEST, Address
+from gptviz.suggest import did_you_mean
 from gptviz.ui.buttons import button
 from gptviz.ui.components.guide_look import look_at
 from gptviz.ui.models.room import still_here
@@ -64,7 +65,12 @@ def checked(guide: Guide) -> None:
     """Raises GuideError where a step names a page that there is not."""
     wrong = [step for step in guide.steps if step.page not in PAGES]
     if wrong:
-        raise GuideError([(step.line, f"there is no page {step.page[:60]!r}") for step in wrong])
+        raise GuideError(
+            [
+                (step.line, f"there is no page {step.page[:60]!r}{did_you_mean(step.page, PAGES)}")
+                for step in wrong
+            ]
+        )
 
 
 def _leave() -> None:
