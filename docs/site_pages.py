@@ -1,24 +1,34 @@
 """What `python -m mkdocs build` adds to this folder: files that lie elsewhere, and pages made of the code.
 
 The pages of the app come from the navigation, their scripts' docstrings and what they import; the reference
-from what the package hands on. Nothing is written down a second time.
+from what the package hands on; the gallery from `views.toml`, by which its pictures are taken. Nothing is
+written down a second time. A hand-out of the bundled model lies beside the pages, as `demo.html`.
 """
 
 import ast
 import os
 import re
+import tomllib
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 from mkdocs.structure.files import File
+from PIL import Image
 
 import gptviz
+from gptviz import guides
+from gptviz.claims import DEFAULT_TEXT
+from gptviz.handout import handout
 from gptviz.ui.shell.navigation import BESIDE, PAGES, SECTIONS, page_file
 
 ROOT = Path(__file__).resolve().parents[1]
+VIEWS = tomllib.loads((ROOT / "docs" / "views.toml").read_text("utf-8"))
+DEMO = "demo.html"
 ELSEWHERE = {
-    "index.md": "README.md",
+    "features.md": "README.md",
     "changelog.md": "CHANGELOG.md",
     "contributing.md": "CONTRIBUTING.md",
     "measured.md": "benchmarks/README.md",
@@ -29,15 +39,24 @@ ELSEWHERE = {
 def on_files(files: Any, config: Any) -> Any:
     """Add them. mkdocs calls this."""
     made = {name: (ROOT / path).read_text("utf-8") for name, path in ELSEWHERE.items()}
-    made |= {"pages.md": "\n".join(pages()), "reference.md": reference(), "analysis.md": analysis()}
+    made |= {"pages.md": "\n".join(pages(config.extra["app"])), "reference.md": reference()}
+    made |= {"analysis.md": analysis(), DEMO: demo()}
     for name, text in made.items():
         files.append(File.generated(config, name, content=text))
     return files
 
 
-def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Links between files of the repository lead to pages; to what is no page, they are words."""
+def on_page_markdown(markdown: str, page: Any, config: Any, **_: Any) -> str:
+    """Links between files of the repository lead to pages; to what is no page, they are words.
+
+    A picture is shown light or dark, as the reader's site is. The gallery gets its pictures.
+    """
     name = page.file.src_uri
+    if name == "gallery.md":
+        usual = "http://localhost:8501"  # as it is written there
+        markdown = "\n".join(
+            [markdown.replace(usual, config.extra["app"]), "", *gallery(config.extra["app"])]
+        )
     here = (ROOT / ELSEWHERE.get(name, f"docs/{name}")).parent
     there = {(ROOT / path): made for made, path in ELSEWHERE.items()}
 
@@ -46,12 +65,76 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
         path = Path(os.path.normpath(here / target))
         if path in there:
             return f"[{label}]({there[path]})"
+        if path.parent == ROOT / "docs" / "pictures":
+            return f"[{label}](pictures/{path.name})"
         return f"[{label}]({path.name})" if path.parent == ROOT / "docs" else label
 
-    return re.sub(r"\[([^\]\n]*)\]\(([\w-]*[./][\w./-]+)\)", led, markdown)
+    linked = re.sub(r"\[([^\]\n]*)\]\(([\w-]*[./][\w./-]+)\)", led, markdown)
+    return re.sub(r"!\[([^\]\n]*)\]\(pictures/(\w+)\.webp\)", in_both_modes, linked)
 
 
-def pages() -> Iterator[str]:
+def in_both_modes(picture: re.Match[str]) -> str:
+    """The two files of a picture; the theme shows one of them. Their sizes keep the text from jumping."""
+    alt, name = picture.groups()
+    shown = ""
+    for mode, file in (("light", f"{name}.webp"), ("dark", f"{name}-dark.webp")):
+        width, height = Image.open(ROOT / "docs" / "pictures" / file).size
+        size = f'width="{width}" height="{height}" loading="lazy"'
+        shown += f"![{alt}](pictures/{file}#only-{mode}){{ {size} }}"
+    return shown
+
+
+@cache
+def demo() -> str:
+    """The hand-out that *Try it now* opens: with the tour, unless a link names a page of it."""
+    return handout(gptviz.load("mini"), DEFAULT_TEXT, guide=guides.find("tour"))
+
+
+def gallery(app: str) -> Iterator[str]:
+    """Every page of the app as a picture, then what stands beside the pages."""
+    for section, doors in (SECTIONS | {"Beside them": BESIDE}).items():
+        yield f"## {section}\n"
+        for name, door in doors.items():
+            yield f"### {door.title} {{: #{name} }}\n"
+            yield from shown(name, app)
+    yield "## Beside the pages\n"
+    for name, view in VIEWS.items():
+        if name not in PAGES:
+            yield f"### {view['title']} {{: #{name} }}\n"
+            yield from shown(name, app)
+
+
+def shown(name: str, app: str) -> Iterator[str]:
+    """A view's sentence and picture, and the links that open it."""
+    view = VIEWS[name]
+    yield f"{view['says']}\n"
+    yield f"![{view['alt']}](pictures/{name}.webp)\n"
+    links = []
+    if "page" in view:
+        links.append(f"[Open in the app]({address(app, view)})")
+        if "then" in view:
+            links[-1] += f", then {view['then']}"
+    if "demo" in view:
+        links.append(f"[Try it here]({demo_address(view)})")
+    if name in PAGES:
+        links.append(f"[What the page has](pages.md#{name})")
+    else:
+        links.append(f"[How it is done]({view['told']})")
+    yield f"{' · '.join(links)}\n"
+
+
+def address(app: str, view: dict[str, Any]) -> str:
+    """What opens a view in the app."""
+    choices = view.get("choices", {})
+    return f"{app}/{view['page']}?{urlencode(choices)}" if choices else f"{app}/{view['page']}"
+
+
+def demo_address(view: dict[str, Any]) -> str:
+    """What opens a view in the hand-out, which has the app's names for what is chosen."""
+    return f"{DEMO}#{urlencode({'page': view['demo']} | view.get('choices', {}))}"
+
+
+def pages(app: str) -> Iterator[str]:
     """Every page of the app: what it answers, its numbers, its choices, and what comes next."""
     yield "# Every page of the app\n"
     yield "Text, model, token, block, head and changes are in the address of all of them: `text`, `model`,"
@@ -61,6 +144,9 @@ def pages() -> Iterator[str]:
         for name, door in doors.items():
             yield f"### {door.title} {{: #{name} }}\n"
             yield f"*{door.question}* At `/{name}`.\n"
+            view = VIEWS[name]
+            yield f"![{view['alt']}](pictures/{name}.webp)\n"
+            yield f"[Open this view in the app]({address(app, view)})\n"
             yield from page(name)
             yield f"Next: [{PAGES[door.next].title}](#{door.next}), because {door.because}\n"
 

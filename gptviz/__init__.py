@@ -22,6 +22,8 @@ from gptviz.loading import KNOWN_MODELS, load
 from gptviz.model import GPT_CONFIG_124M, GPTModel
 from gptviz.wrapping import wrap
 
+__version__ = "0.1.0"
+
 __all__ = [
     "GPT_CONFIG_124M",
     "KNOWN_MODELS",
@@ -43,4 +45,4 @@ __all__ = [
 
 
 def __dir__() -> list[str]:
-    return __all__
+    return [*__all__, "__version__"]

@@ -23,11 +23,11 @@ class Entry:
     download_bytes: int | None = None
 
     def folder(self) -> Path | None:
-        """Return where a download of it lies, None where it must still be fetched (or never has to be)."""
+        """The folder of its download; None where it must still be fetched, or never has to be."""
         return on_disk(self.name) if self.download_bytes is not None else None
 
     def where(self) -> str:
-        """Return whether it is on this machine, in a few words."""
+        """Whether it is on this machine, in a few words."""
         if self.download_bytes is None:
             return "in the package" if self.name == "mini" else "made on the spot"
         folder = self.folder()

@@ -27,6 +27,7 @@ from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.trace import Trace
 from gptviz.guides import keys
 from gptviz.loading import KNOWN_MODELS, load
+from gptviz.suggest import did_you_mean
 
 # Those of the guides' keys that a pass or two give, however a link asks for them.
 NAMES = (
@@ -66,13 +67,13 @@ class Checked:
 
     @property
     def said(self) -> str:
-        """Return what is claimed."""
+        """The claim as text: its name, arguments and number."""
         asked = ", ".join(f"{name}={value!r}" for name, value in self.arguments.items())
         return f"{self.name}({asked}) = {self.claimed!r}"
 
     @property
     def verdict(self) -> str:
-        """Return what the model says of it."""
+        """The model's own number beside the claimed one."""
         return self.shown if self.holds or self.found is None else f"but it is {self.found!r}: {self.shown}"
 
     def __str__(self) -> str:
@@ -99,7 +100,7 @@ def claim(
 
 
 def written(lm: LanguageModel, ids: Sequence[int], position: int, numbers: Iterable[Asked]) -> str:
-    """Return what a link's `claims` holds, of this model's numbers.
+    """The value of a link's parameter `claims`, with this model's numbers.
 
     Raises ValueError for what cannot be asked.
     """
@@ -176,7 +177,8 @@ def _value(
 ) -> tuple[Any, str]:
     """The number as JSON has it, and as the screen says it, by the passes so far. Raises ValueError."""
     if name not in NAMES:
-        raise ClaimError(f"there is no number {name[:60]!r} to claim; there are {', '.join(NAMES)}")
+        meant = did_you_mean(name, NAMES)
+        raise ClaimError(f"there is no number {name[:60]!r} to claim{meant}; there are {', '.join(NAMES)}")
     kind, function = keys.KEYS[name]
     arguments = keys.arguments(name, kind, tuple(given.items()))
     keep = keys.sites(name, lm, position, None, *arguments)
@@ -198,7 +200,10 @@ def _packed(content: dict[str, Any]) -> str:
 
 
 def _unpacked(packed: str) -> dict[str, Any]:
-    """Return what `_packed` made, and nothing else. Raises ClaimError."""
+    """Unpack what `_packed` made, and nothing else.
+
+    Raises ClaimError.
+    """
     try:
         content = json.loads(base64.urlsafe_b64decode(packed + "=" * (-len(packed) % 4)))
         rows = content["numbers"]

@@ -9,11 +9,14 @@ commands:
   verify LINK          compute again what a link claims; a file with the link in it will do
   export FILE          one HTML file that runs a model in the browser, offline, on a phone too: a hand-out
   doctor               what this machine can serve, and what is wrong with its settings
-  guide check FILE     say what is wrong with a guide, and what a model answers to its questions
-  guide handout FILE   the guide as a page to print, for pupils; guide notes FILE, with the answers
+  guide check GUIDE    say what is wrong with a guide, and what a model answers to its questions
+  guide handout GUIDE  the guide as a page to print, for pupils; guide notes GUIDE, with the answers
+  help COMMAND         the options of a command; without one, this page
 
 A MODEL is a name that `models` lists, a repository on the Hugging Face hub (owner/name), a folder, or a
-file: the book's torch.save, nanoGPT's ckpt.pt, safetensors. Where nothing is installed, `python -m gptviz`.
+file: the book's torch.save, nanoGPT's ckpt.pt, safetensors. A GUIDE is a file, or the name of one that comes
+with gptviz: tour, lesson1. `gptviz --version` says which gptviz this is. Where nothing is installed,
+`python -m gptviz`.
 
 examples:
   gptviz app --server.port 8600
@@ -35,26 +38,46 @@ import io
 import json
 import logging
 import os
+import re
 import runpy
 import sys
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from importlib.metadata import files
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from gptviz import __version__
 from gptviz.catalog import catalog
 from gptviz.checkpoints import recognise
 from gptviz.checkpoints.download import Progress
 from gptviz.checkpoints.hub import HUB_MODELS
 from gptviz.checkpoints.looks import bytes_of
 from gptviz.digits import gigabytes
+from gptviz.engine.config import ACTIVATIONS
 from gptviz.engine.language_model import LanguageModel
-from gptviz.guides import Guide, find, read
+from gptviz.extras import needs_app
+from gptviz.guides import file_of, read
 from gptviz.guides.printed import printed
-from gptviz.loading import DTYPES, KNOWN_MODELS, devices, hub_folder, load, tokenizer_for
+from gptviz.loading import (
+    DTYPES,
+    KNOWN_MODELS,
+    devices,
+    hub_folder,
+    is_hub_name,
+    no_such_model,
+    plan,
+    tokenizer_for,
+)
+from gptviz.suggest import did_you_mean
 from gptviz.tokenizer import encoding_names, get_encoding, named_bytes, show_token
+
+PACKAGE = Path(__file__).resolve().parent
+# a wheel has the app inside the package, so that it goes wherever that is copied; a checkout has it beside
+APP = PACKAGE / "app.py" if (PACKAGE / "app.py").is_file() else PACKAGE.parent / "app.py"
+
+ACTIVATION_HELP = "for the book's files and nanoGPT's, which do not say it"
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -62,39 +85,59 @@ def main(arguments: list[str] | None = None) -> int:
     arguments = sys.argv[1:] if arguments is None else arguments
     if isinstance(sys.stdout, io.TextIOWrapper) and not sys.stdout.isatty():
         sys.stdout.reconfigure(encoding="utf-8")  # a page, JSON: in a file they are that on Windows, too
-    is_app = arguments[:1] in ([], ["app"])
-    args = None if is_app else parser().parse_args(arguments)
+    if arguments[:1] in ([], ["app"]):
+        args = argparse.Namespace(command="the app", options=arguments[1:], run=run_app)
+    else:
+        args = parser().parse_args(arguments)
     try:
-        status = run_app(arguments[1:]) if args is None else args.run(args)
+        with needs_app(args.command):
+            status = args.run(args)
         print(end="", flush=True)  # nowhere, where the standard output was closed
         return status
     except BrokenPipeError:  # who reads it has enough, as `| head`; the rest goes nowhere
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except (ValueError, OSError) as error:  # every error that a person can do something about is one
-        print(f"gptviz: {harmless(error)}", file=sys.stderr)
+        print(f"gptviz: {harmless(with_flags(str(error), args))}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print("\ngptviz: stopped; a download goes on from here next time", file=sys.stderr)
         return 1
 
 
+class Commands(argparse.ArgumentParser):
+    """A parser that asks, of a word that is no command, whether another was meant."""
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.option_strings:  # a dtype that there is not was meant as it stands
+            super()._check_value(action, value)
+        elif action.choices is not None and value not in action.choices:
+            words = list(action.choices)
+            raise argparse.ArgumentError(
+                action, f"there is no {value!r}{did_you_mean(value, words)}; there are {', '.join(words)}"
+            )
+
+
 def parser() -> argparse.ArgumentParser:
     summary, _, rest = (__doc__ or "").partition("\n\n")
-    top = argparse.ArgumentParser(
+    top = Commands(
         prog="gptviz",
         description=summary,
         epilog=rest,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        usage="gptviz [-h] [COMMAND ...]",
+        usage="gptviz [-h] [--version] [COMMAND ...]",
     )
-    commands = top.add_subparsers(required=True, prog="gptviz", metavar="COMMAND", help=argparse.SUPPRESS)
+    top.add_argument("--version", action="version", version=f"gptviz {__version__}", help=argparse.SUPPRESS)
+    commands = top.add_subparsers(
+        required=True, dest="command", prog="gptviz", metavar="COMMAND", help=argparse.SUPPRESS
+    )
 
     def command(name: str, run: Callable[[argparse.Namespace], int], about: str) -> argparse.ArgumentParser:
         made = commands.add_parser(name, description=about)
         made.set_defaults(run=run)
         return made
 
+    command("app", run_app, "Serve the app: `gptviz app --server.port 8600`, with any option of Streamlit's.")
     command("models", run_models, "List the models that are known.")
     command("doctor", run_doctor, "Say what this machine can serve.")
 
@@ -128,8 +171,16 @@ def parser() -> argparse.ArgumentParser:
 
     guide = command("guide", run_guide, "Try a guide: open its steps, answer its questions.")
     guide.add_argument("what", choices=["check", "handout", "notes"])
-    guide.add_argument("file", metavar="FILE", type=Path)
+    guide.add_argument("guide", metavar="GUIDE", help="tour, lesson1, ... or a file")
     guide.add_argument("--model", metavar="MODEL", default="mini", help="default: %(default)s")
+
+    def run_help(args: argparse.Namespace) -> int:
+        shown = top if args.about is None else commands.choices[args.about]
+        shown.print_help()
+        return 0
+
+    about = command("help", run_help, "Say what gptviz can do, or one of its commands.")
+    about.add_argument("about", nargs="?", metavar="COMMAND", choices=commands.choices)
     return top
 
 
@@ -140,7 +191,28 @@ def _add_model(command: argparse.ArgumentParser, default: str | None, about: str
 
 def _add_hints(command: argparse.ArgumentParser) -> None:
     command.add_argument("--n-heads", type=int, metavar="N", help="for the book's files, which do not say it")
+    command.add_argument("--activation", choices=ACTIVATIONS, help=f"{ACTIVATION_HELP}: %(choices)s")
     command.add_argument("--tokenizer", metavar="T", help="an encoding or tokenizer file, if it brings none")
+    command.add_argument(
+        "--drop-surplus", action="store_true", help="go on without added tokens that have no row"
+    )
+
+
+# arguments of Python's functions that are options of a command as well
+HINTS = ("n_heads", "activation", "tokenizer", "dtype", "device")
+
+
+def with_flags(said: str, args: argparse.Namespace) -> str:
+    """A sentence of Python's functions in the words of this command: "n_heads=12" is "--n-heads 12" here."""
+    said = re.sub(r"gptviz\.load\((?:'[^']*'|\"[^\"]*\"), (\w+=[^()]*)\)", r"\1", said)
+    for name in HINTS:
+        if name not in args:
+            continue
+        flag = "--" + name.replace("_", "-")
+        said = re.sub(rf"\b{name}=\.\.\.", f"{flag} {name[0].upper()}", said)
+        said = re.sub(rf"\b{name}=[\"']?([\w.]+)[\"']?", rf"{flag} \1", said)
+        said = re.sub(rf"(\bleave (?:[\w-]+, )*(?:[\w-]+ and )?){name}\b", rf"\1{flag}", said)
+    return said
 
 
 def harmless(said: object) -> str:
@@ -148,24 +220,31 @@ def harmless(said: object) -> str:
     return "".join(c if c.isprintable() or c == "\n" else ascii(c)[1:-1] for c in str(said))
 
 
-def run_app(options: list[str]) -> int:
+def run_app(args: argparse.Namespace) -> int:
     """Serve the app until it is stopped: `streamlit run app.py`, with the settings that lie beside it.
 
     Raises ValueError where there is no app.py.
     """
-    app = Path(__file__).parents[1] / "app.py"  # in a checkout; a wheel has put it where such files go
-    if not app.is_file():
-        there = {file.name: Path(str(file.locate())) for file in files("gptviz") or ()}
-        if app.name not in there:
-            raise ValueError(f"the app is neither at {app} nor where gptviz was installed: install it again")
-        app = there[app.name]
-    sys.argv = ["streamlit", "run", str(app.resolve()), *options]
+    if not APP.is_file():
+        raise ValueError(f"there is no {APP}, which is the app: install gptviz again")
+    import_module("streamlit")  # an error of runpy would not say what is missing
+    sys.argv = ["streamlit", "run", str(APP), *args.options]
     runpy.run_module("streamlit", run_name="__main__")
     return 0
 
 
 def _load(args: argparse.Namespace, **options: str) -> LanguageModel:
-    return load(args.model, n_heads=args.n_heads, tokenizer=args.tokenizer, **options)  # type: ignore[arg-type]
+    found = plan(
+        args.model,
+        n_heads=args.n_heads,
+        activation=args.activation,
+        tokenizer=args.tokenizer,
+        drop_surplus=args.drop_surplus,
+        **options,  # type: ignore[arg-type]
+    )
+    if found.doubt:
+        print(f"gptviz: {harmless(with_flags(found.doubt, args))}", file=sys.stderr)
+    return found.load()
 
 
 def run_verify(args: argparse.Namespace) -> int:
@@ -195,25 +274,24 @@ def run_doctor(args: argparse.Namespace) -> int:
 def run_guide(args: argparse.Namespace) -> int:
     from gptviz.ui.guide_check import check  # which needs the whole app
 
-    if not args.file.is_file():
-        raise ValueError(f"there is no file {args.file}")
-    found = [*check(args.file, args.model)]
+    file = _guide_file(args.guide)
+    found = [*check(file, args.model)]
     if args.what == "check":
         print("\n".join(f"line {step.line}: {harmless(said)}" for step, said in found))
     else:
-        guide = read(args.file.read_text("utf-8", "replace"))
+        guide = read(file.read_text("utf-8", "replace"))
         told = replace(guide, steps=tuple(step for step, _ in found))
         print(printed(told, notes=args.what == "notes"), end="")
     return 0
 
 
 def run_export(args: argparse.Namespace) -> int:
+    from gptviz.claims import DEFAULT_TEXT
     from gptviz.handout import handout  # which needs the components and the app's palette
-    from gptviz.ui.shell.state import DEFAULT_TEXT
 
     lm = _load(args)
     edits = [edit for edit in args.edits.split(",") if edit]
-    guide = None if args.guide is None else _guide(args.guide)
+    guide = None if args.guide is None else read(_guide_file(args.guide).read_text("utf-8", "replace"))
     made = handout(lm, DEFAULT_TEXT if args.text is None else args.text, edits, args.page, guide)
     try:
         args.file.write_text(made, "utf-8")
@@ -223,9 +301,9 @@ def run_export(args: argparse.Namespace) -> int:
     return 0
 
 
-def _guide(name: str) -> Guide:
-    """A guide by its name, or of a file."""
-    return read(Path(name).read_text("utf-8", "replace")) if Path(name).is_file() else find(name)
+def _guide_file(name: str) -> Path:
+    """The file of a guide by its path, or by its name: one that comes with gptviz, or a teacher's own."""
+    return Path(name) if Path(name).is_file() else file_of(name)
 
 
 def run_models(args: argparse.Namespace) -> int:
@@ -248,6 +326,8 @@ def run_download(args: argparse.Namespace) -> int:
         if name in KNOWN_MODELS:
             print(f"{name}: comes with gptviz")
             return
+        if not is_hub_name(name):
+            raise no_such_model(name)
         folder = hub_folder(name, _show_progress if sys.stderr.isatty() else None)
         recognise(folder)
         print(f"{name}: {gigabytes(bytes_of(folder))} in {folder}")
@@ -319,14 +399,19 @@ def as_data(trace: Any, following: Any) -> dict[str, Any]:
 
 
 def run_info(args: argparse.Namespace) -> int:
-    checkpoint = recognise(args.path, args.n_heads)
+    checkpoint = recognise(args.path, args.n_heads, args.activation)
     config = checkpoint.config
     print(f"{checkpoint.path}: {checkpoint.dialect.name}")
     sizes = {"tensors": len(checkpoint.tensors.shapes), "parameters": f"{config.parameters:,}"}
     memory = {"memory": f"{gigabytes(4 * config.parameters)} in float32"}
-    for name, value in (config.to_dict() | sizes | memory).items():
+    values = config.to_dict() | sizes | memory
+    if checkpoint.activation_is_assumed:
+        values["activation"] = f"{config.activation}, which is assumed: the file does not say it"
+    for name, value in values.items():
         print(f"  {name:15} {value}")
-    encoding = tokenizer_for(checkpoint, checkpoint.path.stem, args.tokenizer)
+    if checkpoint.doubt:
+        print(f"  {'note':15} {harmless(with_flags(checkpoint.doubt, args))}")
+    encoding = tokenizer_for(checkpoint, checkpoint.path.stem, args.tokenizer, args.drop_surplus)
     print(f"  {'tokenizer':15} {encoding.name}, {min(encoding.n_vocab, config.vocab_size):,} tokens")
     checkpoint.check_bytes()
     started = time.perf_counter()

@@ -24,6 +24,7 @@ from gptviz.checkpoints.book import table
 from gptviz.checkpoints.errors import errors_of
 from gptviz.checkpoints.folder import CONFIG, VOCABULARY, WEIGHTS
 from gptviz.checkpoints.tensors import Shapes
+from gptviz.engine.config import ACTIVATIONS
 from gptviz.leash import end_with_the_server
 from gptviz.loading import DTYPES, vocabulary_for
 from gptviz.tokenizer.vocabulary import fitted, save_vocabulary
@@ -33,7 +34,8 @@ try:
 except ImportError:  # not a Unix: the time by the clock, which the server looks at, is the only limit
     resource = None  # type: ignore[assignment]
 
-SAID = "said.json"  # how it went: {} or the error
+SAID = "said.json"  # how it went: whether the activation is assumed, or the error
+ASSUMED = "activation_is_assumed"
 LONGEST_SENTENCE = 1000
 GROWTH = 4  # a number of one byte becomes a float32
 
@@ -50,7 +52,11 @@ class Limits:
     file_bytes: int
 
     def begin(self) -> None:
-        """From now on the system ends this process, or refuses it memory, at the limits."""
+        """From now on the system ends this process, or refuses it memory, at the limits.
+
+        Only Linux keeps to the limit of memory. On Windows there is none but the time, which the server
+        looks at.
+        """
         if resource is None:
             return
         used = resource.getrusage(resource.RUSAGE_SELF)
@@ -70,21 +76,23 @@ def convert(
     out: Path,
     *,
     n_heads: int | None = None,
+    activation: str | None = None,
     tokenizer: str | None = None,
     named: bool = False,
+    drop_surplus: bool = False,
     dtype: str = "float32",
-) -> None:
+) -> bool:
     """Write the checkpoint at `path` as config.json, model.safetensors and vocabulary.json into a folder.
 
     `gptviz.load` gives the same model from both. Arguments as for it; `named`: its tokenizer will be given
-    by name, and none is written. Needs the memory of the largest tensor, not of the model. Raises
-    CheckpointError.
+    by name, and none is written. Needs the memory of the largest tensor, not of the model. What is written
+    says which GELU the model has: the answer is whether that is only assumed. Raises CheckpointError.
     """
-    checkpoint = recognise(path, n_heads)
+    checkpoint = recognise(path, n_heads, activation)
     config = checkpoint.config
     if not named:  # first: it is small, and may be what is wrong
         with errors_of(path):
-            vocabulary = vocabulary_for(checkpoint, tokenizer)
+            vocabulary = vocabulary_for(checkpoint, tokenizer, drop_surplus)
             fitted(vocabulary, "its own", config.vocab_size)
         save_vocabulary(vocabulary, out / VOCABULARY)
     checkpoint.check_bytes()
@@ -93,6 +101,7 @@ def convert(
     written = {copy.target: shapes[copy.target] for copy in table(config)}
     _write(out / WEIGHTS, written, weights, DTYPES[dtype])
     (out / CONFIG).write_text(json.dumps(config.to_dict()), encoding="utf-8")
+    return checkpoint.activation_is_assumed
 
 
 def _write(path: Path, shapes: Shapes, weights: Iterable[tuple[str, Tensor]], dtype: torch.dtype) -> None:
@@ -126,13 +135,15 @@ def main() -> None:
 
 
 def parser() -> argparse.ArgumentParser:
-    """Return what the process takes."""
+    """The command line of the process."""
     parser = argparse.ArgumentParser(prog="python -m gptviz.convert", description=__doc__)
     parser.add_argument("path", type=Path)
     parser.add_argument("out", type=Path, help="an empty folder")
     parser.add_argument("--n-heads", type=int)
+    parser.add_argument("--activation", choices=ACTIVATIONS)
     parser.add_argument("--tokenizer", help="a file, for a checkpoint that brings none")
     parser.add_argument("--named", action="store_true", help="write no tokenizer")
+    parser.add_argument("--drop-surplus", action="store_true", help="go on without tokens that have no row")
     parser.add_argument("--dtype", choices=DTYPES, default="float32")
     parser.add_argument("--limits", type=int, nargs=4, help="cpu_seconds memory_bytes seconds file_bytes")
     parser.add_argument("--nice", type=int, help="how far to stand back for other programs")
@@ -143,9 +154,10 @@ def parser() -> argparse.ArgumentParser:
 def answer(args: argparse.Namespace) -> None:
     """Convert, and say in SAID how it went."""
     said: dict[str, object] = {}
-    given = {name: getattr(args, name) for name in ("n_heads", "tokenizer", "named", "dtype")}
+    names = ("n_heads", "activation", "tokenizer", "named", "drop_surplus", "dtype")
+    given = {name: getattr(args, name) for name in names}
     try:
-        convert(args.path, args.out, **given)
+        said[ASSUMED] = convert(args.path, args.out, **given)
     except CheckpointError as error:
         said = {"error": type(error).__name__, "message": str(error), "emb_dim": getattr(error, "emb_dim", 0)}
     except Exception as error:  # strangers' files may raise anything, and find the memory or the disk full

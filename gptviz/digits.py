@@ -38,7 +38,10 @@ def plus_minus(value: float, error: float) -> str:
     """Return a mean with its sign and its standard error, to the same decimals: "+2.06 ± 0.25"."""
     known = math.isfinite(error)
     decimals = max(0, 1 - math.floor(math.log10(error))) if known and error > 0 else 4
-    return f"{'+' if value > 0 else ''}{fixed(value, decimals)}{f' ± {fixed(error, decimals)}' * known}"
+    mean = fixed(value, decimals)
+    if value > 0:
+        mean = f"+{mean}"
+    return f"{mean} ± {fixed(error, decimals)}" if known else mean
 
 
 def percent(share: float) -> str:
@@ -48,7 +51,8 @@ def percent(share: float) -> str:
     value = 100 * share
     if math.isclose(value, round(value), abs_tol=1e-9):
         return f"{fixed(value, 0)} %"
-    return f"{significant(value, 3 if value >= 99.5 else 2)} %"
+    digits = 3 if value >= 99.5 else 2
+    return f"{significant(value, digits)} %"
 
 
 def weight(value: float) -> str:

@@ -56,7 +56,7 @@ def fingerprint(parts: Iterable[object]) -> str:
 
 
 def read(name: str) -> Any | None:
-    """Return what ships under this name, or `write` put there; None where there is nothing whole."""
+    """What ships under this name, or what `write` put there; None if there is nothing whole."""
     if name in shipped():
         return shipped()[name]
     path = folder() / f"{name}.json"
@@ -72,7 +72,7 @@ def read(name: str) -> Any | None:
 
 @cache
 def shipped() -> dict[str, Any]:
-    """Return what was measured of the bundled model, by its names."""
+    """The measurements of the bundled model, by their names."""
     return json.loads(SHIPPED.read_text(encoding="utf-8"))
 
 

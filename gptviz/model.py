@@ -53,7 +53,7 @@ class LayerNorm(nn.Module):
         return F.layer_norm(x, self.scale.shape, self.scale, self.shift, self.eps)
 
     def formula(self, x):
-        """Return what `forward` computes, as the book writes it (a test holds them equal)."""
+        """The arithmetic of `forward` as the book writes it (a test holds them equal)."""
         mean = x.mean(dim=-1, keepdim=True)
         var = x.var(dim=-1, keepdim=True, unbiased=False)
         norm_x = (x - mean) / torch.sqrt(var + self.eps)
@@ -69,7 +69,7 @@ class GELU(nn.Module):
         return F.gelu(x, approximate="tanh")
 
     def formula(self, x):
-        """Return what `forward` computes, as the book writes it (a test holds them equal)."""
+        """The arithmetic of `forward` as the book writes it (a test holds them equal)."""
         return (
             0.5
             * x
@@ -82,7 +82,8 @@ class FeedForward(nn.Module):
 
     def __init__(self, cfg):
         super().__init__()
-        emb_dim, bias = cfg["emb_dim"], cfg.get("linear_bias", True)
+        emb_dim = cfg["emb_dim"]
+        bias = cfg.get("linear_bias", True)
         activation = cfg.get("activation", "gelu_tanh")
         if activation not in ("gelu_tanh", "gelu"):
             raise ValueError(f'activation is {activation!r}; this model knows "gelu_tanh" and "gelu"')
@@ -163,7 +164,8 @@ class TransformerBlock(nn.Module):
 
     def __init__(self, cfg):
         super().__init__()
-        eps, bias = cfg.get("norm_eps", 1e-5), cfg.get("norm_bias", True)
+        eps = cfg.get("norm_eps", 1e-5)
+        bias = cfg.get("norm_bias", True)
         self.att = MultiHeadAttention(
             d_in=cfg["emb_dim"],
             d_out=cfg["emb_dim"],
@@ -246,7 +248,8 @@ class GPTModel(nn.Module):
             )
         if torch.compiler.is_compiling() or in_idx.numel() == 0:  # a look at the data would break the graph
             return
-        low, high = in_idx.min().item(), in_idx.max().item()
+        low = in_idx.min().item()
+        high = in_idx.max().item()
         if low < 0 or high >= self.tok_emb.num_embeddings:
             raise ValueError(
                 f"token ids from {low} to {high} given; "

@@ -32,20 +32,28 @@ class Root:
             if self._made is None:
                 sweep(self._prefix)
                 root = Path(tempfile.mkdtemp(prefix=self._prefix))
-                held = (root / f"{LOCK}.partial").open("wb")  # gets its name when it is locked
-                if fcntl is not None:
-                    fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                os.replace(root / f"{LOCK}.partial", root / LOCK)
-                self._made = root, held
+                self._made = root, _locked(root)
             return self._made[0]
 
     def clear(self) -> None:
         """Remove it with all that is in it, and let go of it."""
         with self._lock:
             if self._made is not None:
+                if fcntl is None:  # Windows removes no file that is open
+                    self._made[1].close()
                 shutil.rmtree(self._made[0], ignore_errors=True)
                 self._made[1].close()
                 self._made = None
+
+
+def _locked(root: Path) -> IO[bytes]:
+    """Our lock's file in the folder, open; it gets its name when it is locked."""
+    if fcntl is None:  # there are no locks, and Windows renames no file that is open
+        return (root / LOCK).open("wb")
+    held = (root / f"{LOCK}.partial").open("wb")
+    fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    os.replace(root / f"{LOCK}.partial", root / LOCK)
+    return held
 
 
 def sweep(prefix: str) -> None:

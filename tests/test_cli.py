@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import sys
 
 import pytest
@@ -9,10 +10,12 @@ import torch
 from huggingface_hub import constants
 from safetensors.torch import save_file
 
+import gptviz
 from gptviz import cli, handout
 from tests.analysis.test_anatomy import KNOWN
 from tests.checkpoints import makers
 from tests.checkpoints.hub_server import Hub
+from tests.tokenizer.test_files import padded
 
 
 @pytest.fixture(autouse=True)
@@ -67,6 +70,32 @@ def test_info(capsys, tmp_path):
     parameters = sum(tensor.numel() for tensor in makers.book_state(truth, masks=False).values())
     told = ("the book's state dict", "gpt2, 50,257 tokens", "yes, in", f"{parameters:,}")
     assert status == 0 and all(words in out for words in told)
+
+
+def test_which_gelu_is_assumed_is_said_and_can_be_said(capsys, tmp_path):
+    file = str(makers.save_characters(tmp_path) / "ckpt.pt")
+    assumed = "ckpt.pt does not say which GELU it was trained with, and the exact one is assumed"
+    status, out, err = run(capsys, "info", file)
+    assert status == 0 and "gelu, which is assumed" in out and assumed in out and err == ""
+    status, out, _ = run(capsys, "info", file, "--activation", "gelu_tanh")
+    assert status == 0 and "gelu_tanh\n" in out and "is assumed" not in out
+    seen = {}
+    for given in ((), ("--activation", "gelu"), ("--activation", "gelu_tanh")):
+        status, out, err = run(capsys, "trace", "!", "--json", "--model", file, *given)
+        told = json.loads(out)
+        seen[given] = told["config"]["activation"], told["next_tokens"][0]["logit"]
+        assert status == 0 and (assumed in err) == (given == ())
+    exact, same, tanh = seen.values()
+    assert exact == same and exact[0] == "gelu" and tanh[0] == "gelu_tanh" and exact[1] != tanh[1]
+
+
+def test_tokens_without_a_row_are_gone_without_where_that_is_asked(capsys, tmp_path):
+    folder = padded(tmp_path)
+    status, _, err = run(capsys, "info", str(folder))
+    assert status == 1 and "'[PAD]' (330)" in err and "--drop-surplus" in err
+    for command in (["info", str(folder)], ["trace", "a [PAD]", "--model", str(folder)]):
+        status, out, err = run(capsys, *command, "--drop-surplus")
+        assert status == 0 and out and not err
 
 
 def test_errors_are_sentences(capsys):
@@ -125,10 +154,9 @@ def test_download(capsys, tmp_path, monkeypatch):
 
 
 def test_a_package_without_its_app_says_so(capsys, monkeypatch, tmp_path):
-    monkeypatch.setattr(cli, "__file__", str(tmp_path / "gptviz" / "cli.py"))
-    monkeypatch.setattr(cli, "files", lambda name: None)
+    monkeypatch.setattr(cli, "APP", tmp_path / "gptviz" / "app.py")
     status, _, err = run(capsys)
-    assert status == 1 and "install it again" in err
+    assert status == 1 and "install gptviz again" in err and str(tmp_path) in err
 
 
 def test_who_has_read_enough_of_it_sees_no_stack(monkeypatch):
@@ -160,9 +188,71 @@ def test_help_reads_like_a_manual_page(capsys):
         cli.main(["--help"])
     said = capsys.readouterr().out
     words = ("commands:", "app ", "models ", "download NAME", "trace TEXT", "info PATH", "verify LINK")
-    words += ("export FILE", "guide check FILE")
+    words += ("export FILE", "guide check GUIDE", "help COMMAND")
     assert all(word in said for word in (*words, "examples:", "environment:"))
     assert all(len(line) <= 110 for line in said.splitlines())
+
+
+def asked(capsys, *arguments):
+    """What is said before the program ends by itself, as argparse does."""
+    with pytest.raises(SystemExit) as ended:
+        cli.main([*arguments])
+    out, err = capsys.readouterr()
+    return ended.value.code, out, err
+
+
+def test_it_says_which_version_it_is(capsys):
+    assert asked(capsys, "--version") == (0, f"gptviz {gptviz.__version__}\n", "")
+
+
+def test_help_is_a_command_too(capsys):
+    _, manual, _ = asked(capsys, "--help")
+    assert run(capsys, "help") == (0, manual, "")
+    commands = re.findall(r"^  ([a-z]+) ", manual.partition("examples:")[0], re.MULTILINE)
+    assert {"app", "models", "guide", "help"} <= {*commands}
+    for command in {*commands} - {"app"}:
+        assert run(capsys, "help", command) == (0, asked(capsys, command, "--help")[1], "")
+    status, out, _ = run(capsys, "help", "app")
+    assert status == 0 and "--server.port" in out
+
+
+def test_another_word_is_asked_for_where_it_was_meant(capsys, tmp_path):
+    """Of every kind of name that the command line takes; what argparse reads ends the program by itself."""
+    file = str(tmp_path / "a.html")
+    for arguments, meant in (
+        (("trac", "x"), "trace"),
+        (("help", "dowload"), "download"),
+        (("guide", "chek", "tour"), "check"),
+    ):
+        status, out, err = asked(capsys, *arguments)
+        assert (status, out) == (2, "") and f"(did you mean {meant}?); there are " in err
+    for arguments, meant in (
+        (("trace", "x", "--model", "gtp2"), "gpt2"),
+        (("download", "GTP2-medium", "--no-encodings"), "gpt2-medium"),
+        (("export", file, "--page", "next token"), "next_token"),
+        (("export", file, "--guide", "tuor"), "tour"),
+        (("guide", "check", "leson2"), "lesson2"),
+        (("export", file, "--edits", "atn.2=uniform"), "attn"),
+    ):
+        status, out, err = run(capsys, *arguments)
+        assert (status, out) == (1, "") and f"(did you mean {meant}?)" in err, err
+    assert "did you mean" not in run(capsys, "trace", "x", "--model", "something-else")[2]
+
+
+def test_errors_name_the_commands_own_options(capsys, tmp_path):
+    """An error of `gptviz.load` says what to give to it; on the command line that is an option."""
+    makers.save_book(tmp_path / "model.pth", vocab_size=50257, n_embd=8, n_head=2, n_layer=1)
+    makers.save_book(tmp_path / "odd.pth", vocab_size=77, n_embd=8, n_head=2, n_layer=1)
+    model, odd = str(tmp_path / "model.pth"), str(tmp_path / "odd.pth")
+    for arguments, flags in (
+        (("info", model), ["--n-heads N"]),
+        (("trace", "x", "--model", model), ["--n-heads N"]),
+        (("info", odd, "--n-heads", "2"), ["--tokenizer T"]),
+        (("trace", "x", "--model", "mini", "--n-heads", "3"), ["leave --n-heads", "--tokenizer out"]),
+    ):
+        status, _, err = run(capsys, *arguments)
+        assert status == 1 and all(flag in err for flag in flags), err
+        assert not re.search(r"n_heads|\w=|gptviz\.load", err), err
 
 
 GUIDE = """---
@@ -213,6 +303,16 @@ def test_a_guide_is_tried(capsys, tmp_path, mini):
     status, out, _ = checked(capsys, mine, asked.replace("token: 1", "token: many"))
     assert status == 0 and "cannot be asked of mini: this model has no head 40.0" in out
     assert run(capsys, "guide", "check", str(tmp_path / "none.md"))[0] == 1
+
+
+def test_a_guide_that_comes_with_gptviz_is_known_by_its_name(capsys, monkeypatch, tmp_path):
+    (tmp_path / "mine.md").write_text(GUIDE)
+    monkeypatch.setenv("GPTVIZ_GUIDES", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    status, out, _ = run(capsys, "guide", "check", "mine")
+    assert status == 0 and "Which?" in out
+    tour = cli._guide_file("tour")
+    assert tour == cli.PACKAGE / "guides" / "texts" / "tour.md" and tour.is_file()
 
 
 def test_export_writes_a_file_or_says_why_not(capsys, tmp_path, monkeypatch):

@@ -41,7 +41,7 @@ FLOORS = [
     {"engine"},
     {"tokenizer", "fast"},
     {"both"},
-    {"model", "digits", "disk_cache", "leash", "as_html", "as_text", "root"},
+    {"model", "digits", "disk_cache", "leash", "as_html", "as_text", "root", "extras", "suggest"},
     {"whole"},
 ]
 # the rooms of `ui`, in the same way: sheet -> shell -> runs -> models, components -> what all may use

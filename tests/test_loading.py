@@ -97,7 +97,7 @@ def test_the_catalogue_says_what_is_known():
     wheres = [entries[name].where() for name in ("mini", "gpt2-untrained")]
     assert wheres == ["in the package", "made on the spot"]
     for other in ({"n_heads": 3}, {"tokenizer": "gpt2"}):
-        with pytest.raises(CheckpointError, match="has its own heads and tokenizer"):
+        with pytest.raises(CheckpointError, match="has its own heads, activation and tokenizer"):
             gptviz.load("gpt2-untrained", **other)
 
 

@@ -28,6 +28,7 @@ from gptviz.engine.index import one_of
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.progress import Progress, unheard
 from gptviz.engine.trace import Trace
+from gptviz.engine.undisturbed import undisturbed
 from gptviz.engine.variants import variants
 from gptviz.tokenizer import named_bytes, show_token
 from gptviz.tokenizer.one import Against, OneToken, both_ids, one_token
@@ -54,6 +55,7 @@ class MutedPart:
         return Edit(site, self.block, baseline, None if self.head is None else [self.head])
 
 
+@undisturbed
 def knock_out(
     lm: LanguageModel,
     text: Texts,
@@ -139,6 +141,7 @@ def _measured(logits: torch.Tensor, token: int, against: int | None) -> tuple[li
     return difference(logits, token, against).tolist(), logits.double().softmax(dim=-1)[:, token].tolist()
 
 
+@undisturbed
 def batches(lm: LanguageModel, trace: Trace, at: int, baseline: str) -> Iterator[torch.Tensor]:
     """Yield what the output head gets with each part muted, (B, D): as many of a block as fit a batch."""
     trace.of(lm.model)

@@ -46,6 +46,7 @@ from gptviz.engine.index import index_of, listed, one_of
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.progress import Progress, unheard
 from gptviz.engine.trace import Trace
+from gptviz.engine.undisturbed import undisturbed
 from gptviz.tokenizer import named_bytes, show_token
 from gptviz.tokenizer.one import OneToken, one_token
 
@@ -73,17 +74,17 @@ class Ends:
 
     @property
     def distance(self) -> float:
-        """Return how far apart the two are, in logits: below 0 where the corrupt text's is the larger."""
+        """The clean text's logit difference minus the corrupt text's."""
         return self.clean - self.corrupt
 
     @property
     def is_scale(self) -> bool:
-        """Return whether the two differ by enough to measure patches by."""
+        """Whether the two texts differ by enough to measure patches by."""
         return abs(self.distance) >= LEAST
 
     @property
     def tells_shares(self) -> bool:
-        """Return whether the two lie so far apart that a share of their distance says something."""
+        """Whether the two texts are far enough apart for a share of their distance to say much."""
         return abs(self.distance) >= SHARES_FROM
 
     def metric(self, logit: Number) -> Number:
@@ -91,6 +92,7 @@ class Ends:
         return (logit - self.corrupt) / self.distance
 
 
+@undisturbed
 def patching(
     lm: LanguageModel,
     clean: Texts,
@@ -162,7 +164,8 @@ def averaged_patches(found: Sequence[tuple[pd.DataFrame, Ends]]) -> pd.DataFrame
     tables = [table for table, _ in found]
     measured = [name for name in ("logit", "change", "estimate") if name in tables[0]]
     table = averaged(tables, measured)
-    distances, n = np.array([ends.distance for _, ends in found]), len(found)  # (n,)
+    distances = np.array([ends.distance for _, ends in found])  # (n,)
+    n = len(found)
     effect = table["change"].to_numpy() / distances.mean()
     rest = np.stack([one["change"].to_numpy() for one in tables]) - distances[:, None] * effect  # (n, rows)
     error = np.sqrt((rest**2).sum(axis=0) / max(1, n - 1) / n) / abs(distances.mean())
@@ -171,6 +174,7 @@ def averaged_patches(found: Sequence[tuple[pd.DataFrame, Ends]]) -> pd.DataFrame
     return table.assign(metric=effect + round(still), effect=effect, **errors)
 
 
+@undisturbed
 def of_pair(
     lm: LanguageModel,
     clean_and_corrupt: tuple[Text, Text],
@@ -201,7 +205,8 @@ def of_pair(
     first = at if last else 0
     patches = patches_of(lm.config, at + 1, sites, first)
     rows = one_by_one(lm, own, source, at, patches) if lm.edits else batches(lm, own, source, at, patches)
-    logits, done = dict.fromkeys(patches, before), 0
+    logits = dict.fromkeys(patches, before)
+    done = 0
     towards = against.direction(lm.model, ends.token, ends.against)
     for some, finals in rows:
         if finals is not None:
@@ -221,10 +226,11 @@ def of_pair(
     return table, ends
 
 
+@undisturbed
 def estimates(
     lm: LanguageModel, text: Text, source: Trace, ends: Ends, at: int, sites: Iterable[str], first: int = 0
 ) -> NDArray[np.float64]:
-    """Return what each of `patches_of(lm.config, at + 1, sites, first)` would change, to first order.
+    """Estimate to first order what each of `patches_of(lm.config, at + 1, sites, first)` changes.
 
     From one gradient: of each number of the text's pass, what it says of moving that to what `source` has
     there. A pattern is taken as it is, not as its queries and keys make it.
@@ -240,7 +246,7 @@ def estimates(
 
 
 def agreement(table: pd.DataFrame) -> pd.DataFrame:
-    """Return how good the guesses of `patching(estimate=True)` are: a row a site.
+    """A table of how well `patching(estimate=True)` estimates the real changes: a row a site.
 
     Columns: site; largest, of the changes; correlation of estimate and change over its places, NaN where one
     is everywhere the same; worst, the largest |estimate - change|; row, where that stands in the table, and
@@ -259,6 +265,7 @@ def agreement(table: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows).astype({"head": "Int64", "position": "Int64"})
 
 
+@undisturbed
 def ends_of(lm: LanguageModel, clean: Tensor, corrupt: Tensor, target: Target | None = None) -> Ends:
     """The scale, of both unpatched passes' logits (V,); without a `target`, of their own first choices.
 
@@ -266,7 +273,8 @@ def ends_of(lm: LanguageModel, clean: Tensor, corrupt: Tensor, target: Target | 
     that there are not.
     """
     if target is None:
-        token, other = int(clean.argmax()), int(corrupt.argmax())
+        token = int(clean.argmax())
+        other = int(corrupt.argmax())
         if token == other:
             raise ValueError(f"both texts give {_shown(lm, token)}: choose two tokens, or change a text")
     else:
@@ -288,7 +296,8 @@ def strongest(
     difference itself, and is left out. A model of one block has one place then. Where none into block 1 moves
     by `least`, it is any two of the stream, too: what no place carries alone at first, one may later.
     """
-    last, sizes = len(effects) - 1, np.abs(effects)
+    last = len(effects) - 1
+    sizes = np.abs(effects)
     if site == "resid_pre":
         sizes[0, [p for p in differ if p < effects.shape[1]]] = 0
         places = [(b, int(sizes[b].argmax())) for b in dict.fromkeys((min(1, last), last))]
@@ -304,7 +313,8 @@ def _check(sites: Iterable[str], direction: str) -> tuple[str, ...]:
     found = tuple(dict.fromkeys(map(str, given)))
     wrong = [site for site in found if site not in SITES]
     if wrong or not found:
-        raise ValueError(f"sites has {wrong[0] if wrong else 'nothing'!r}; {there_are}")
+        first_wrong = wrong[0] if wrong else "nothing"
+        raise ValueError(f"sites has {first_wrong!r}; {there_are}")
     one_of("direction", direction, DIRECTIONS)
     return found
 

@@ -13,6 +13,7 @@ the other logits, not on their mean.
 
 import torch
 
+from gptviz.engine.undisturbed import undisturbed
 from gptviz.model import GPTModel
 
 
@@ -22,6 +23,7 @@ def difference(logits: torch.Tensor, token: int, against: int | None) -> torch.T
     return logits[..., token] - (logits.mean(dim=-1) if against is None else logits[..., against])
 
 
+@undisturbed
 def direction(model: GPTModel, token: int, against: int | None) -> torch.Tensor:
     """Return the row (D,), in float64, whose dot product with what the output head reads is `difference`."""
     rows = model.out_head.weight.detach()  # (V, D)

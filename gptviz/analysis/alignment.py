@@ -27,16 +27,20 @@ def missing(shorter: Sequence[int], longer: Sequence[int]) -> list[Missing]:
     As many as the lengths differ, in order; none where both are as long. Of several ways that leave as many
     tokens equal, the one whose added tokens stand first. ValueError if `shorter` is the longer one.
     """
-    n, more = len(shorter), len(longer) - len(shorter)
+    n = len(shorter)
+    more = len(longer) - len(shorter)
     if more < 0:
         raise ValueError(f"the first text has {n} tokens, the second {len(longer)}: give the shorter first")
-    a, b = np.asarray(shorter), np.asarray(longer)
+    a = np.asarray(shorter)
+    b = np.asarray(longer)
     # best[i, k]: equal tokens at most, of the first i of the shorter and the first i + k of the longer
     best = np.zeros((n + 1, more + 1), dtype=np.int64)
     for i in range(1, n + 1):
         equal = b[i - 1 : i + more] == a[i - 1]  # (more + 1,)
         best[i] = np.maximum.accumulate(best[i - 1] + equal)
-    found, i, k = [], n, more
+    found = []
+    i = n
+    k = more
     while k:
         if i and best[i - 1, k] + (a[i - 1] == b[i + k - 1]) == best[i, k]:
             i -= 1

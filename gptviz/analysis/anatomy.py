@@ -61,7 +61,7 @@ class Tensor:
 
     @property
     def parameters(self) -> int:
-        """Return how many numbers it adds to the model: none, if they are another tensor's."""
+        """The parameters that this tensor adds to the model: 0 if it is another part's."""
         return 0 if self.shared_with else math.prod(self.shape)
 
     @property
@@ -106,7 +106,8 @@ def anatomy(config: GPTConfig) -> Anatomy:
 
 
 def _tensor(name: str, shape: tuple[int, ...], config: GPTConfig, shared_with: str | None) -> Tensor:
-    block, local = None, name
+    block = None
+    local = name
     if name.startswith("trf_blocks."):
         _, number, local = name.split(".", 2)
         block = int(number)
@@ -211,7 +212,8 @@ class Line:
 
 def sum_lines(found: Anatomy) -> list[Line]:
     """The sum as the book works it out. Every config gives the same lines, so that two can be compared."""
-    config, tensors = found.config, found.tensors
+    config = found.config
+    tensors = found.tensors
     block = found.block(0)
     token, position = (_line(label, _named(tensors, label), 2) for label in ("tok_emb", "pos_emb"))
     embeddings = _sum("embeddings", (token, position), 1)
@@ -223,7 +225,8 @@ def sum_lines(found: Anatomy) -> list[Line]:
     feed_forward = _sum(FEED_FORWARD, (up, down), 3)
     norms = _line("norm1, norm2", _named(block, "norm1"), 3, times=2)
     one = _sum("one block", (attention, feed_forward, norms), 2)
-    worked, count = f"{config.n_layers:,} × {one.parameters:,}", config.n_layers * one.parameters
+    worked = f"{config.n_layers:,} × {one.parameters:,}"
+    count = config.n_layers * one.parameters
     blocks = Line("all blocks", "n_layers × one block", worked, count, 1, is_sum=True)
     final = _line("final_norm", _named(tensors, "final_norm"), 1)
     head = _line("out_head", _named(tensors, "out_head"), 1)

@@ -17,6 +17,7 @@ from gptviz.analysis.against import double
 from gptviz.analysis.reads import of_model, reads
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.trace import Trace
+from gptviz.engine.undisturbed import undisturbed
 from gptviz.model import GPTModel
 
 HEAD_SITES = ("q", "k", "v", "attn", "z")  # a block's, which have a part for each head
@@ -37,7 +38,7 @@ def weights(
 
 @reads(lambda lm, block, head: (("attn", block),))
 def last_row(lm: LanguageModel, t: Trace, block: int, head: int) -> Tensor:
-    """Return where a head looks from the last position: (T,), softmax(K q / sqrt(d)).
+    """A head's attention weights from the last position: (T,), softmax(K q / sqrt(d)).
 
     A token is written out of the position before it: it does not exist yet when the model looks.
     """
@@ -137,12 +138,11 @@ def softmax_row(scaled: Tensor) -> SoftmaxRow:
 
 
 def edited_weights(lm: LanguageModel, *_: object) -> tuple[str, ...]:
-    """Return what `rows_of_attention` reads beside `q` and `k`: the weights,
-    where an edit may have changed them.
-    """
+    """What `rows_of_attention` reads beside `q` and `k`: "attn" where an edit may change it."""
     return ("attn",) if lm.edits else ()
 
 
+@undisturbed
 def rows_of_attention(trace: Trace, block: int, positions: Tensor, heads: slice = slice(None)) -> Tensor:
     """The attention weights of some queries, (H, R, n), n up to the last of them.
 
@@ -154,7 +154,8 @@ def rows_of_attention(trace: Trace, block: int, positions: Tensor, heads: slice 
         raise ValueError(f"an edited pass needs attn of block {block}: trace again and keep it")
     if trace.edits or trace.holds([("attn", block)]):
         return trace["attn", block][heads][:, positions, :n]
-    q, k = trace["q", block][heads][:, positions], trace["k", block][heads][:, :n]  # (H, R, d), (H, n, d)
+    q = trace["q", block][heads][:, positions]  # (H, R, d)
+    k = trace["k", block][heads][:, :n]  # (H, n, d)
     scores = q @ k.mT / q.shape[-1] ** 0.5  # (H, R, n)
     later = torch.arange(n) > positions[:, None]  # (R, n)
     return torch.softmax(scores.masked_fill(later, -torch.inf), dim=-1)
@@ -164,7 +165,7 @@ def rows_of_attention(trace: Trace, block: int, positions: Tensor, heads: slice 
 def handed_on(
     trace: Trace, model: GPTModel, block: int, position: int, row: Tensor, values: Tensor
 ) -> Tensor:
-    """Return how many times what a position's heads read they hand on, (H, 1), float64.
+    """The factor between what each head read at a position and what it handed on: (H, 1), float64.
 
     1 in a pass without changes of `z`; NaN where a head hands on something else than what it read with `row`
     (H, n) of `values` (H, n, d). Needs the block's `z` where a change is of it.
@@ -193,8 +194,7 @@ def without_first(weights: Tensor) -> Tensor:
 
 
 def write_lengths(z: Tensor, out_proj: Tensor) -> Tensor:
-    """Return how long a vector each head's numbers become in the stream: z (H, T, d), out_proj's weight ->
-    (H, T).
+    """The length of each head's write into the stream: z (H, T, d), out_proj (D, D) -> (H, T).
 
     The length of z W is taken from z (W W^T) z^T, d by d a head instead of T by D, in float64.
     """
@@ -233,12 +233,12 @@ class FirstToken:
 
     @property
     def draws_all(self) -> bool:
-        """Return whether the heads together give the first token clearly more than even heads would."""
+        """Whether the heads together give the first token clearly more than even heads would."""
         return self._lift(self.mean) >= SINK
 
     @property
     def draws_own(self) -> bool:
-        """Return whether the head asked about does."""
+        """Whether the head that was asked about gives it clearly more than an even head would."""
         return self._lift(self.own) >= SINK
 
     @property
@@ -247,9 +247,7 @@ class FirstToken:
         return self.value_norm <= SHORT * self.other_norms
 
     def _lift(self, share: float) -> float:
-        """Return how far a share goes from even (0) to all there is (1);
-        0 where the text is too short to tell.
-        """
+        """A share, from even (0) to all there is (1); 0 where the text is too short."""
         return (share - self.even) / (1 - self.even) if self.tokens >= 4 else 0.0
 
 

@@ -64,8 +64,11 @@ class Passes:
         feed_forwards: bool = True,
         position: int = -1,
     ):
-        self.lm, self.baseline, self.feed_forwards = lm, baseline, feed_forwards
-        self.target, self._is_pair = check(lm, target, baseline), isinstance(target, tuple)
+        self.lm = lm
+        self.baseline = baseline
+        self.feed_forwards = feed_forwards
+        self.target = check(lm, target, baseline)
+        self._is_pair = isinstance(target, tuple)
         self._ready: dict[Edit, Edit] = {}  # with the numbers that it puts in: most choices share most edits
         trace = lm.trace(text, keep=["resid_pre"])
         self.at = trace.place_of(position)
@@ -98,7 +101,7 @@ class Passes:
                 done += len(found)
 
     def _streams(self, circuit: Heads) -> torch.Tensor:
-        """Return what comes into each block when only these heads speak, (L, T, D)."""
+        """The streams that enter the blocks when only these heads speak: (L, T, D)."""
         if self.feed_forwards and len(circuit) == len(all_heads(self.lm)):
             return self._into
         return self.lm.trace(self.ids, keep=["resid_pre"], edits=self._edits(circuit))["resid_pre"]

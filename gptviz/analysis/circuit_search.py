@@ -36,6 +36,7 @@ from gptviz.engine.given import Text
 from gptviz.engine.index import below, one_of
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.progress import Progress, unheard
+from gptviz.engine.undisturbed import undisturbed
 
 WAYS = ("remove", "add")
 WITHIN = 0.1  # of |F(M) - F(nobody)|: a circuit that gets no more wrong than that keeps the prediction
@@ -71,6 +72,7 @@ class Circuit:
         return written(self.heads)
 
 
+@undisturbed
 def circuit(
     lm: LanguageModel,
     text: Text,
@@ -103,7 +105,7 @@ def circuit(
 
 
 def allowed(whole: float, empty: float, within: float = WITHIN) -> float:
-    """Return how much F may differ from `whole`, F(M), where F of nobody is `empty`: below or above."""
+    """The largest difference from `whole`, F(M), that counts as none; `empty` is F of no head."""
     return max(within * abs(whole - empty), ROUNDING)
 
 
@@ -117,13 +119,16 @@ def search(
             f"within is {within!r}; it is the share of |F(M) - F(nobody)| that may be wrong, a number "
             "between 0 and 1"
         )
-    everyone, whole = all_heads(passes.lm), passes.whole
-    count, done = len(everyone), 0
+    everyone = all_heads(passes.lm)
+    whole = passes.whole
+    count = len(everyone)
+    done = 0
     heads = set(everyone if way == "remove" else ())
     first, empty = passes.of([heads, ()]).tolist()
     enough = allowed(whole, empty, within)
     steps: list[tuple[int, Head | None, float]] = [(len(heads), None, first)]
-    stages, gaps = [tuple(sorted(heads))], [abs(whole - first)]
+    stages = [tuple(sorted(heads))]
+    gaps = [abs(whole - first)]
     while heads if way == "remove" else gaps[-1] > enough and len(heads) < count:
         values: dict[Head, float] = {}
         for tried, found in passes.with_each(
@@ -144,6 +149,7 @@ def search(
     return Circuit(stages[at], whole, steps[at][2], empty, enough, _table(steps), stages)
 
 
+@undisturbed
 def of_passes(
     lm: LanguageModel,
     question: tuple[Any, ...],
@@ -191,7 +197,9 @@ def score(passes: Passes, heads: Heads, seed: int = 0, progress: Progress = unhe
     of a circuit of up to `WHOLE_SUBSETS` heads; of a larger one the empty set, each head, all of them, and
     `SOME_SUBSETS` in which each head is with probability one half: there may be a worse one.
     """
-    sets, own, everyone = subsets(sorted(set(heads)), seed)[0], set(heads), set(all_heads(passes.lm))
+    sets = subsets(sorted(set(heads)), seed)[0]
+    own = set(heads)
+    everyone = set(all_heads(passes.lm))
     whole = copy(passes)
     whole.feed_forwards = True  # the model has its own, whatever the circuit has
     circuits = passes.of([own - set(k) for k in sets], lambda done, of: progress(done, 2 * of))
@@ -209,6 +217,7 @@ def subsets(heads: Sequence[Head], seed: int = 0) -> tuple[list[tuple[Head, ...]
     return list(dict.fromkeys([(), *((head,) for head in heads), tuple(heads), *some])), False
 
 
+@undisturbed
 def brings(
     lm: LanguageModel,
     text: Text,
@@ -219,7 +228,7 @@ def brings(
     position: int = -1,
     progress: Progress = unheard,
 ) -> Values:
-    """Return what each head of the model brings to a circuit of these, (L, H): F with it minus F without it.
+    """What each head of the model adds to this circuit: F with it minus F without it, (L, H).
 
     The others stay as they are, in or out. `Passes` says what F is, and of what.
     """
@@ -230,8 +239,10 @@ def each_brings(
     passes: Passes, heads: Heads, progress: Progress = unheard
 ) -> tuple[Values, tuple[float, float, float]]:
     """`brings`, of a text whose passes there are, and `three_values`: what a circuit's sheet shows."""
-    values, everyone = three_values(passes, heads), all_heads(passes.lm)
-    own, found = values[1], np.zeros((passes.lm.config.n_layers, passes.lm.config.n_heads))
+    values = three_values(passes, heads)
+    everyone = all_heads(passes.lm)
+    own = values[1]
+    found = np.zeros((passes.lm.config.n_layers, passes.lm.config.n_heads))
     done = 0
     for changed, with_it in passes.with_each(heads, everyone):
         for head, value in zip(changed, with_it, strict=True):

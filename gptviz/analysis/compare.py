@@ -25,6 +25,7 @@ from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.sampling import Distribution, distribution
 from gptviz.engine.tokens import Token
 from gptviz.engine.trace import Trace
+from gptviz.engine.undisturbed import undisturbed
 from gptviz.tokenizer import named_bytes
 
 ROUNDING = 1e-5  # of a share of attention: a pass worked out in another order gives as much
@@ -72,11 +73,13 @@ def _by_bytes(left: Sequence[Token], right: Sequence[Token]) -> list[tuple[int, 
 
 
 def _by_tokens(left: Sequence[Token], right: Sequence[Token]) -> list[tuple[int, int]]:
-    one, other = [token.raw for token in left], [token.raw for token in right]
+    one = [token.raw for token in left]
+    other = [token.raw for token in right]
     most = min(len(one), len(other))
     after = next((n for n in range(most) if one[-1 - n] != other[-1 - n]), most)
     before = next((n for n in range(most - after) if one[n] != other[n]), most - after)
-    ends, stops = len(one) - after, len(other) - after
+    ends = len(one) - after
+    stops = len(other) - after
     pairs = [(n, n) for n in range(before)]
     for kind, i1, i2, j1, j2 in SequenceMatcher(
         None, one[before:ends], other[before:stops], autojunk=False
@@ -155,7 +158,8 @@ def next_tokens(
     have the token. With one vocabulary there are kl_bits_left_right and kl_bits_right_left, too (`kl_bits`).
     """
     one_vocabulary = left_tokenizer.name == right_tokenizer.name and left.shape == right.shape
-    p, q = distribution(left), distribution(right)
+    p = distribution(left)
+    q = distribution(right)
     best, others = (side.order[:k].tolist() for side in (p, q))
     if one_vocabulary:
         ids: list[tuple[int | None, int | None]] = [(i, i) for i in best + others]
@@ -185,12 +189,14 @@ def _numbers(side: Distribution, i: int | None) -> tuple[int | None, float, int 
     return (None, math.nan, None) if i is None else (i, float(side.probabilities[i]), 1 + int(side.rank[i]))
 
 
+@undisturbed
 def expected(left: Trace, right: Trace, at: int, right_at: int, k: int = 6) -> pd.DataFrame:
     """`next_tokens` after a position of each of two passes."""
     logits = left.logits(at), right.logits(right_at)
     return next_tokens(*logits, left.tokenizer, right.tokenizer, k)
 
 
+@undisturbed
 def side_by_side(
     lm: LanguageModel,
     text: str,
@@ -199,7 +205,7 @@ def side_by_side(
     other_text: str | None = None,
     special_tokens: bool = False,
 ) -> pd.DataFrame:
-    """Return what comes next on either side, at the pair of tokens that `position` of `text` belongs to.
+    """A table of what comes next in both models, at the pair of tokens of `position` in `text`.
 
     `block_apart` and `streams_apart` compare the two traces themselves.
     """

@@ -19,16 +19,20 @@ from gptviz.analysis.against import double
 from gptviz.engine import forward
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.progress import Progress, unheard
+from gptviz.engine.undisturbed import undisturbed
 from gptviz.fast import kernels
 from gptviz.model import TransformerBlock
 
 ROWS = 2048  # tokens of the vocabulary at a time: some milliseconds under the lock
 TOP = 5
 ALONE_AT = 5  # not 0: many heads treat the first token as none
-FEWEST, MOST = 32, 256  # tokens of the vocabulary that are looked at
+# tokens of the vocabulary that are looked at
+FEWEST = 32
+MOST = 256
 MOST_WORK = 2 * 10**11  # multiply-adds of them all
 
 
+@undisturbed
 def copying_scores(lm: LanguageModel, progress: Progress = unheard) -> pd.DataFrame:
     """Return for every head: `ov_copying` and `qk_matching`, from -1 to 1 each, and `copies_top5`, from 0 to
     1.
@@ -78,14 +82,15 @@ def sampled(lm: LanguageModel) -> list[int]:
 
 
 def ordinary_tokens(lm: LanguageModel) -> int:
-    """Return how many ids are no special ones: those are the last of a vocabulary."""
+    """The number of ids that are no special tokens; special tokens are the last of a vocabulary."""
     return max(1, lm.config.vocab_size - len(lm.tokenizer.special_tokens_set))
 
 
 def _steps(lm: LanguageModel) -> Iterator[list[tuple[int, int, float, float, float]]]:
     """All the work in short pieces, without a lock in between: a head's row, or nothing yet."""
     model = lm.model
-    embedding, unembedding = model.tok_emb.weight.detach(), model.out_head.weight.detach()
+    embedding = model.tok_emb.weight.detach()
+    unembedding = model.out_head.weight.detach()
     tied = embedding.data_ptr() == unembedding.data_ptr()
     like = torch.zeros(lm.config.emb_dim, lm.config.emb_dim, dtype=torch.float64)  # E^T E (D, D)
     out = like if tied else torch.zeros_like(like)  # E^T of the output head (D, D)
@@ -129,7 +134,8 @@ def _eigenvalues(
 ) -> list[tuple[float, float]]:
     """Return, for each head of a block, the scores of its OV and its QK circuit."""
     d = lm.config.head_dim
-    first, last = double(block.norm1.scale), double(lm.model.final_norm.scale)
+    first = double(block.norm1.scale)
+    last = double(lm.model.final_norm.scale)
     w_q, w_k, w_v = (double(getattr(block.att, f"W_{name}").weight) for name in ("query", "key", "value"))
     w_o = double(block.att.out_proj.weight)
     reads = first[:, None] * _centred(out * last)  # (D, D): n1 P (E^T U) n2 P

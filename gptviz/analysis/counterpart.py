@@ -16,6 +16,7 @@ from gptviz.engine import forward
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.past import Before
 from gptviz.engine.trace import Trace
+from gptviz.engine.undisturbed import undisturbed
 from gptviz.fast import kernels
 from gptviz.tokenizer import has_token
 
@@ -39,6 +40,7 @@ class Counterpart:
     moved: float
 
 
+@undisturbed
 def counterpart(
     lm: LanguageModel,
     ids: Sequence[int],
@@ -102,10 +104,13 @@ def _logits(lm: LanguageModel, own: Trace, texts: dict[int, list[int]], at: int)
     if lm.edits:
         rows = [lm.trace(ids, keep=[]).logits(at)[None] for ids in texts.values()]
         return torch.cat(rows) if rows else torch.zeros(0, lm.config.vocab_size)
-    places, model, finals = list(texts), lm.model, []
+    places = list(texts)
+    model = lm.model
+    finals = []
     size = max(1, min(BATCH_TOKENS // (at + 1), -(-len(places) // PARTS)))
     for i in range(0, len(places), size):
-        some, first = places[i : i + size], places[i]
+        some = places[i : i + size]
+        first = places[i]
         past = Before(*([own[site, b][:, :first] for b in range(lm.config.n_layers)] for site in ("k", "v")))
         ids = torch.tensor([texts[place][first : at + 1] for place in some])
         stream = model.tok_emb.weight[ids] + model.pos_emb.weight[first : at + 1]  # (B, t, D)

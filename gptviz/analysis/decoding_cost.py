@@ -18,6 +18,7 @@ from gptviz.engine import forward
 from gptviz.engine.config import GPTConfig
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.past import Past, past_bytes
+from gptviz.engine.undisturbed import undisturbed
 
 
 def work(config: GPTConfig, new: int, past: int = 0, logits: int = 1) -> int:
@@ -32,7 +33,8 @@ def work(config: GPTConfig, new: int, past: int = 0, logits: int = 1) -> int:
             f"new is {new}, past {past}, logits {logits}; new must be at least 1, past at least 0 and logits "
             "at most as many as new"
         )
-    width, layers = config.emb_dim, config.n_layers
+    width = config.emb_dim
+    layers = config.n_layers
     projections = 4 * new * width**2  # W_query, W_key, W_value and out_proj (D, D), each token
     attention = 2 * new * (past + new) * width  # each token with each: query times key, weight times value
     feed_forward = 8 * new * width**2  # (D, 4D) and (4D, D), each token
@@ -42,7 +44,7 @@ def work(config: GPTConfig, new: int, past: int = 0, logits: int = 1) -> int:
 def steps(
     config: GPTConfig, prompt: int, written: int, number_bytes: int = 4, cache: bool = True
 ) -> pd.DataFrame:
-    """Return what each of `written` tokens costs after a prompt of so many: a row a token.
+    """A table of what each written token costs after a prompt of `prompt` tokens: a row each.
 
     Columns: step (from 1), tokens (that the model reads), cached (of which keys and values are known),
     with_cache, without_cache (both make the logits of one position), all_logits (the seeds' loop, which makes
@@ -67,6 +69,7 @@ def steps(
     return pd.DataFrame(rows, columns=columns)
 
 
+@undisturbed
 def written_again(
     lm: LanguageModel, prompt: Sequence[int], new: Sequence[int], cached: bool, first: int = 0
 ) -> Iterator[tuple[float, torch.Tensor]]:
@@ -76,14 +79,17 @@ def written_again(
     for others' passes; a first pass that is not timed makes the kernels ready. Where the context is full it
     slides, or an edit of the model depends on the whole text, no cache is of use: both ways are then alike.
     """
-    ids, context = [*prompt, *new], lm.config.context_length
+    ids = [*prompt, *new]
+    context = lm.config.context_length
     past: Past | None = None
     for step in range(first, len(new)):
         known = ids[: len(prompt) + step]
         if not cached or not lm.is_causal or len(known) > context:
-            past, read = None, known[-context:]
+            past = None
+            read = known[-context:]
         elif past is None:
-            past, read = Past(lm.model, room=min(len(ids), context)), known
+            past = Past(lm.model, room=min(len(ids), context))
+            read = known
             if step:  # what the steps before this one would have left
                 lm.next_logits(known[:-1], past)
                 read = known[-1:]

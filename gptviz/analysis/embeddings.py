@@ -131,7 +131,7 @@ def position_similarity(matrix: Tensor, positions: Sequence[int] | None = None) 
 
 
 def largest_dimension(parts: Rows, position: int) -> int:
-    """Return where the sum is farthest from zero at that token: the dimension to look at first."""
+    """The dimension in which the sum of a token is farthest from zero: the one to look at first."""
     return int(np.abs(parts[2, position]).argmax())
 
 

@@ -24,6 +24,7 @@ from gptviz.engine.index import whole
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.reduction import Reduction
 from gptviz.engine.trace import Trace
+from gptviz.engine.undisturbed import undisturbed
 from gptviz.model import GELU, GPTModel
 
 Floats = NDArray[np.float64]
@@ -35,7 +36,7 @@ REPLACED = 0.1  # of the largest number that comes out: what rounding leaves is 
 
 
 def sites(block: int) -> tuple[tuple[str, int], ...]:
-    """Return what `units` reads of a trace."""
+    """The sites of a trace that `units` reads."""
     return tuple((site, block) for site in SITES)
 
 
@@ -73,7 +74,7 @@ class Units:
 
     @property
     def is_replaced(self) -> bool:
-        """Return whether a change put something else in place of what the units write together."""
+        """Whether a change put something else in place of what the units write together."""
         return self.difference > REPLACED * max(float(np.abs(self.written).max()), self.difference)
 
     @property
@@ -86,9 +87,7 @@ class Units:
         return [int(u) for u in np.argsort(-self.writes, kind="stable")[:count]]
 
     def half(self) -> int:
-        """Return how many units, the largest first, make up half of the sum of all sizes;
-        0 if none writes.
-        """
+        """The fewest units that make up half of the sum of all sizes; 0 if none writes."""
         total = np.cumsum(np.sort(self.writes)[::-1])
         return int(np.searchsorted(total, total[-1] / 2)) + 1 if total[-1] > 0 else 0
 
@@ -150,7 +149,7 @@ def readings(
     k: int,
     position: int = -1,
 ) -> list[Moved]:
-    """Return what each unit's write at a position, times its activation, adds to each logit minus their mean.
+    """What each unit's write at a position adds to each logit minus the mean of all logits.
 
     The direct effect, as in `gptviz.analysis.attribution`: the final LayerNorm's divisor is held as it is at
     this position, and what later blocks make of the write is not in it.
@@ -161,7 +160,8 @@ def readings(
     times = torch.tensor(list(activations), dtype=torch.float32)[:, None]
     effects = direct_effects(t, lm.model, columns, position) * times  # (n, V)
     k = min(whole("k", k, 1), effects.shape[1])
-    high, low = effects.topk(k), effects.topk(k, largest=False)
+    high = effects.topk(k)
+    low = effects.topk(k, largest=False)
 
     def pairs(top: torch.return_types.topk, row: int) -> list[tuple[int, float]]:
         return list(zip(top.indices[row].tolist(), top.values[row].tolist(), strict=True))
@@ -181,6 +181,7 @@ class Curve:
     tanh: bool
 
 
+@undisturbed
 def activation_curve(model: GPTModel, block: int, low: float, high: float, points: int = 200) -> Curve:
     """The block's activation from `low` to `high`, closely about 0, where it differs from ReLU."""
     layer = model.get_submodule(f"trf_blocks.{block}.ff.layers.1")

@@ -28,6 +28,7 @@ from gptviz.analysis.readings import tensor
 from gptviz.analysis.reads import of_model, reads
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.trace import Trace
+from gptviz.engine.undisturbed import undisturbed
 from gptviz.model import GPTModel
 
 EPS = 1e-5  # theirs: the least that a part counts
@@ -71,6 +72,7 @@ def into_attention(trace: Trace, model: GPTModel, block: int, positions: Tensor)
     return near / total[:, None, None], stays / total
 
 
+@undisturbed
 def into_feed_forward(trace: Trace, block: int, positions: Tensor) -> tuple[Tensor, Tensor]:
     """The shares of the stream after the feed-forward: what it adds (R,), and the shortcut (R,)."""
     whole = trace["resid_post", block][positions]  # (R, D)
@@ -84,7 +86,8 @@ def renormalized(parts: Tensor, stays: Tensor, threshold: float) -> tuple[Tensor
 
     A row of which nothing is left stays empty (theirs divides by zero).
     """
-    parts, stays = parts * (parts > threshold), stays * (stays > threshold)
+    parts = parts * (parts > threshold)
+    stays = stays * (stays > threshold)
     total = parts.reshape(len(parts), -1).sum(dim=1) + stays
     total = torch.where(total > 0, total, 1)
     return parts / total.view(-1, *[1] * (parts.dim() - 1)), stays / total
@@ -178,11 +181,13 @@ def token_flow(
     a second, all of a text that is not long) and the others taken to stay where they are; the second number
     is the least that was followed in any block, 1 where all was.
     """
-    n, config = t.place_of(position) + 1, lm.config
+    n = t.place_of(position) + 1
+    config = lm.config
     if most is None:
         most = max(MOST_ROWS, MOST_NUMBERS // (config.n_layers * n * config.n_heads * config.emb_dim))
     row = torch.eye(n)[-1]
-    rows, followed = [row], 1.0
+    rows = [row]
+    followed = 1.0
     for block in reversed(range(config.n_layers)):
         order = torch.sort(row, descending=True).indices
         left = row[order[most:]].sum().item()

@@ -20,6 +20,8 @@ from dataclasses import dataclass
 
 import torch
 
+from gptviz.engine.undisturbed import undisturbed
+
 NEAR = 4  # tokens before the query that are nearby
 ROWS = 256  # queries that are worked on at a time: a long text's weights are never copied whole
 
@@ -75,6 +77,7 @@ SHARES = ("induction", "copies", "first", "previous", "itself", "marks", "nearby
 ON_REPEATS = SHARES[:2]  # which only a text that repeats asks for
 
 
+@undisturbed
 def same_before(ids: Sequence[int]) -> torch.Tensor:
     """(T, T) booleans, rows are queries: whether the key is an earlier copy of the query's token."""
     number = torch.tensor(list(ids))
@@ -89,11 +92,13 @@ def after_same(ids: Sequence[int]) -> torch.Tensor:
     return followed
 
 
+@undisturbed
 def just_before(n_tokens: int) -> torch.Tensor:
     """(T, T) booleans: whether the key is the token before the query."""
     return torch.ones(n_tokens - 1, dtype=torch.bool).diag(-1) if n_tokens > 1 else torch.zeros(1, 1).bool()
 
 
+@undisturbed
 def role_keys(ids: Sequence[int], marks: Sequence[bool]) -> torch.Tensor:
     """(T, T, S) booleans: for each of `SHARES` the keys that it means; `marks`: which tokens are punctuation.
 
@@ -101,7 +106,8 @@ def role_keys(ids: Sequence[int], marks: Sequence[bool]) -> torch.Tensor:
     belong to no other role (but the previous token is nearby). Query 0 can only look at itself: it has none.
     """
     n_tokens = len(ids)
-    queries, keys = torch.arange(n_tokens)[:, None], torch.arange(n_tokens)[None, :]
+    queries = torch.arange(n_tokens)[:, None]
+    keys = torch.arange(n_tokens)[None, :]
     first = (keys == 0) & (queries > 0)
     itself = (keys == queries) & (queries > 0)
     previous = just_before(n_tokens)
@@ -118,6 +124,7 @@ def role_keys(ids: Sequence[int], marks: Sequence[bool]) -> torch.Tensor:
     return torch.stack([found[name] for name in SHARES], dim=-1)
 
 
+@undisturbed
 def shares(attn: torch.Tensor, keys: torch.Tensor) -> torch.Tensor:
     """The score of each set of keys: weights (..., T, T), keys (T, T, S) -> (..., S), from 0 to 1.
 
@@ -138,8 +145,7 @@ def shares(attn: torch.Tensor, keys: torch.Tensor) -> torch.Tensor:
 
 
 def rests(attn: torch.Tensor, keys: torch.Tensor) -> torch.Tensor:
-    """Return what queries that have such a key leave on token 0: weights (..., T, T), keys (T, T, S) -> (...,
-    S).
+    """The attention left on token 0: weights (..., T, T), keys (T, T, S) -> (..., S).
 
     The mean, over the queries of `shares`, of their attention to token 0 where that is not such a key itself:
     this, the share and what goes to all other keys are together 1. NaN where no query has such a key.

@@ -31,6 +31,7 @@ from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.progress import Progress, unheard
 from gptviz.engine.reduction import Reduction
 from gptviz.engine.sample import Window, long_passages, windows
+from gptviz.engine.undisturbed import undisturbed
 
 VERSION = 3  # of the formulas: a change makes what was kept on disk another model's
 MOST_WINDOWS = 64
@@ -66,6 +67,7 @@ class General:
         return self.table[place].iloc[0]  # half of what an index of both takes
 
 
+@undisturbed
 def general(lm: LanguageModel, progress: Progress = unheard, disk: bool = True) -> General:
     """All heads of a model in general: from the disk, or from some 60 short passes.
 
@@ -73,7 +75,8 @@ def general(lm: LanguageModel, progress: Progress = unheard, disk: bool = True) 
     nothing is kept. The edits of `lm`, if it has any, are made in every pass; `copies_top5`, in which there
     is no text to make them in, is then not a number.
     """
-    texts, sample = random_repeats(lm), sample_windows(lm)
+    texts = random_repeats(lm)
+    sample = sample_windows(lm)
     key = _name(lm, texts, sample)
     if disk and key is not None and (found := _from_disk(key)) is not None:
         return found
@@ -92,7 +95,7 @@ def general(lm: LanguageModel, progress: Progress = unheard, disk: bool = True) 
 
 
 def known_general(lm: LanguageModel) -> General | None:
-    """Return what is on disk of a model's heads, or ships with it; None where they were not measured."""
+    """The measurement of a model's heads that ships or is on disk; None if there is none."""
     key = _name(lm, random_repeats(lm), sample_windows(lm))
     return None if key is None else _from_disk(key)
 
@@ -103,6 +106,7 @@ def sample_windows(lm: LanguageModel) -> list[Window]:
     return [window for window in found if max(window.ids) < lm.config.vocab_size]
 
 
+@undisturbed
 def random_repeats(lm: LanguageModel, sequences: int = SEQUENCES, seed: int = 0) -> list[tuple[int, ...]]:
     """Token ids, as many sequences as asked for; none where the context is shorter than `SHORTEST`.
 
@@ -116,7 +120,8 @@ def random_repeats(lm: LanguageModel, sequences: int = SEQUENCES, seed: int = 0)
     length = min(LENGTH, lm.config.context_length)
     if length < SHORTEST:
         return []
-    ordinary, found = ordinary_tokens(lm), []
+    ordinary = ordinary_tokens(lm)
+    found = []
     for number in range(sequences):
         rng = np.random.default_rng((seed, number))
         passage = int(rng.integers(max(2, length // 8), length // 3 + 1))
@@ -144,6 +149,7 @@ def _name(lm: LanguageModel, texts: Sequence[tuple[int, ...]], sample: Sequence[
     return kept_under(lm, "general", VERSION, texts, [window.ids for window in sample])
 
 
+@undisturbed
 def distance_sums(attn: torch.Tensor) -> torch.Tensor:
     """(H, T, T) -> (H, T): what all queries but the first give so many tokens back, without token 0."""
     n_tokens = attn.shape[-1]
@@ -178,12 +184,17 @@ class _Means:
     def of(cls, lm: LanguageModel, texts: Sequence[Sequence[int]], told: Callable[[int], object]) -> "_Means":
         """One pass per text; `told` how many are done after each."""
         heads = lm.config.n_layers, lm.config.n_heads
-        given, even, asked = torch.zeros(*heads, COLUMNS), torch.zeros(COLUMNS), torch.zeros(COLUMNS)
-        longest, tokens = max(map(len, texts), default=1), sum(map(len, texts))
-        far, writes = torch.zeros(*heads, longest), torch.zeros(heads)
+        given = torch.zeros(*heads, COLUMNS)
+        even = torch.zeros(COLUMNS)
+        asked = torch.zeros(COLUMNS)
+        longest = max(map(len, texts), default=1)
+        tokens = sum(map(len, texts))
+        far = torch.zeros(*heads, longest)
+        writes = torch.zeros(heads)
         for number, ids in enumerate(texts, 1):
             scores = HeadScores.of(lm.tokens(ids))
-            reduction, targets = Reduction("head scores", "attn", scores), scores.targets
+            reduction = Reduction("head scores", "attn", scores)
+            targets = scores.targets
             trace = lm.trace(ids, keep=["z"], reduce=[reduction, DISTANCES])
             of_text = torch.zeros(COLUMNS)  # how many queries each column asks
             queries = torch.tensor([float(len(targets.rows[name])) for name in SHARES])
@@ -208,10 +219,13 @@ def _table(lm: LanguageModel, repeated: _Means, read: _Means) -> pd.DataFrame:
     far = read.distances.double().numpy()
     rows = []
     for b, h in product(range(lm.config.n_layers), range(lm.config.n_heads)):
-        of_head, mass = own[b, h].tolist(), far[b, h]
-        shares, rests = dict(zip(SHARES, of_head, strict=False)), rests_of(of_head)
+        of_head = own[b, h].tolist()
+        mass = far[b, h]
+        shares = dict(zip(SHARES, of_head, strict=False))
+        rests = rests_of(of_head)
         role = kind_of(lifts_of(of_head, flat), rests["mixed"], of_head[ENTROPY] / flat[ENTROPY])
-        share, rest = shares.get(role, math.nan), rests[role]
+        share = shares.get(role, math.nan)
+        rest = rests[role]
         total = mass.sum() or math.nan  # 0: of a head that never looks at anything but token 0
         elsewhere = {f"{name}_random": repeated.own[b, h, SHARES.index(name)] for name in ON_BOTH}
         elsewhere |= {f"{name}_sample": read.own[b, h, SHARES.index(name)] for name in ON_REPEATS}

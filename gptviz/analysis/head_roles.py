@@ -41,6 +41,7 @@ from gptviz.analysis.head_scores import (
 from gptviz.analysis.reads import reads
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.trace import Trace
+from gptviz.engine.undisturbed import undisturbed
 
 
 @dataclass(frozen=True)
@@ -93,6 +94,7 @@ TELLING = 0.5
 EVEN = 0.9  # of the largest possible entropy
 
 
+@undisturbed
 def roles(trace: Trace) -> list[list[HeadRole]]:
     """Every head's role on this text: `roles(trace)[block][head]`. Needs `attn` in the trace."""
     targets = HeadScores.of(trace.tokens).targets
@@ -110,16 +112,20 @@ def _role(scores: torch.Tensor, targets: Targets, block: int, head: int) -> Head
     n_tokens = len(targets.keys)
     if n_tokens == 1:
         return HeadRole(block, head, "alone", {"alone": 1.0}, {"alone": (0,)}, None, 1.0)
-    own, even = scores.tolist(), targets.even.tolist()
+    own = scores.tolist()
+    even = targets.even.tolist()
     shares = {name: None if math.isnan(own[i]) else own[i] for i, name in enumerate(SHARES)}
     rows = dict(targets.rows) | dict.fromkeys(NO_HABIT, targets.rows["first"])
     rests = rests_of(own)
     lifts = lifts_of(own, even)
     favourite = None if math.isnan(own[FAVOURITE]) else int(own[FAVOURITE])
     if favourite is None:
-        shares["favourite"], rows["favourite"], lifts["favourite"] = None, (), 0.0
+        shares["favourite"] = None
+        rows["favourite"] = ()
+        lifts["favourite"] = 0.0
     else:
-        shares["favourite"], rows["favourite"] = own[FAVOURITE_SHARE], tuple(range(favourite + 1, n_tokens))
+        shares["favourite"] = own[FAVOURITE_SHARE]
+        rows["favourite"] = tuple(range(favourite + 1, n_tokens))
         rests["favourite"] = own[FAVOURITE_REST]
         alike = float(even_means(n_tokens)[favourite])  # of an even head, to this key and to token 0
         lifts["favourite"] = _lift(own[FAVOURITE_SHARE], rests["favourite"], alike, alike)
@@ -128,7 +134,7 @@ def _role(scores: torch.Tensor, targets: Targets, block: int, head: int) -> Head
 
 
 def rests_of(own: Sequence[float]) -> dict[str, float]:
-    """Return what the queries of each role leave on token 0; those of "even", "mixed" and "nothing" are all.
+    """The attention that the queries of each role leave on token 0.
 
     From a row of `block_scores`; not a number where there is none.
     """
@@ -136,7 +142,7 @@ def rests_of(own: Sequence[float]) -> dict[str, float]:
 
 
 def lifts_of(own: Sequence[float], even: Sequence[float]) -> dict[str, float]:
-    """Return how far each of `SHARES` goes from an even head's (0) to all there is (1).
+    """Each of `SHARES` on the scale from an even head's (0) to all there is (1).
 
     Of what is not left on token 0, from rows of `block_scores`; 0 where there is none, where the head rests,
     and where a text repeats so much that it does not tell (`TELLING`).
@@ -149,7 +155,7 @@ def lifts_of(own: Sequence[float], even: Sequence[float]) -> dict[str, float]:
 
 
 def _lift(share: float, rest: float, even: float, even_rest: float) -> float:
-    """Return how far a share of what is left goes from what an even head has (0) to all there is (1)."""
+    """A share of what is left, on the scale from what an even head has (0) to all there is (1)."""
     if rest > REST:
         return 0.0
     alike = even / (1 - even_rest)

@@ -12,7 +12,9 @@ from unicodedata import category
 import torch
 
 from gptviz.analysis.head_formulas import ROWS, SHARES, rests, role_keys, shares, side_of
+from gptviz.engine.copies import copied, worked_out_once
 from gptviz.engine.tokens import Token
+from gptviz.engine.undisturbed import undisturbed
 
 # The columns of `block_scores`: seven shares, the favourite key with its share, the entropy, and for each of
 # the shares, and the favourite's, what the same queries leave on token 0.
@@ -48,13 +50,14 @@ class HeadScores:
 
     @property
     def targets(self) -> Targets:
-        return _targets(self.ids, self.marks)
+        return copied(_targets(self.ids, self.marks))
 
     def __call__(self, attn: torch.Tensor) -> torch.Tensor:
-        return block_scores(attn, self.targets.keys)
+        return block_scores(attn, _targets(self.ids, self.marks).keys)
 
 
 @lru_cache(maxsize=2)  # of the text whose blocks come one after the other: 7 MB for 1,024 tokens
+@undisturbed
 def _targets(ids: tuple[int, ...], marks: tuple[bool, ...]) -> Targets:
     n_tokens = len(ids)
     keys = role_keys(ids, marks)
@@ -63,8 +66,9 @@ def _targets(ids: tuple[int, ...], marks: tuple[bool, ...]) -> Targets:
     return Targets(keys, rows, block_scores(even[None], keys)[0])
 
 
+@undisturbed
 def block_scores(attn: torch.Tensor, keys: torch.Tensor) -> torch.Tensor:
-    """Return what is measured of one block's heads: weights (H, T, T), `Targets.keys` -> (H, COLUMNS).
+    """The measurements of one block's heads: weights (H, T, T), `Targets.keys` -> (H, COLUMNS).
 
     A few numbers a head, so that a pass can measure its heads and let their weights go. The columns are
     `SHARES`, then favourite key, its share, and mean entropy in nats, then `rests` of all these shares; NaN
@@ -87,7 +91,7 @@ def block_scores(attn: torch.Tensor, keys: torch.Tensor) -> torch.Tensor:
 
 
 def is_mark(raw: bytes) -> bool:
-    """Return whether a token is punctuation: no letter, digit, picture or piece of a character in it."""
+    """Whether a token is punctuation: no letter, digit, picture or piece of a character in it."""
     try:
         text = raw.decode().strip()
     except UnicodeDecodeError:
@@ -95,7 +99,8 @@ def is_mark(raw: bytes) -> bool:
     return bool(text) and all(char in string.punctuation or category(char)[0] == "P" for char in text)
 
 
-@lru_cache(maxsize=2)  # every head of a text is compared with it
+@worked_out_once(maxsize=2)  # every head of a text is compared with it
+@undisturbed
 def even_means(n_tokens: int) -> torch.Tensor:
     """(T,): for each key the mean over the queries after it of 1 / (query + 1), as in an even head."""
     rows = 1 / torch.arange(1, n_tokens + 1)  # (T,): what row q gives each key
@@ -114,12 +119,14 @@ def _favourites(attn: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.T
     (H,) each; NaN if there is none. Only keys that at least three queries, and a quarter of all, come after:
     one query's taste says little.
     """
-    heads, n_tokens = attn.shape[0], attn.shape[-1]
+    heads = attn.shape[0]
+    n_tokens = attn.shape[-1]
     last = n_tokens - 1 - max(3, n_tokens // 4)  # the last key with enough queries after it
     if last < 1:
         return (torch.full((heads,), torch.nan),) * 3
     sums = (attn.sum(dim=-2) - attn.diagonal(dim1=-2, dim2=-1)).float()  # (H, T): from later queries only
-    means, even = _after(sums)[:, 1 : last + 1], even_means(n_tokens)[1 : last + 1]  # (H, last), (last,)
+    means = _after(sums)[:, 1 : last + 1]  # (H, last)
+    even = even_means(n_tokens)[1 : last + 1]  # (last,)
     best = ((means - even) / (1 - even)).argmax(dim=-1)
     every = torch.arange(heads)
     resting = attn[..., 0].float().flip(-1).cumsum(-1).flip(-1)  # (H, T): from this query and later ones

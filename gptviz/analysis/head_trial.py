@@ -54,10 +54,13 @@ from gptviz.engine.reader import ready
 from gptviz.engine.sample import long_passages
 from gptviz.engine.sample_means import sample_means
 from gptviz.engine.trace import Trace
+from gptviz.engine.undisturbed import undisturbed
 from gptviz.engine.variants import variants
 
 VERSION = 3  # of the formulas
-PASSAGES, LENGTH, OTHERS = 10, 64, 5
+PASSAGES = 10
+LENGTH = 64
+OTHERS = 5
 SHORTEST = 8  # tokens of a passage: below, there is hardly anything to predict
 SURE = 3.0  # standard errors from zero: then it is no accident of these passages
 KEPT = 0.5  # of what looking at all tokens alike costs, when a head looks only where its label says
@@ -129,6 +132,7 @@ class Trial:
         return self.table[~self.table["on_trial"] & (self.table["change"] == baseline)]
 
 
+@undisturbed
 def trial(
     lm: LanguageModel,
     block: int,
@@ -149,7 +153,8 @@ def trial(
     """
     one_of("label", label, TESTABLE)
     config = lm.config
-    block, head = index_of("block", block, config.n_layers), index_of("head", head, config.n_heads)
+    block = index_of("block", block, config.n_layers)
+    head = index_of("head", head, config.n_heads)
     pairs = passages_of(lm)
     key = names(lm, pairs)(block, head, label) if disk else None
     if key is not None and (found := disk_cache.read(key)) is not None:
@@ -190,7 +195,7 @@ def from_json(found: dict[str, Any]) -> Trial:
 
 
 def names(lm: LanguageModel, pairs: Pairs) -> Callable[..., str | None]:
-    """Return what gives a claim's trial its name on disk; None where a Python function is an edit."""
+    """A function that names a claim's trial on disk; None where an edit is a function."""
     kept = kept_under(lm, "trial", VERSION, pairs)
     return lambda *claim: None if kept is None else disk_cache.fingerprint([kept, *claim])
 
@@ -234,7 +239,8 @@ def _losses(
     """(P, 2, 1 + C): of each text the model's own loss, with each head off by each baseline, and with the
     first one looking at all tokens alike, and where the label says.
     """
-    done, steps = 0, len(pairs) * 2 * (1 + len(BASELINES) * len(heads) + 2)
+    done = 0
+    steps = len(pairs) * 2 * (1 + len(BASELINES) * len(heads) + 2)
     sample_means(lm, lambda *_: progress(0, steps))
     off = [Edit("z", block, baseline, [h]) for baseline in BASELINES for h in heads]
     found: list[list[float]] = []
@@ -256,10 +262,11 @@ def _looking(lm: LanguageModel, ids: Sequence[int], label: str) -> list[torch.Te
 
 
 def _table(block: int, heads: list[int], rises: NDArray[np.float64]) -> pd.DataFrame:
-    """Return what each change costs, of (P, 2, C): all of `Trial.table` but who bears the same label."""
+    """`Trial.table` without the column of heads of the same label, from rises (P, 2, C)."""
     changed = [(h, baseline) for baseline in BASELINES for h in heads]
     changed += [(heads[0], "even"), (heads[0], "label")]
-    repeated, unrepeated = rises[:, 0], rises[:, 1]  # (P, C)
+    repeated = rises[:, 0]  # (P, C)
+    unrepeated = rises[:, 1]  # (P, C)
     columns = {
         "repeated_rise": repeated,
         "unrepeated_rise": unrepeated,
@@ -323,7 +330,8 @@ def _measured(lm: LanguageModel, ids: Sequence[int], finals: torch.Tensor) -> li
 
 def _looks(lm: LanguageModel, trace: Trace, block: int, head: int, keys: torch.Tensor) -> torch.Tensor:
     """Return z (H, T, d) with the head looking evenly at these keys (T, T), then the model's own edits."""
-    asked, attn = keys.sum(dim=1, keepdim=True), trace["attn", block][head]  # (T, 1), (T, T)
+    asked = keys.sum(dim=1, keepdim=True)  # (T, 1)
+    attn = trace["attn", block][head]  # (T, T)
     z = torch.where(asked > 0, keys / asked.clamp(min=1), attn) @ trace["v", block]  # (H, T, d)
     for edit in ready(lm, lm.edits):
         z = edit.apply(z) if (edit.site, edit.block) == ("z", block) else z

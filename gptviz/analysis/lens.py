@@ -64,7 +64,7 @@ class Followed:
 
 
 def row_keys(config: GPTConfig) -> list[Key]:
-    """Return where each row is read: R (site, block) pairs, in the order of the pass."""
+    """The places at which the lens reads the stream: R (site, block) pairs, in order."""
     halves = [(site, b) for b in range(config.n_layers) for site in ("resid_mid", "resid_post")]
     return [("embed", None), *halves]
 
@@ -130,13 +130,13 @@ class Depths:
 
 @reads(*KEEP)
 def depths(lm: LanguageModel, t: Trace, position: int) -> Depths:
-    """Return what each depth says comes after `position`."""
+    """What each depth of the model says comes after `position`."""
     logits = logit_lens(t, lm.model, position)
     return Depths(logits, reading(logits), contenders(logits))
 
 
 def reading(logits: torch.Tensor, k: int = TOP) -> Cells:
-    """Return how far each row of `logit_lens` is, (R, V) -> (R,), each row against the last."""
+    """Compare each row of `logit_lens` with the last row: (R, V) -> (R,) for each quantity."""
     return reading_of(logits, torch.log_softmax(logits[-1:], dim=-1), k)
 
 
@@ -170,7 +170,8 @@ def top_ids(logits: torch.Tensor, k: int) -> NDArray[np.int64]:
 
     `torch.topk` orders equal logits as it likes, and bfloat16 has many: of equal ones the lower id is first.
     """
-    k, grouped = min(k, logits.shape[-1]), logits
+    k = min(k, logits.shape[-1])
+    grouped = logits
     if k * GROUP <= logits.shape[-1]:  # sooner by half: a group's largest is found without sorting
         grouped = logits[:, : logits.shape[-1] // GROUP * GROUP].unflatten(-1, (-1, GROUP)).amax(dim=-1)
     least = grouped.topk(k, dim=-1).values[:, -1:]  # (N, 1): whatever is among the k is no smaller

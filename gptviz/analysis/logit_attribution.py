@@ -40,6 +40,7 @@ from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.progress import Progress, unheard
 from gptviz.engine.sites import Key
 from gptviz.engine.trace import Trace
+from gptviz.engine.undisturbed import undisturbed
 from gptviz.fast import kernels
 from gptviz.model import GPTModel
 from gptviz.tokenizer.one import MEAN, Against, OneToken, both_ids
@@ -47,11 +48,12 @@ from gptviz.tokenizer.one import MEAN, Against, OneToken, both_ids
 BREAKING = ("embed", "resid_pre", "attn_out", "resid_mid", "resid_post", "final")
 """An edit here makes the stream another than the sum of what the parts wrote."""
 
-EDIT, ROUNDING = "edit", "rounding"
+EDIT = "edit"
+ROUNDING = "rounding"
 
 
 def sites(config: GPTConfig) -> list[str | Key]:
-    """Return what `attribution` reads."""
+    """The sites of a trace that `attribution` reads."""
     return ["tok_emb", "pos_emb", "z", "mlp_out", ("resid_post", config.n_layers - 1)]
 
 
@@ -75,7 +77,8 @@ def reader(
     Needs the last block's `resid_post`. Raises ValueError for a token or position that there is not.
     """
     divisor = spread(trace, model, position)
-    norm, head = model.final_norm, direction(model, *both_ids(trace.token_id, token, against))
+    norm = model.final_norm
+    head = direction(model, *both_ids(trace.token_id, token, against))
     towards = head * double(norm.scale)
     constant = 0.0 if norm.shift is None else float(head @ double(norm.shift))
     return Reader((towards - towards.mean()) / divisor, constant)
@@ -83,19 +86,22 @@ def reader(
 
 @of_model
 def spread(trace: Trace, model: GPTModel, position: int = -1) -> float:
-    """Return what the final LayerNorm divides by at a position. Needs the last block's `resid_post`."""
+    """The number that the final LayerNorm divides by at a position.
+
+    Needs the last block's `resid_post`.
+    """
     x = trace["resid_post", trace.config.n_layers - 1][trace.place_of(position)].double()  # (D,)
     return float(torch.sqrt(x.var(unbiased=False) + model.final_norm.eps))
 
 
 @of_model
 def direct_effects(trace: Trace, model: GPTModel, writes: torch.Tensor, position: int = -1) -> torch.Tensor:
-    """Return what rows that are written into the stream (n, D) add to every logit minus the mean of all: (n,
-    V).
+    """What rows written into the stream (n, D) add to every logit minus the mean of all: (n, V).
 
     For each token what `reader` says of that token, with the final LayerNorm's divisor held as it is.
     """
-    norm, head = model.final_norm, model.out_head.weight.detach()
+    norm = model.final_norm
+    head = model.out_head.weight.detach()
     centred = writes.to(head) - writes.to(head).mean(dim=-1, keepdim=True)
     logits = kernels.linear(centred * (norm.scale.detach() / spread(trace, model, position)), head)
     logits = logits.float().cpu()  # (n, V)
@@ -146,6 +152,7 @@ def attribution(
     return table.astype({"block": "Int64", "head": "Int64"})
 
 
+@undisturbed
 def attributions(
     lm: LanguageModel,
     text: Texts,
@@ -172,8 +179,7 @@ def attributions(
 def source_tokens(
     trace: Trace, model: GPTModel, token: OneToken, against: Against = MEAN, position: int = -1
 ) -> torch.Tensor:
-    """Return what each earlier token gave through each head: (L, H, T), r . (a_ij v_j W_O), 0 after
-    `position`.
+    """What each token up to `position` gave through each head, r . (a_ij v_j W_O): (L, H, T).
 
     Summed over tokens it is the heads' contributions of `attribution`, exactly. Where the model has a bias
     in its values, v_j holds it too: a row of attention sums to 1, so the head writes that bias wherever it
@@ -193,7 +199,7 @@ def source_tokens(
 
 
 def _given(trace: Trace, model: GPTModel, block: int, direction: torch.Tensor, at: int) -> torch.Tensor:
-    """Return what each token up to `at` gave through the heads of a block, (H, n): see `source_tokens`."""
+    """What each token up to `at` gave through the heads of a block, (H, n): see `source_tokens`."""
     weights = rows_of_attention(trace, block, torch.tensor([at]))[:, 0].double()  # (H, n)
     values = trace["v", block][:, : at + 1].double()  # (H, n, d)
     given = weights * torch.einsum("hnd,hd->hn", values, _through_out_proj(model, block, direction))
@@ -247,6 +253,7 @@ def heads_read(
     return HeadsRead(given.numpy(), looks.numpy(), anyway.numpy())
 
 
+@undisturbed
 def logit(trace: Trace, token: OneToken, against: Against = MEAN, position: int = -1) -> float:
     """The model's own: by how much the logit of `token` is above the mean of all, or above `against`'s."""
     return float(difference(trace.logits(position), *both_ids(trace.token_id, token, against)))
@@ -270,7 +277,7 @@ def _rest(
 
 
 def _through_out_proj(model: GPTModel, block: int, direction: torch.Tensor) -> torch.Tensor:
-    """Return how much a number of each head's z moves the difference: W_O r, split by heads, (H, d)."""
+    """The effect of a number of each head's z on the difference: W_O r, split by heads, (H, d)."""
     att = model.trf_blocks[block].att
     towards = double(att.out_proj.weight).T @ direction  # (D, D) x (D,) -> (D,)
     return towards.view(att.num_heads, -1)  # (H d,) -> (H, d)

@@ -15,7 +15,8 @@ SLIDE_TARGET = 0
 SLIDE_LOSSES = (1.4411, 1.2362, 2.1516, 2.0310, 1.4901)  # of each as the target; of more digits than printed
 
 # "Let's build GPT" prints the loss of its bigram model of 65 characters before any training.
-NOTEBOOK_CHARACTERS, NOTEBOOK_LOSS = 65, 4.483732223510742
+NOTEBOOK_CHARACTERS = 65
+NOTEBOOK_LOSS = 4.483732223510742
 
 
 @dataclass(frozen=True)

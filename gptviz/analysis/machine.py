@@ -60,7 +60,7 @@ _SITES: dict[str, tuple[str, ...]] = {  # of the place's block
 
 
 def reading(lm: LanguageModel) -> Sites:
-    """Return what `machine` reads beside the lengths."""
+    """The sites that `machine` reads beside the lengths."""
     return ("q", "k", "v", *edited_weights(lm), *["z"] * any(edit.site == "z" for edit in lm.edits))
 
 
@@ -77,7 +77,7 @@ def _sites(lm: LanguageModel, address: str, *_: object) -> Sites:
 
 @reads(_sites)
 def level(lm: LanguageModel, t: Trace, address: str, position: int, shown: Any = None) -> Level:
-    """Return what is drawn at a place (`places.resolve` gives its address) for the token at `position`."""
+    """What is drawn at a place (`places.resolve` gives its address) for the token at `position`."""
     place = possible(parse(address), lm.config, len(t))
     return {"shown": None} | _LEVELS[place.kind](lm, t, place, position, shown)
 
@@ -126,7 +126,8 @@ def _stream(lm: LanguageModel, t: Trace, site: str, rows: range) -> np.ndarray:
 def _machine(lm: LanguageModel, t: Trace, place: Place, position: int, shown: Any) -> Level:
     rows = window(len(t), position)
     pre, attn, mid, mlp, post = (_stream(lm, t, site, rows) for site in STREAM)  # (L, W) each
-    brought, weights = [], []
+    brought = []
+    weights = []
     for b, block in enumerate(lm.model.trf_blocks):
         row = rows_of_attention(t, b, torch.tensor([position]))[:, 0]  # (H, position + 1)
         values = t["v", b][:, : position + 1]  # (H, position + 1, d)
@@ -183,9 +184,11 @@ def _strongest(sizes: np.ndarray) -> list[tuple[int, int]]:
 
 def _next(lm: LanguageModel, t: Trace, position: int, ids: Sequence[int]) -> list[Level]:
     logits = t.logits(position).double()
-    chances, found = logits.softmax(-1), []
+    chances = logits.softmax(-1)
+    found = []
     for i in ids:
-        chance, shown = float(chances[i]), show_token(named_bytes(lm.tokenizer, i))
+        chance = float(chances[i])
+        shown = show_token(named_bytes(lm.tokenizer, i))
         drawn = {"at": f"logit.{i}", "shown": shown, "value": chance, "text": percent(chance)}
         found.append(drawn | {"said": float(logits[i])})
     return found
@@ -214,7 +217,8 @@ def _block(lm: LanguageModel, t: Trace, place: Place, position: int, shown: Any)
 
 
 def _attention(lm: LanguageModel, t: Trace, place: Place, position: int, shown: Any) -> Level:
-    b, rows = place.block, window(len(t), position)
+    b = place.block
+    rows = window(len(t), position)
     attn = t["attn", b]  # (H, T, T)
     out = lm.model.get_parameter(f"trf_blocks.{b}.att.out_proj.weight")
     wrote = write_lengths(t["z", b][:, position : position + 1], out)[:, 0]  # (H,)
@@ -244,8 +248,10 @@ def _triangles(weights: torch.Tensor, rows: range) -> np.ndarray:
 
 
 def _head(lm: LanguageModel, t: Trace, place: Place, position: int, shown: Any) -> Level:
-    steps, rows = attention.steps(lm, t, place.block, place.head), window(len(t), position)
-    seen, row = slice(rows.start, rows.stop), steps.weights[position]
+    steps = attention.steps(lm, t, place.block, place.head)
+    rows = window(len(t), position)
+    seen = slice(rows.start, rows.stop)
+    row = steps.weights[position]
     key = int(row.argmax()) if shown is None else shown
     scores = steps.scores[position, seen]
     return {
@@ -304,8 +310,13 @@ def _embedding(lm: LanguageModel, t: Trace, place: Place, position: int, shown: 
 def _norm(lm: LanguageModel, t: Trace, place: Place, position: int, shown: Any) -> Level:
     final = place.kind == "final_norm"
     s = norms.inside(lm, t, "final" if final else f"block {place.block} · {place.kind}", position)
-    normalised, after = float(s.normalised.var()), float(s.after.var())
-    shift = [_row("+", "plus the norm's shift", s.shift, float(s.shift.mean()), "mean")] * s.has_shift
+    normalised = float(s.normalised.var())
+    after = float(s.after.var())
+    shift = []
+    parameters = "own scale"
+    if s.has_shift:
+        shift.append(_row("+", "plus the norm's shift", s.shift, float(s.shift.mean()), "mean"))
+        parameters = "own scale and shift"
     return {
         "lines": [
             _row("", "the row", s.before, s.mean, "mean"),
@@ -317,16 +328,21 @@ def _norm(lm: LanguageModel, t: Trace, place: Place, position: int, shown: Any) 
         ],
         "says": _says(
             "LayerNorm brings the row of {} into range: its variance of {} becomes {}, and with the norm's "
-            f"own scale{' and shift' * s.has_shift} {{}}.",
+            f"{parameters} {{}}.",
             *(_code(t, position), s.variance, normalised, after),
         ),
     }
 
 
 def _cell(lm: LanguageModel, t: Trace, place: Place, position: int, shown: Any) -> Level:
-    b, h, query, key = place.block, place.head, place.query, place.key
-    steps, c = attention.steps(lm, t, b, h), attention.cell(lm, t, b, h, query, key)
-    weight, d = float(steps.weights[query, key]), steps.q.shape[-1]
+    b = place.block
+    h = place.head
+    query = place.query
+    key = place.key
+    steps = attention.steps(lm, t, b, h)
+    c = attention.cell(lm, t, b, h, query, key)
+    weight = float(steps.weights[query, key])
+    d = steps.q.shape[-1]
     lines = [
         _row("", f"query of position {query}", steps.q[query], paint="query"),
         _row("×", f"key of position {key}", steps.k[key], paint="key"),
@@ -342,7 +358,7 @@ def _cell(lm: LanguageModel, t: Trace, place: Place, position: int, shown: Any) 
         lines += [
             _line("", "e to the power of it minus the row's largest", float(c.row.exp[key]), "of this key"),
             _line("÷", "the sum of these over all keys", c.row.total, "sum"),
-            _line("=" * by_softmax, "attention weight", weight, "weight"),
+            _line("=" if by_softmax else "", "attention weight", weight, "weight"),
             _row("×", f"value of position {key}", steps.v[key], paint="value"),
             _row("=", "what it gives to the head's output", weight * steps.v[key], paint="output"),
         ]
@@ -354,11 +370,14 @@ def _cell(lm: LanguageModel, t: Trace, place: Place, position: int, shown: Any) 
 
 
 def _feed_forward(lm: LanguageModel, t: Trace, place: Place, position: int, shown: Any) -> Level:
-    found, into = feed_forward.units(lm, t, place.block, position), f"block.{place.block}.unit."
+    found = feed_forward.units(lm, t, place.block, position)
+    into = f"block.{place.block}.unit."
     shown = tuple(found.largest(UNITS)) if shown is None else shown
-    before, after = found.before, found.after
+    before = found.before
+    after = found.after
     whole: Level = {"limit": shared_scale(np.stack([before, after])).limit, "into": into}
-    count, fire = len(before), int(found.fires.sum())
+    count = len(before)
+    fire = int(found.fires.sum())
     first = f"the first matrix: {count:,} units"
     return {
         "shown": shown,
@@ -380,10 +399,12 @@ def _feed_forward(lm: LanguageModel, t: Trace, place: Place, position: int, show
 
 
 def _unit(lm: LanguageModel, t: Trace, place: Place, position: int, shown: Any) -> Level:
-    found, u = feed_forward.units(lm, t, place.block, position), place.unit
+    found = feed_forward.units(lm, t, place.block, position)
+    u = place.unit
     layers: Any = lm.model.get_submodule(f"trf_blocks.{place.block}.ff.layers")
     asks, writes = (double(x).numpy() for x in (layers[0].weight[u], layers[2].weight[:, u]))
-    before, after = float(found.before[u]), float(found.after[u])
+    before = float(found.before[u])
+    after = float(found.after[u])
     bias = 0.0 if layers[0].bias is None else layers[0].bias[u].item()
     products = found.given * asks
     return {
@@ -423,7 +444,8 @@ def _out_head(lm: LanguageModel, t: Trace, place: Place, position: int, shown: A
 def _logit(lm: LanguageModel, t: Trace, place: Place, position: int, shown: Any) -> Level:
     row = t["final"][position].double().numpy()
     column = double(lm.model.out_head.weight[place.id]).numpy()
-    logits, (one,) = t.logits(position), _next(lm, t, position, [place.id])
+    logits = t.logits(position)
+    (one,) = _next(lm, t, position, [place.id])
     rank = int(distribution(logits).rank[place.id]) + 1  # of equal logits the lower id comes first
     return {
         "lines": [

@@ -27,7 +27,7 @@ class Prediction:
 
     @property
     def nothing(self) -> bool:
-        """Return whether the change changed nothing here, up to rounding."""
+        """Whether the change changed nothing here, up to rounding."""
         return self.logits <= ROUNDING
 
 
@@ -36,8 +36,10 @@ def prediction(before: torch.Tensor, after: torch.Tensor) -> Prediction:
     and those of the changed model. `kl` as in `kl_bits`.
     """
     p, q = (torch.softmax(logits.double(), dim=-1) for logits in (before, after))  # (V,) each
-    token, now = int(p.argmax()), int(q.argmax())
-    kl, logits = kl_bits(before, after), float((before - after).abs().max())
+    token = int(p.argmax())
+    now = int(q.argmax())
+    kl = kl_bits(before, after)
+    logits = float((before - after).abs().max())
     return Prediction(token, float(p[token]), float(q[token]), now, float(q[now]), kl, logits)
 
 
@@ -78,11 +80,11 @@ def compared_rows(n_tokens: int, heads: int) -> tuple[int, ...]:
 
 
 def total_variation(before: torch.Tensor, after: torch.Tensor) -> torch.Tensor:
-    """Return how much of each row's attention went elsewhere, (..., T) -> (...): what its weights gained or
-    lost, the larger of the two sums.
+    """The part of each row's attention that went elsewhere: (..., T) -> (...).
 
-    0 for the same row, 1 where nothing is looked at as before, or nothing at all. Rows that sum to 1 gain
-    what they lose: half the sum of |difference|. Weights that a change scales up may gain more than 1.
+    That is what its weights gained or lost, the larger of the two sums: 0 for the same row, 1 where
+    nothing is looked at as before, or nothing at all. Rows that sum to 1 gain what they lose: half the
+    sum of |difference|. Weights that a change scales up may gain more than 1.
     """
     gained = after - before
     return (gained.abs().sum(dim=-1) + gained.sum(dim=-1).abs()) / 2

@@ -6,6 +6,7 @@ from weakref import WeakKeyDictionary
 from gptviz.analysis.prompts import indirect_objects
 from gptviz.engine.given import ids_of
 from gptviz.engine.language_model import LanguageModel
+from gptviz.engine.undisturbed import undisturbed
 from gptviz.model import GPTModel
 
 TITLES = ("Mr", "Mrs", "Miss", "Ms", "Dr", "Herr", "Frau", "Uncle", "Aunt")
@@ -49,6 +50,7 @@ def persons(text: str) -> list[str]:
 _known: WeakKeyDictionary[GPTModel, tuple[int, int]] = WeakKeyDictionary()
 
 
+@undisturbed
 def names_kept_apart(lm: LanguageModel) -> tuple[int, int]:
     """In how many sentences with two names the model gives the one that is meant more, and of how many.
 
@@ -56,7 +58,8 @@ def names_kept_apart(lm: LanguageModel) -> tuple[int, int]:
     the model has no tokens for them.
     """
     if lm.model not in _known:
-        right, sentences = 0, indirect_objects(lm, TESTED)
+        right = 0
+        sentences = indirect_objects(lm, TESTED)
         for one in sentences:
             logits = lm.plain.trace(one.text, keep=()).logits(-1)
             meant, other = (ids_of(lm, name)[0] for name in one.target)

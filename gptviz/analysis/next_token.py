@@ -21,8 +21,11 @@ from gptviz.engine.index import whole
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.sampling import AS_IT_IS, Distribution, Sampling, distribution
 from gptviz.engine.trace import Trace
+from gptviz.engine.undisturbed import undisturbed
 
-CUT_BY_TOP_K, CUT_BY_TOP_P, KEPT = "top-k", "top-p", "kept"
+CUT_BY_TOP_K = "top-k"
+CUT_BY_TOP_P = "top-p"
+KEPT = "kept"
 
 
 @dataclass(frozen=True)
@@ -67,6 +70,7 @@ def entropy(probabilities: Tensor) -> Entropy:
     return Entropy(float(torch.special.entr(probabilities.double()).sum()))
 
 
+@undisturbed
 def candidates(
     logits: Tensor, k: int = 10, sampling: Sampling = AS_IT_IS, also: Iterable[int] = ()
 ) -> Candidates:
@@ -76,7 +80,8 @@ def candidates(
     """
     whole("k", k, 1)
     chosen = distribution(logits, sampling)
-    rank, probabilities = chosen.rank, chosen.probabilities
+    rank = chosen.rank
+    probabilities = chosen.probabilities
     ids = chosen.order[:k]
     beyond = sorted({int(i) for i in also if rank[i] >= k}, key=lambda i: int(rank[i]))
     ids = torch.cat([ids, torch.tensor(beyond, dtype=ids.dtype)])
@@ -121,12 +126,19 @@ def rest_of(probabilities: Tensor, ids: Tensor) -> float:
 
 def filters(chosen: Distribution, ids: Tensor) -> list[str]:
     """For each of these ids: kept, or the filter that cut it."""
+
+    def filter_of(in_top_k: bool, kept: bool) -> str:
+        if kept:
+            return KEPT
+        return CUT_BY_TOP_P if in_top_k else CUT_BY_TOP_K
+
     rows = zip(chosen.in_top_k[ids].tolist(), chosen.kept[ids].tolist(), strict=True)
-    return [KEPT if kept else CUT_BY_TOP_P if in_top_k else CUT_BY_TOP_K for in_top_k, kept in rows]
+    return [filter_of(in_top_k, kept) for in_top_k, kept in rows]
 
 
+@undisturbed
 def surprises(final: Tensor, head: Tensor, ids: Sequence[int], chunk: int = 64) -> pd.DataFrame:
-    """Return how likely each token of a prompt was, from what stood before it; one row a token, T rows.
+    """A table of how likely each token of a prompt was, given those before it: T rows.
 
     final (T, D) and the output head (V, D) give the logits, `chunk` positions at a time: a prompt
     of 1,024 tokens would need 200 MB at once with GPT-2's vocabulary. Columns: position, id, logit,
@@ -140,8 +152,11 @@ def surprises(final: Tensor, head: Tensor, ids: Sequence[int], chunk: int = 64) 
         stop = min(start + chunk, len(ids) - 1)
         logits = F.linear(final[start:stop].to(head), head).cpu().double()  # (chunk, V)
         came = torch.tensor(ids[start + 1 : stop + 1])[:, None]  # (chunk, 1): what each position met next
-        steps, here = loss_steps(logits, came[:, 0]), slice(start + 1, stop + 1)
-        logit[here], log_sum[here], log_p[here] = steps.logit, steps.log_sum, -steps.loss
+        steps = loss_steps(logits, came[:, 0])
+        here = slice(start + 1, stop + 1)
+        logit[here] = steps.logit
+        log_sum[here] = steps.log_sum
+        log_p[here] = -steps.loss
         own = steps.logit[:, None]
         ahead = (logits > own) | ((logits == own) & (torch.arange(logits.shape[1]) < came))
         rank[start + 1 : stop + 1] = ahead.sum(1).numpy() + 1
@@ -163,7 +178,7 @@ def surprises(final: Tensor, head: Tensor, ids: Sequence[int], chunk: int = 64) 
 def next_table(
     lm: LanguageModel, t: Trace, position: int, sampling: Sampling, ids: Sequence[int]
 ) -> pd.DataFrame:
-    """Return how these tokens come by their probability of following a position: `Candidates.table`.
+    """A table of how these tokens come by their probability after a position: `Candidates.table`.
 
     From the logit through temperature (`scaled`) and filters to softmax; a row per id.
     """
@@ -174,9 +189,9 @@ def next_table(
 
 @reads("final")
 def entropies(lm: LanguageModel, t: Trace, position: int, sampling: Sampling) -> pd.DataFrame:
-    """Return how unsure the model is after a position, by itself and with these settings.
+    """A table of the entropy after a position: a row for the model, one for these settings.
 
-    A row each. Columns: distribution, bits, nats, perplexity.
+    Columns: distribution, bits, nats, perplexity.
     """
     rows = []
     for name, how in (("the model", AS_IT_IS), ("with your settings", sampling)):

@@ -20,6 +20,7 @@ from gptviz.engine.index import below, one_of
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.layer_norms import Norm, norms_of
 from gptviz.engine.trace import Trace
+from gptviz.engine.undisturbed import undisturbed
 from gptviz.model import GPTModel, LayerNorm
 
 Vector = NDArray[np.float64]  # (D,)
@@ -48,8 +49,10 @@ def norm_table(lm: LanguageModel, t: Trace) -> pd.DataFrame:
 
 @reads(*SITES)
 def inside(lm: LanguageModel, t: Trace, name: str, position: int) -> "Steps":
-    """Return what the norm `name` ("block 3 · norm1", "final") does to one token. ValueError if there is
-    none."""
+    """What the norm `name` ("block 3 · norm1", "final") does to one token, step by step.
+
+    ValueError if there is no such norm.
+    """
     norm = find_norm(lm.model, name)
     return norm_steps(norm, norm_input(t, norm)[position])
 
@@ -62,6 +65,7 @@ def find_norm(model: GPTModel, name: str) -> Norm:
     return norms[name]
 
 
+@undisturbed
 def run_norm(model: GPTModel, name: str, trace: Trace) -> None:
     """Let that LayerNorm do its work on the whole text once more, in both of its ways of writing it."""
     norm = find_norm(trace.of(model), name)
@@ -74,8 +78,9 @@ def run_norm(model: GPTModel, name: str, trace: Trace) -> None:
         module.formula(x)
 
 
+@undisturbed
 def norm_input(trace: Trace, norm: Norm) -> NDArray[np.float32]:
-    """Return what that norm was given, for every token: (T, D).
+    """The input of that norm, for every token: (T, D).
 
     norm1 reads what comes into the block, norm2 the stream after attention, the final norm what
     comes out of the last block: the sites resid_pre, resid_mid and resid_post.
@@ -101,7 +106,7 @@ class Steps:
 
     @property
     def deviation(self) -> float:
-        """Return what the centred values are divided by: sqrt(variance + eps)."""
+        """The number that the centred values are divided by: sqrt(variance + eps)."""
         return float(np.sqrt(self.variance + self.eps))
 
     @property
@@ -181,8 +186,11 @@ def arithmetic(steps: Steps, dimension: int) -> pd.DataFrame:
     def of(value: float) -> str:
         return significant(float(value), 4)
 
-    x, centred, normalised = steps.before[i], steps.centred[i], steps.normalised[i]
-    squares, divisor = (steps.centred**2).sum(), of(steps.deviation)
+    x = steps.before[i]
+    centred = steps.centred[i]
+    normalised = steps.normalised[i]
+    squares = (steps.centred**2).sum()
+    divisor = of(steps.deviation)
     times = f"{of(normalised)} × {term(of(steps.scale[i]))}"
     lines = [
         ("mean", f"sum of the {size} values / {size}", f"{of(steps.before.sum())} / {size}", steps.mean),
@@ -213,7 +221,7 @@ def largest_dimension(steps: Steps) -> int:
 
 
 def histogram(values: Vector, bins: int = 48, also: Vector | None = None) -> tuple[NDArray[np.int64], Vector]:
-    """Return how many values fall in each of `bins` equal bins: counts (bins,), edges (bins + 1,).
+    """Count the values in each of `bins` equal bins: counts (bins,), edges (bins + 1,).
 
     The counts add up to the number of values. Values that are all the same share one bin. The bins hold the
     values of `also`, too, so that both can be counted in the same ones.

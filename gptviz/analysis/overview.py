@@ -29,5 +29,6 @@ def token_table(lm: LanguageModel, t: Trace) -> pd.DataFrame:
     table = lengths_table(lm, t)
     table.insert(2, "id", [token.id for token in t.tokens])
     variance = t.norm_statistics().variance  # (N, T)
-    table["first_variance"], table["last_variance"] = variance[0], variance[-1]
+    table["first_variance"] = variance[0]
+    table["last_variance"] = variance[-1]
     return table

@@ -20,6 +20,7 @@ from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.past import Before
 from gptviz.engine.run import alike
 from gptviz.engine.trace import Trace
+from gptviz.engine.undisturbed import undisturbed
 from gptviz.engine.variants import variants
 
 POSITION_SITES = ("resid_pre", "attn_out", "mlp_out")
@@ -65,6 +66,7 @@ def patches_of(config: GPTConfig, n_tokens: int, sites: Iterable[str] = SITES, f
 Batch = tuple[list[Patch], torch.Tensor | None]
 
 
+@undisturbed
 def one_by_one(
     lm: LanguageModel, own: Trace, source: Trace, at: int, patches: list[Patch]
 ) -> Iterator[Batch]:
@@ -76,6 +78,7 @@ def one_by_one(
         yield [patch], None if torch.equal(final, own["final"][at]) else final[None]
 
 
+@undisturbed
 def batches(lm: LanguageModel, own: Trace, source: Trace, at: int, patches: list[Patch]) -> Iterator[Batch]:
     """The same, the patches of a site and block together, as many as fit into a batch."""
     own.of(lm.model), source.of(lm.model)
@@ -93,14 +96,15 @@ def batches(lm: LanguageModel, own: Trace, source: Trace, at: int, patches: list
         # the numbers themselves, in the place of a text to be read for them
         values = {name: _value(own, source, block, name) for name in {patch.site for patch in moved}}
         edits = [[replace(patch.edit(other), site=site, value=values[patch.site])] for patch in moved]
-        stream, done = own["resid_pre", block][first : at + 1], 0
+        stream = own["resid_pre", block][first : at + 1]
+        done = 0
         for finals in variants(lm, stream, block, edits, at - first, past, most):
             yield moved[done : done + len(finals)], finals
             done += len(finals)
 
 
 def _can_matter(own: Trace, source: Trace, patch: Patch, at: int) -> bool:
-    """Return whether the patch changes a value, and one that the position looked at can still read."""
+    """Whether the patch changes a value that the position looked at can still read."""
     b = patch.block
     if b == own.config.n_layers - 1 and patch.site in ("attn_out", "mlp_out") and patch.position != at:
         return False
@@ -110,12 +114,14 @@ def _can_matter(own: Trace, source: Trace, patch: Patch, at: int) -> bool:
 
 
 def _value(own: Trace, source: Trace, block: int, site: str) -> Trace | torch.Tensor:
-    """Return what patches of a site put in: of a head's, what each head then gives out, (H, T, d)."""
+    """What patches of a site put in; for one of heads, what each head then gives, (H, T, d)."""
     if site in ("z", *POSITION_SITES):
         return source
 
     def of(name: str, *patched: str) -> torch.Tensor:
         return (source if site in patched else own)[name, block]  # (H, T, d)
 
-    queries, keys, values = of("q", "q", "attn"), of("k", "k", "attn"), of("v", "v")
+    queries = of("q", "q", "attn")
+    keys = of("k", "k", "attn")
+    values = of("v", "v")
     return F.scaled_dot_product_attention(queries, keys, values, is_causal=True)

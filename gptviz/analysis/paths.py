@@ -104,14 +104,16 @@ def paths(
     direct = readings.parts(t, lm.model, word)
     if any(edit.site == "final" for edit in t.edits):  # it put something else in place of them all: the rest
         direct[1][-1, position] += logit(t, token, against, position) - direct[1].sum()
-    total, scale = direct[1].sum().item(), direct[1][:, position].abs().sum().item()
+    total = direct[1].sum().item()
+    scale = direct[1][:, position].abs().sum().item()
     edges: list[_Edge] = []
 
     def grow(
         names: list[Part], found: torch.Tensor, parent: _Edge | None, by: str, reading: Reading, most: int
     ) -> list[_Edge]:
         """The `most` largest of these parts (P, n) as edges, the largest first; biases and rest are none."""
-        sizes, first = found[:-2].abs(), len(edges)  # (P - 2, n)
+        sizes = found[:-2].abs()  # (P - 2, n)
+        first = len(edges)
         for place in torch.sort(sizes.flatten(), descending=True).indices[:most].tolist():
             i, j = divmod(place, found.shape[1])
             if sizes[i, j] > 0 and sizes[i, j] >= least * scale:
@@ -119,7 +121,7 @@ def paths(
         return edges[first:]
 
     def opened(edge: _Edge, by: str) -> list[_Edge]:
-        """Return what the head of this edge read, in one of the three ways."""
+        """The edges that the head of this edge read, in one of the three ways."""
         assert edge.part.block is not None and edge.part.head is not None
         head = (edge.part.block, edge.part.head, edge.position)
         reading = readings.read_by(t, lm.model, edge.reading, *head, by)

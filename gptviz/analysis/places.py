@@ -34,7 +34,11 @@ _KINDS = {
     "out_head": ("out_head", "machine"),
     "logit": ("logit.{id}", "out_head"),
 }
-LAST, STRONGEST, BEST, HERE = -1, -2, -3, -4  # what a word stands for, until `resolve` finds the number
+# what a word stands for, until `resolve` finds the number
+LAST = -1
+STRONGEST = -2
+BEST = -3
+HERE = -4
 _WORDS = {"last": LAST, "strongest": STRONGEST, "best": BEST, "here": HERE}
 _NUMBER = r"(\d{1,7}|last|strongest|best|here)"
 _PATTERNS = {
@@ -64,7 +68,7 @@ class Place:
 
     @property
     def name(self) -> str:
-        """Return what it is called below the one that it lies in."""
+        """The name of this place, as it is called below the place that it lies in."""
         named = {"block": f"block {self.block}", "head": f"head {self.head}", "unit": f"unit {self.unit}"}
         called = {
             "machine": "the machine",

@@ -21,6 +21,7 @@ from gptviz.engine.given import ids_of
 from gptviz.engine.index import whole
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.progress import Progress, unheard
+from gptviz.engine.undisturbed import undisturbed
 from gptviz.tokenizer.one import OneToken
 
 Texts = str | Sequence[Any]  # a text or its ids; or a list of texts, or of their ids
@@ -68,7 +69,7 @@ def measured(
 
 
 def is_many(text: Texts) -> bool:
-    """Return whether it is a list of texts, or of their ids, and not one of them."""
+    """Whether this is a list of texts (or of their ids) rather than one of them."""
     return isinstance(text, list | tuple) and len(text) > 0 and isinstance(text[0], str | Sequence)
 
 
@@ -94,7 +95,8 @@ def over(
     `progress` is that of all of them. ValueError for lists of different lengths, and what the function
     raises, with the number of the text.
     """
-    targets, found = target if isinstance(target, list) else [target] * len(texts), []
+    targets = target if isinstance(target, list) else [target] * len(texts)
+    found = []
     if len(targets) != len(texts):
         raise ValueError(f"{len(texts)} texts and {len(targets)} targets: give a target for each, or one")
 
@@ -134,6 +136,7 @@ FRAMES = (
 )
 
 
+@undisturbed
 def indirect_objects(lm: LanguageModel, count: int = 24, seed: int = 0) -> list[Prompt]:
     """So many sentences, drawn at random; in every other one the giver is named first.
 
@@ -143,7 +146,8 @@ def indirect_objects(lm: LanguageModel, count: int = 24, seed: int = 0) -> list[
     names, places, things = ([word for word in words if word not in out] for words in (NAMES, PLACES, THINGS))
     if len(names) < 2 or not places or not things:
         return []
-    rng, found = np.random.default_rng(seed), []
+    rng = np.random.default_rng(seed)
+    found = []
     for number in range(whole("count", count, 0)):
         answer, giver = (str(name) for name in rng.choice(names, 2, replace=False))
         first, second = (giver, answer) if number % 2 else (answer, giver)

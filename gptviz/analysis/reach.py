@@ -35,7 +35,8 @@ def unseen(
     `head` None: in any of them, `position` None: at any. "final" stands for the prediction. The edit is one
     that fits the model and the text (`Edit.check`). Where None is given back the change may still be zero.
     """
-    places, there = positions_of(edit, n_tokens), _depth(site, block, n_layers)
+    places = positions_of(edit, n_tokens)
+    there = _depth(site, block, n_layers)
 
     def from_block(changed: int | None) -> Unseen | None:
         """The same for an edit of one block, or of none."""
@@ -62,7 +63,7 @@ def unseen(
 
 
 def positions_of(edit: Edit, n_tokens: int) -> Collection[int]:
-    """Return where an edit puts something else at its site, at most: positions from 0 to `n_tokens` - 1."""
+    """The positions, 0 to `n_tokens` - 1, at which an edit may replace a value of its site."""
     given = range(n_tokens) if edit.positions is None else {p % n_tokens for p in edit.positions}
     hidden = hidden_token(edit)
     return given if hidden is None else [p for p in given if p > hidden]
@@ -75,7 +76,7 @@ def hidden_token(edit: Edit) -> int | None:
 
 
 def _depth(site: str, block: int | None, n_layers: int) -> tuple[int, int]:
-    """Return where a site stands in the pass: before the blocks (-1), in one of them, after them."""
+    """A site's place in the pass: before the blocks (-1), in one of them, after them."""
     if SITES[site].per_block:
         assert block is not None, "a site of a block has a block"
         return block, _ORDER[site]
@@ -83,7 +84,7 @@ def _depth(site: str, block: int | None, n_layers: int) -> tuple[int, int]:
 
 
 def _mixed(here: tuple[int, int], there: tuple[int, int], n_layers: int) -> bool:
-    """Return whether a whole attention, from keys and values on, stands between two places of the pass."""
+    """Whether a whole attention, from keys and values on, stands between two places of the pass."""
     begins = here[0] if here[1] in (_ORDER["resid_pre"], _ORDER["k"], _ORDER["v"]) else here[0] + 1
     ends = there[0] if _ORDER["attn"] <= there[1] < _ORDER["final"] else there[0] - 1
     return begins <= min(ends, n_layers - 1)

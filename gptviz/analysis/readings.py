@@ -18,6 +18,7 @@ from gptviz.analysis.attention import rows_of_attention
 from gptviz.analysis.logit_attribution import reader
 from gptviz.analysis.reads import of_model
 from gptviz.engine.trace import Trace
+from gptviz.engine.undisturbed import undisturbed
 from gptviz.model import GPTModel
 from gptviz.tokenizer.one import MEAN, Against, OneToken
 
@@ -86,7 +87,7 @@ def head_slope(
 def read_by(
     trace: Trace, model: GPTModel, reading: Reading, block: int, head: int, position: int, by: str
 ) -> Reading:
-    """Return what that head's part reads through its values, its query or its keys: `by` is one of `WAYS`.
+    """What that head's part reads through its values, its query or its keys: `by` is one of `WAYS`.
 
     "V": at every key, exact, and it sums to the part. "Q", at `position` only, and "K", at every key, to
     first order: the gradient of the part with respect to the query, or the keys, times these; norm1's mean
@@ -97,7 +98,8 @@ def read_by(
         given = reading.factors[position] * weights(trace, block, head, position)  # (n,)
         return _behind(trace, model, block, "W_value", head, taken, given)
     slope = head_slope(trace, model, reading, block, head, position)
-    keys, query = trace["k", block][head, : position + 1], trace["q", block][head, position]  # (n, d), (d,)
+    keys = trace["k", block][head, : position + 1]  # (n, d)
+    query = trace["q", block][head, position]  # (d,)
     slope = slope / len(query) ** 0.5
     if by == "K":
         return _behind(trace, model, block, "W_key", head, query, slope)
@@ -109,8 +111,10 @@ def read_by(
 @of_model
 def parts(trace: Trace, model: GPTModel, reading: Reading) -> tuple[list[Part], torch.Tensor]:
     """The terms of a reading, and what each gives at each position, (P, n); they sum to the reading."""
-    n, direction = len(reading.factors), reading.direction
-    names, rows = [Part("embedding")], [trace["embed"][:n] @ direction]  # (n, D) x (D,) -> (n,)
+    n = len(reading.factors)
+    direction = reading.direction
+    names = [Part("embedding")]
+    rows = [trace["embed"][:n] @ direction]  # (n, D) x (D,) -> (n,)
     biases = torch.zeros(())
     for b in range(reading.depth):
         att = model.trf_blocks[b].att
@@ -130,12 +134,14 @@ def parts(trace: Trace, model: GPTModel, reading: Reading) -> tuple[list[Part], 
     return [*names, Part("biases"), Part("rest")], found
 
 
+@undisturbed
 def stream(trace: Trace, depth: int) -> torch.Tensor:
     """The residual stream before block `depth`, (T, D); after the last block for depth n_layers."""
     last = trace.config.n_layers
     return trace["resid_post", last - 1] if depth == last else trace["resid_pre", depth]
 
 
+@undisturbed
 def weights(trace: Trace, block: int, head: int, position: int) -> torch.Tensor:
     """One head's attention weights at one position, (n,): see `rows_of_attention`."""
     return rows_of_attention(trace, block, torch.tensor([position]), slice(head, head + 1))[0, 0]
@@ -147,7 +153,7 @@ def tensor(weight: torch.Tensor) -> torch.Tensor:
 
 
 def _taken(model: GPTModel, reading: Reading, block: int, head: int) -> torch.Tensor:
-    """Return what a reading takes of a head's z: W_O of the head, transposed, times the direction; (d,)."""
+    """What a reading takes of a head's z: the head's W_O, transposed, times the direction, (d,)."""
     att = model.trf_blocks[block].att
     d = att.head_dim
     return reading.direction @ tensor(att.out_proj.weight[:, head * d : (head + 1) * d])  # (D,) x (D, d)
@@ -160,7 +166,8 @@ def _behind(
 
     W is the projection of this `name`.
     """
-    norm, projection = model.trf_blocks[block].norm1, getattr(model.trf_blocks[block].att, name)
+    norm = model.trf_blocks[block].norm1
+    projection = getattr(model.trf_blocks[block].att, name)
     d = len(taken)
     rows = slice(head * d, (head + 1) * d)
     direction = taken @ tensor(projection.weight[rows])  # (d,) x (d, D) -> (D,): before the norm's scale

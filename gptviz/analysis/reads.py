@@ -5,11 +5,13 @@ import inspect
 from collections.abc import Callable
 from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
+from gptviz.engine.copies import copied
 from gptviz.engine.index import index_of, of_kind
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.progress import Progress, unheard
 from gptviz.engine.sites import Key
 from gptviz.engine.trace import Trace
+from gptviz.engine.undisturbed import settled
 from gptviz.engine.weights import AModel
 from gptviz.model import GPTModel
 
@@ -33,14 +35,15 @@ def reads(*sites: str | Callable[..., Sites]) -> Callable[[F], F]:
     """
 
     def mark(function: F) -> F:
-        own = counted(function)
+        as_counted = counted(function)
 
         @functools.wraps(function)
         def checked(lm: LanguageModel, t: Trace, *args: Any, **named: Any) -> Any:
             of_kind("lm", lm, LanguageModel, "give a model: gptviz.load(...)")
             of_kind("t", t, Trace, PASS).of(lm)
-            args, named = own(t, args, named)
-            return function(lm, t, *args, **named)
+            args, named = as_counted(t, args, named)
+            with settled():
+                return _handed_out(t, function(lm, t.uncopied(), *args, **named))
 
         found = checked if [*inspect.signature(function).parameters][:2] == ["lm", "t"] else function
         found.__dict__["reads"] = sites
@@ -53,23 +56,27 @@ def of_model(
     function: Callable[Concatenate[Trace, GPTModel, P], R],
 ) -> Callable[Concatenate[Trace, AModel, P], R]:
     """Mark `f(trace, model, ...)`: it takes a LanguageModel too, and refuses other weights: ValueError."""
-    own = counted(function)
+    as_counted = counted(function)
 
     @functools.wraps(function)
     def asked(trace: Trace, model: AModel, *args: P.args, **named: P.kwargs) -> R:
         of_kind("trace", trace, Trace, PASS)
-        args, named = own(trace, args, named)
-        return function(trace, trace.of(model), *args, **named)
+        args, named = as_counted(trace, args, named)
+        with settled():
+            return _handed_out(trace, function(trace.uncopied(), trace.of(model), *args, **named))
 
     return asked
+
+
+def _handed_out(t: Trace, result: R) -> R:
+    """A function's result, of which nothing is the memory of a trace that hands out copies."""
+    return copied(result) if t.hands_out_copies else result
 
 
 def counted(
     function: Callable[..., Any], first: int = 2
 ) -> Callable[[Trace, tuple[Any, ...], dict[str, Any]], Any]:
-    """Return what gives the arguments from the `first` on with each block,
-    head and position counted from 0.
-    """
+    """A function that counts blocks, heads and positions from 0 in arguments from `first` on."""
     names = [*inspect.signature(function).parameters][first:]
     places = [(i, name) for i, name in enumerate(names) if name in COUNTED]
 

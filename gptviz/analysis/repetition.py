@@ -23,11 +23,14 @@ from gptviz.engine.index import whole
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.tokens import token_ids
 from gptviz.engine.trace import Trace
+from gptviz.engine.undisturbed import undisturbed
 from gptviz.tokenizer import named_bytes, show_token
 
 Head = tuple[int, int]  # block and head
 
-LONG, LEAST = 8, 4  # tokens, see `loop`
+# tokens, see `loop`
+LONG = 8
+LEAST = 4
 SETS = 5  # of other heads
 
 
@@ -53,6 +56,7 @@ def share_along(ids: Sequence[int], start: int, n: int) -> NDArray[np.float64]:
     return np.cumsum(written) / np.arange(1, len(written) + 1)
 
 
+@undisturbed
 def repeats(lm: LanguageModel, ids: Sequence[int], start: int, n: int) -> pd.DataFrame:
     """Return a row per token from `start` on: step (from 1), id, token, `repeats` or not, share so far."""
     return pd.DataFrame(
@@ -66,6 +70,7 @@ def repeats(lm: LanguageModel, ids: Sequence[int], start: int, n: int) -> pd.Dat
     )
 
 
+@undisturbed
 def greedy_repeats(lm: LanguageModel, prompt: Text, count: int, n: int) -> pd.DataFrame:
     """Return `repeats` of what the model writes at temperature 0 after a prompt: `count` rows, or fewer."""
     ids = ids_of(lm, prompt)
@@ -100,7 +105,7 @@ def loop(ids: Sequence[int]) -> Loop | None:
 
 @reads(lambda lm, block, head: (("attn", block),))
 def given_to_followed(lm: LanguageModel, t: Trace, block: int, head: int) -> NDArray[np.float32]:
-    """Return what a head gives to the tokens that followed earlier copies of the query's token: (T,).
+    """A head's attention to the tokens that followed earlier copies of the query's token: (T,).
 
     NaN where the token stands for the first time. These are the keys of the induction share of `head_scores`,
     which is the mean over the queries.
@@ -110,6 +115,7 @@ def given_to_followed(lm: LanguageModel, t: Trace, block: int, head: int) -> NDA
     return given.masked_fill(~keys.any(dim=-1), torch.nan).numpy()
 
 
+@undisturbed
 def induction(lm: LanguageModel, roles: Sequence[Sequence[HeadRole]]) -> list[HeadRole]:
     """Return the roles of the heads by how much they look at what followed, the most first.
 

@@ -12,6 +12,7 @@ import torch
 
 from gptviz.engine import forward
 from gptviz.engine.language_model import LanguageModel
+from gptviz.engine.undisturbed import undisturbed
 from gptviz.fast import kernels
 
 Shape = tuple[int, ...]
@@ -55,11 +56,13 @@ def record_shapes(functions: Iterable[Callable[..., Any]], run: Callable[[], obj
 def _take_down(frame: FrameType, shapes: Shapes) -> None:
     for name, value in frame.f_locals.items():
         if isinstance(value, torch.Tensor | np.ndarray):
-            shape, earlier = tuple(value.shape), shapes.get(name, ())
+            shape = tuple(value.shape)
+            earlier = shapes.get(name, ())
             if earlier[-1:] != (shape,):
                 shapes[name] = (*earlier, shape)
 
 
+@undisturbed
 def run_first_block(lm: LanguageModel, ids: Sequence[int]) -> None:
     """The model's own pass on these ids, without its other blocks: their shapes are those of the first."""
     shallow = copy.copy(lm.model)

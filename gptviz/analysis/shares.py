@@ -17,7 +17,8 @@ def label_of(part: str, block: object, head: object) -> str:
     """Return "block 5 · head 3", "block 5 · feed-forward", "embedding"."""
     if pd.isna(block):
         return part
-    return f"block {block} · {part if pd.isna(head) else f'head {head}'}"
+    inside = part if pd.isna(head) else f"head {head}"
+    return f"block {block} · {inside}"
 
 
 @dataclass(frozen=True)
@@ -43,9 +44,12 @@ class Waterfall:
         base = np.array([0.0, *np.cumsum(bars.now[:-1])[:-1], 0.0])
 
         def says(found: Floats) -> Sequence[str]:
-            raises = [f"{'raises' if x >= 0 else 'lowers'} it by {significant(abs(x))}" for x in found[:-1]]
-            said = [f"{a}: {b}" for a, b in zip(called, raises, strict=True)]
-            return [*said, f"all parts: {fixed(found[-1], 4)}"]
+            sentences = []
+            for name, share in zip(called, found[:-1], strict=True):
+                verb = "raises" if share >= 0 else "lowers"
+                sentences.append(f"{name}: {verb} it by {significant(abs(share))}")
+            sentences.append(f"all parts: {fixed(found[-1], 4)}")
+            return sentences
 
         return cls(rows, [*called, "sum"], bars, base, bars.map(says))
 

@@ -26,11 +26,13 @@ Floats = NDArray[np.float64]
 
 SITES = ("resid_pre", "attn_out", "resid_mid", "mlp_out", "resid_post")
 
-WRITES, PARTS = ("attn_out", "mlp_out"), ("attention", "feed-forward")
+WRITES = ("attn_out", "mlp_out")
+PARTS = ("attention", "feed-forward")
 
 # what a write does to the stream it joins, by the cosine between them: from this on, along it or against it
 # more than across (45 degrees), and up to this, as good as at right angles to it
-ALONG, ACROSS = 0.5**0.5, 0.1
+ALONG = 0.5**0.5
+ACROSS = 0.1
 
 BROKEN = 1e-5, 0.01  # of the largest size: rounding leaves a hundredth of that, in float32 and in bfloat16
 
@@ -100,8 +102,12 @@ def stream(lm: LanguageModel, t: Trace) -> Stream:
     keys = _way(t.config.n_layers)
     end = at(keys[-1])
     square = np.einsum("td,td->t", end, end)
-    sizes, shares = [], [_share(at(keys[0]), end, square)]
-    writes, cosines, turns, difference = [], [], [], 0.0
+    sizes = []
+    shares = [_share(at(keys[0]), end, square)]
+    writes = []
+    cosines = []
+    turns = []
+    difference = 0.0
     for s, (before, new) in enumerate(pairwise(map(at, keys))):
         write = at((WRITES[s % 2], s // 2))
         sizes.append(np.linalg.norm(before, axis=1))
@@ -151,10 +157,12 @@ class Apart:
 @reads(*SITES)
 def apart(trace: Trace, unchanged: Trace) -> Apart:
     """Two passes over the same tokens, with and without edits. Needs the stream's sites in both."""
-    distances, angles = [], []
+    distances = []
+    angles = []
     for key in _way(trace.config.n_layers):
         new, old = (t[key].numpy().astype(np.float64) for t in (trace, unchanged))  # (T, D)
-        gap, size = np.linalg.norm(new - old, axis=1), np.linalg.norm(old, axis=1)
+        gap = np.linalg.norm(new - old, axis=1)
+        size = np.linalg.norm(old, axis=1)
         with np.errstate(divide="ignore", invalid="ignore"):
             distances.append(np.where(gap == 0, 0.0, gap / size))
         angles.append(np.where(gap == 0, 0.0, np.degrees(np.arccos(cosine(new, old, none=np.nan)))))
@@ -162,7 +170,7 @@ def apart(trace: Trace, unchanged: Trace) -> Apart:
 
 
 def step_names(layers: int) -> list[str]:
-    """Return what the rows of `Stream.sizes` and `Stream.shares` are: the embedding, then every write."""
+    """The rows of `Stream.sizes` and `Stream.shares`: the embedding, then every write."""
     return ["embedding", *(f"block {b} · {part}" for b in range(layers) for part in PARTS)]
 
 
@@ -244,7 +252,8 @@ def block_at_work(lm: LanguageModel, t: Trace, block: int, position: int, most: 
     for norm in ("norm1", "norm2"):
         rows[norm] = inside(lm, t, f"block {block} · {norm}", position).after
     size = {name: float(np.linalg.norm(row)) for name, row in rows.items()}
-    lines, shortcut = [], 0.0
+    lines = []
+    shortcut = 0.0
     for line, name in BLOCK_LINES:
         shortcut = size[name] if line == "shortcut = x" else shortcut
         lines.append((line, size[name], shortcut))

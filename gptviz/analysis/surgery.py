@@ -21,6 +21,7 @@ from gptviz.engine.index import index_of, of_kind, one_of
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.past import Past
 from gptviz.engine.progress import Progress, unheard
+from gptviz.engine.undisturbed import undisturbed
 
 Kind = Literal["delete", "swap values", "swap", "freeze"]
 
@@ -76,7 +77,7 @@ class Surgery:
 
     @property
     def agrees(self) -> bool:
-        """Return whether that is no more than rounding: float32's, or that of bfloat16's three digits."""
+        """Whether that is no more than rounding: float32's, or that of bfloat16's three digits."""
         rounded = torch.equal(self.cached, self.cached.bfloat16().float())
         return self.disagreement <= (0.05 if rounded else 1e-4) * max(1.0, float(self.uncached.abs().max()))
 
@@ -93,8 +94,9 @@ class Surgery:
         return kl_bits(self.cached, self.after)
 
 
+@undisturbed
 def surgery(lm: LanguageModel, text: Text, operation: Operation, progress: Progress = unheard) -> Surgery:
-    """Return what comes after a text (or ids) whose cache was operated on: real passes of the model.
+    """Operate on the cache of a text (or ids), and predict the next token by real passes.
 
     The model's edits are made in every pass. `progress` is called once, before them. Raises ValueError for a
     text of one token, for which nothing is cached, for positions that are not, and for edits that a cache
@@ -119,6 +121,7 @@ def surgery(lm: LanguageModel, text: Text, operation: Operation, progress: Progr
     )
 
 
+@undisturbed
 def operated(lm: LanguageModel, prompt: Text, operation: Operation, ids: Sequence[int]) -> pd.DataFrame:
     """Return `Surgery.table` of these tokens, for this operation on what is cached of a text."""
     return surgery(lm, prompt, operation).table(ids)
@@ -131,9 +134,11 @@ def remembered(lm: LanguageModel, ids: Sequence[int]) -> Past:
     return past
 
 
+@undisturbed
 def changed(lm: LanguageModel, ids: Sequence[int], before: Past, operation: Operation) -> Past:
     """A past with the operation done to it; the one that is given stays as it is."""
-    at, other = operation.position, operation.other
+    at = operation.position
+    other = operation.other
     if other is None:
         return before.without([at])
     if operation.kind == "freeze":

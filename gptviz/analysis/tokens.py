@@ -59,7 +59,8 @@ def _broken_characters(raws: Sequence[bytes]) -> dict[int, list[str]]:
     """Position -> the characters that this token holds some, but not all, bytes of."""
     found: dict[int, list[str]] = {}
     for character, holders in _in_several(raws):
-        start, name = 1, f"{show_token(character.encode())} U+{ord(character):04X}"
+        start = 1
+        name = f"{show_token(character.encode())} U+{ord(character):04X}"
         for position, held in holders.items():
             place = f"byte {start}" if held == 1 else f"bytes {start}-{start + held - 1}"
             found.setdefault(position, []).append(f"{name}, {place} of {holders.total()}")

@@ -13,6 +13,7 @@ import torch
 from gptviz.engine.given import Text, ids_of
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.sampling import Sampling, distribution, draw
+from gptviz.engine.undisturbed import undisturbed
 from gptviz.tokenizer import named_bytes, show_token
 
 
@@ -46,12 +47,14 @@ def next_step(logits: torch.Tensor, sampling: Sampling, point: float, put: int |
     drawn = None if put is not None or sampling.greedy else point
     token = draw(chances, drawn or 0.0) if put is None else put
     bar = torch.cumsum(chances.probabilities[chances.order], dim=0)  # (V,): where each rank's stretch ends
-    rank, p = int(chances.rank[token]), float(chances.probabilities[token])
+    rank = int(chances.rank[token])
+    p = float(chances.probabilities[token])
     own = p if sampling.changes_nothing else float(logits.double().softmax(0)[token])
     start = float(bar[rank - 1]) if rank else 0.0
     return WrittenStep(token, p, own, rank + 1, drawn, start, float(bar[rank]), put is not None)
 
 
+@undisturbed
 def write_on(
     lm: LanguageModel, prompt: Text, count: int, sampling: Sampling, put: Mapping[int, int] | None = None
 ) -> pd.DataFrame:
@@ -60,7 +63,8 @@ def write_on(
     `put` are ids that stand at a step (from 0) whatever is drawn there. The i-th number of the seed draws the
     i-th token. The model reads the last `context_length` tokens.
     """
-    ids, steps = ids_of(lm, prompt), []
+    ids = ids_of(lm, prompt)
+    steps = []
     for number, point in enumerate(sampling.points(count)):
         logits = lm.trace(ids[-lm.config.context_length :], keep=()).logits(-1)  # (V,)
         steps.append(next_step(logits, sampling, point, (put or {}).get(number)))

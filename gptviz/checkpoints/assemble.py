@@ -6,7 +6,7 @@ Whether the model can overflow is known from its weights' largest: `largest_poss
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 
@@ -51,26 +51,27 @@ class Dialect:
     """How one kind of checkpoint names things.
 
     `table` lists every tensor of a model with this config, without `head`, the output head, where it is
-    tied. `prefixes` may stand before any name; names that match `ignored` hold no weights (causal masks).
+    tied. `root` may stand before any name; names that match `ignored` hold no weights (causal masks).
+    `other_names`: how some files call a tensor, and its name in the table.
     """
 
     name: str
     table: Callable[[GPTConfig], list[Copy]]
     head: str
-    prefixes: tuple[str, ...] = ()
+    root: str = ""
     ignored: re.Pattern[str] = re.compile(r"(?!)")
+    other_names: Mapping[str, str] = field(default_factory=dict)
 
     def plain(self, name: str) -> str:
-        """The name without its prefixes."""
-        for prefix in self.prefixes:
-            name = name.removeprefix(prefix)
-        return name
+        """A bare name as the table has it."""
+        plain = name.removeprefix(self.root)
+        return self.other_names.get(plain, plain)
 
     def names(self, tensors: Tensors) -> dict[str, str]:
         """Plain name to the file's own, for everything that holds weights."""
         names: dict[str, str] = {}
-        for name in tensors.shapes:
-            plain = self.plain(name)
+        for name, bare in tensors.bare.items():
+            plain = self.plain(bare)
             if self.ignored.fullmatch(plain):
                 continue
             if plain in names:
@@ -115,8 +116,11 @@ def checked(
         model, copies = blank_model(config), dialect.table(config)
     except RuntimeError as error:  # a tensor of more bytes than there are numbers for
         raise CheckpointError(f"{path}: no model can be as large as the config says: {error}") from None
-    # a tied head may be stored all the same: then it must be the embedding
+    # a tied head may be stored all the same: then it must be the embedding, or it stands for it
     head = names.pop(dialect.head, None) if config.tie_embeddings else None
+    embedding = next(copy.source for copy in copies if copy.target == "tok_emb.weight")
+    if head is not None and embedding not in names:
+        names[embedding], head = head, None
     _check_names(tensors, names, {copy.source for copy in copies})
     shapes = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
     wanted: dict[str, list[Copy]] = {}  # by the file's own names

@@ -1,17 +1,21 @@
 """What a file or a folder is: the one place that recognises checkpoints."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import torch
 
-from gptviz.checkpoints import book, folder, hugging_face, nanogpt
+from gptviz.checkpoints import book, folder, hugging_face, nanogpt, tensorflow
 from gptviz.checkpoints.assemble import Dialect, assemble
-from gptviz.checkpoints.errors import CheckpointError
-from gptviz.checkpoints.looks import bytes_of, read_json
+from gptviz.checkpoints.errors import CheckpointError, errors_of
+from gptviz.checkpoints.kinds import OPTIMIZERS, SETTINGS, SHARD, refuse
+from gptviz.checkpoints.looks import bytes_of, meant, read_json, seen
+from gptviz.checkpoints.sizes import heads_beside
 from gptviz.checkpoints.tensors import SafeTensors, Tensors, TorchTensors, read_pickle
-from gptviz.engine.config import GPTConfig
+from gptviz.engine.config import ACTIVATIONS, GPTConfig
+from gptviz.engine.index import one_of
 from gptviz.model import GPTModel
 from gptviz.tokenizer import files as tokenizer_files
 from gptviz.tokenizer.vocabulary import Vocabulary
@@ -25,7 +29,8 @@ TORCH_SUFFIXES = (".pth", ".pt", ".bin", ".ckpt")
 class Checkpoint:
     """A checkpoint that was recognised: its config is known and can be built, its weights are not read yet.
 
-    `vocabulary` reads the tokenizer that came with it, None where none did.
+    `vocabulary` reads the tokenizer that came with it, None where none did. `activation_is_assumed`: which
+    GELU it has stands in no file, and nobody said it; where that is often wrong, `doubt` is a sentence of it.
     """
 
     path: Path
@@ -33,6 +38,8 @@ class Checkpoint:
     config: GPTConfig
     tensors: Tensors
     vocabulary: Callable[[], Vocabulary | None]
+    activation_is_assumed: bool = False
+    doubt: str = ""
 
     def check_bytes(self) -> None:
         """Raise CheckpointError where the files have less than a byte for each parameter."""
@@ -47,37 +54,75 @@ class Checkpoint:
         return assemble(self.config, self.dialect, self.tensors, dtype)
 
 
-def recognise(path: Path, n_heads: int | None = None) -> Checkpoint:
+def recognise(path: Path, n_heads: int | None = None, activation: str | None = None) -> Checkpoint:
     """Return what is at `path`. `n_heads` is for the book's files, which do not say it.
 
-    Raises CheckpointError for what is none of the formats, and where `n_heads` is not the checkpoint's own.
+    `activation`, "gelu_tanh" or "gelu", is for the book's files and nanoGPT's. Raises CheckpointError for
+    what is none of the formats, and where `n_heads` or `activation` is not the checkpoint's own.
     """
     if not path.exists():
         raise CheckpointError(f"there is no file or folder {path}")
+    path = meant(path)
     found = _in_folder(path, n_heads) if path.is_dir() else _file(path, n_heads)
     if n_heads is not None and n_heads != found.config.n_heads:
         raise CheckpointError(f"{path} has {found.config.n_heads} heads, not {n_heads}: leave n_heads out")
+    return found if activation is None else _with_activation(found, activation)
+
+
+def _with_activation(found: Checkpoint, activation: str) -> Checkpoint:
+    """The same with the activation that was said. Raises CheckpointError where its files say another."""
+    with errors_of(found.path):
+        one_of("activation", activation, ACTIVATIONS)
+    if found.activation_is_assumed:
+        config = replace(found.config, activation=activation)
+        return replace(found, config=config, activation_is_assumed=False, doubt="")
+    if activation != found.config.activation:
+        raise CheckpointError(
+            f"{found.path} says that its activation is {found.config.activation}, not {activation}: leave "
+            "activation out"
+        )
     return found
 
 
 def _in_folder(path: Path, n_heads: int | None) -> Checkpoint:
-    if (path / folder.CONFIG).is_file():
-        keys = read_json(path / folder.CONFIG).keys()
-        return _ours(path) if "emb_dim" in keys else _hugging_face(path)
+    if tensorflow.is_openais(path):
+        return _openais(path)
+    refuse(path, seen(path))
+    files = _weights_in(path)
+    if len(files) != 1 and not hugging_face.has_weights(path):
+        for file in sorted(path.iterdir()):
+            if file.is_file() and not file.name.endswith(SETTINGS):
+                refuse(file, seen(file))
+    has_config = (path / folder.CONFIG).is_file()
+    if has_config and "emb_dim" in read_json(path / folder.CONFIG):
+        return _ours(path)
+    if has_config and (len(files) != 1 or hugging_face.has_weights(path)):
+        return _hugging_face(path)
     if (path / NANOGPT).is_file():
         return _file(path / NANOGPT, n_heads)
-    files = [file for file in sorted(path.iterdir()) if file.suffix in (*TORCH_SUFFIXES, ".safetensors")]
     if len(files) == 1:
-        return _file(files[0], n_heads)
+        found = _file(files[0], n_heads)
+        return replace(found, vocabulary=lambda: found.vocabulary() or tokenizer_files.read_folder(path))
     several = f"several files of weights: name one of {', '.join(file.name for file in files)}"
     what = several if files else "no weights"
     raise CheckpointError(f"{path} has no {folder.CONFIG} and {what}")
 
 
+def _weights_in(folder: Path) -> list[Path]:
+    """The folder's files of weights, without those of an optimizer, if there are others."""
+    files = [file for file in sorted(folder.iterdir()) if file.suffix in (*TORCH_SUFFIXES, ".safetensors")]
+    return [file for file in files if not OPTIMIZERS.search(file.name)] or files
+
+
 def _file(path: Path, n_heads: int | None) -> Checkpoint:
     if not path.is_file():  # a pipe would be waited for
         raise CheckpointError(f"{path} is no file that could be read as a checkpoint")
+    if path.name.endswith(tensorflow.FILES) and tensorflow.is_openais(path.parent):
+        return _openais(path.parent)
+    refuse(path, seen(path))
     if path.name.endswith(".index.json") and path.name in hugging_face.WEIGHTS:
+        return _in_folder(path.parent, n_heads)
+    if SHARD.search(path.name):
         return _in_folder(path.parent, n_heads)
     if path.suffix == ".safetensors":
         return _state_dict(path, SafeTensors(path), n_heads)
@@ -85,20 +130,22 @@ def _file(path: Path, n_heads: int | None) -> Checkpoint:
         raise CheckpointError(f"{path} is no checkpoint: known are .safetensors, {', '.join(TORCH_SUFFIXES)}")
     saved = read_pickle(path)
     if nanogpt.is_nanogpt(saved):
-        config, tensors = nanogpt.read_config(path, saved), TorchTensors(path, saved, "model")
-        return Checkpoint(path, nanogpt.DIALECT, config, tensors, lambda: folder.meta_of(path.parent))
-    key = "model_state_dict" if isinstance(saved, dict) and "model_state_dict" in saved else None
-    return _state_dict(path, TorchTensors(path, saved, key), n_heads)
+        return _nanogpt(path, nanogpt.read_config(path, saved), TorchTensors(path, saved))
+    return _state_dict(path, TorchTensors(path, saved), heads_beside(saved) or n_heads)
 
 
 def _state_dict(path: Path, tensors: Tensors, n_heads: int | None) -> Checkpoint:
-    names = set(tensors.shapes)
+    names = set(tensors.bare.values())
     config_beside = path.parent / folder.CONFIG
     if book.is_book(names):
         if path.name == folder.WEIGHTS and config_beside.is_file():
             return _in_folder(path.parent, n_heads)
-        return Checkpoint(path, book.DIALECT, book.config_of(tensors, n_heads), tensors, lambda: None)
-    if any(hugging_face.DIALECT.plain(name) == "wte.weight" for name in names):
+        return Checkpoint(path, book.DIALECT, book.config_of(tensors, n_heads), tensors, lambda: None, True)
+    if names & {"wte.weight", "transformer.wte.weight"}:
+        config = read_json(config_beside) if config_beside.is_file() else {}
+        if nanogpt.has_linears(tensors) and not config.keys() & {"architectures", "model_type"}:
+            n_heads = heads_beside(config) or n_heads  # minGPT writes its settings there
+            return _nanogpt(path, nanogpt.config_of(tensors, n_heads), tensors)
         if not config_beside.is_file():
             raise CheckpointError(
                 f"{path} has the tensors of a Hugging Face model, but no {folder.CONFIG} is beside it; "
@@ -112,6 +159,19 @@ def _state_dict(path: Path, tensors: Tensors, n_heads: int | None) -> Checkpoint
     )
 
 
+def _nanogpt(path: Path, config: GPTConfig, tensors: Tensors) -> Checkpoint:
+    meta = partial(folder.meta_of, path.parent)
+    return Checkpoint(path, nanogpt.DIALECT, config, tensors, meta, True, nanogpt.doubt(path, config))
+
+
+def _openais(path: Path) -> Checkpoint:
+    index = tensorflow.index_in(path)
+    if index is None:
+        raise CheckpointError(f"{path} changed while it was being read; try again")
+    config, tensors = tensorflow.read_config(path), tensorflow.TensorFlowTensors(index)
+    return Checkpoint(path, tensorflow.DIALECT, config, tensors, lambda: tokenizer_files.read_folder(path))
+
+
 def _ours(path: Path) -> Checkpoint:
     dialect = book.DIALECT if folder.has_book_weights(path) else folder.DIALECT
     config, tensors = folder.read_config(path), folder.weights_of(path)
@@ -119,7 +179,10 @@ def _ours(path: Path) -> Checkpoint:
 
 
 def _hugging_face(path: Path, tensors: Tensors | None = None) -> Checkpoint:
-    config = hugging_face.read_config(path / folder.CONFIG)
+    values = read_json(path / folder.CONFIG)
+    config = hugging_face.config_of(values, path / folder.CONFIG)
     tensors = tensors or hugging_face.weights_of(path)
-    dialect = hugging_face.dialect_of(config)
+    dialect = hugging_face.dialect_of(config, values)
+    if dialect is hugging_face.DIALECT and nanogpt.has_linears(tensors):
+        dialect = nanogpt.DIALECT  # its weights, with a config.json of theirs beside them
     return Checkpoint(path, dialect, config, tensors, lambda: tokenizer_files.read_folder(path))

@@ -17,8 +17,12 @@ from pathlib import Path
 from gptviz.checkpoints.errors import CheckpointError
 from gptviz.checkpoints.hub import CONFIG, TOKENIZERS, shards_of
 from gptviz.checkpoints.hugging_face import WEIGHTS, read_config
+from gptviz.checkpoints.kinds import ADAPTER_CONFIG, Seen, refuse
+from gptviz.checkpoints.looks import read_json
 from gptviz.checkpoints.transfer import Remote, ask, fetch
 from gptviz.digits import gigabytes
+from gptviz.tokenizer.added_files import BESIDE
+from gptviz.tokenizer.files import OTHERS
 from gptviz.whole import write_text, write_whole
 
 SPARE_BYTES = 64 * 2**20  # left free on the disk
@@ -59,9 +63,12 @@ def download(repository: str, report: Report | None = None, most_bytes: int | No
     cache = _Cache(repository)
     config = ask(repository, CONFIG, "main")
     if config is None:
+        if ask(repository, ADAPTER_CONFIG, "main") is not None:
+            refuse(Path(repository), Seen(inside=frozenset({ADAPTER_CONFIG})))
         raise CheckpointError(f"{repository} has no {CONFIG}: it is not a model that can be read")
     _bounded([config], MOST_OF_CONFIG)
     cache.fetch([config], None)
+    refuse(Path(repository), Seen(config=read_json(cache.folder(config) / CONFIG)))
     read_config(cache.folder(config) / CONFIG)
     tokenizer = _tokenizer(repository, config.commit)
     _bounded(tokenizer, MOST_OF_TOKENIZER)
@@ -92,11 +99,19 @@ def _bounded(remotes: list[Remote], most_bytes: int) -> None:
 
 
 def _tokenizer(repository: str, commit: str) -> list[Remote]:
+    """The tokenizer's files, with those beside it that may change ids.
+
+    Where none can be read, whatever there is of one, so that who reads the folder can name it.
+    """
+    beside = [remote for name in BESIDE if (remote := ask(repository, name, commit))]
+    there: dict[str, Remote] = {}
     for names in TOKENIZERS:
         found = [remote for name in names if (remote := ask(repository, name, commit))]
         if len(found) == len(names):
-            return found
-    return []
+            return found + beside
+        there |= {remote.name: remote for remote in found}
+    there |= {name: remote for name in OTHERS if (remote := ask(repository, name, commit))}
+    return [*there.values(), *beside]
 
 
 def _weights(cache: "_Cache", repository: str, commit: str) -> list[Remote]:

@@ -1,27 +1,29 @@
 """What a file is, by its first bytes, in the words of a person who looks at it."""
 
 import json
+import re
+import zipfile
 from pathlib import Path
 from typing import Any
 
 from gptviz.checkpoints.errors import CheckpointError
+from gptviz.checkpoints.kinds import Seen
 
 ZIP = b"PK\x03\x04"
 # torch.save before 1.6: a pickle of this number comes first
 LEGACY = b"\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19"
 
+CONFIG = "config.json"
+STEP = re.compile(r"checkpoint-(\d{1,18})")
+LONGEST_COMMIT = 100  # bytes; its name has 40
+
 LONGEST_TEXT = 8 * 2**20  # bytes of a config or an index of shards; theirs are some thousand
 
 KNOWN = {
     ZIP: "a zip archive",
-    b"GGUF": "a GGUF file, as llama.cpp reads them",
     b"\x89PNG": "a PNG picture",
     b"\xff\xd8\xff": "a JPEG picture",
     b"%PDF": "a PDF",
-    b"\x1f\x8b": "a gzip archive",
-    b"\x89HDF": "an HDF5 file, as Keras writes them",
-    b"\x93NUMPY": "a NumPy array",
-    b"version https://git-lfs": "a Git LFS pointer, which only says where the file is",
     b"\x80": "a Python pickle that torch.save did not write, or begins like one; nothing of it was run",
 }
 
@@ -52,13 +54,51 @@ def look(path: Path) -> str:
             return what
     text = first[:-4].decode("utf-8", errors="replace") if len(first) > 4 else first.decode("latin-1")
     if "\ufffd" not in text and all(c.isprintable() or c in "\r\n\t" for c in text):
-        page = text.lstrip().lower().startswith(("<!doctype html", "<html"))
-        return "a web page" if page else "a text file"
+        return "a text file"
     return f"of no kind known here: its first bytes are {first[:8].hex(' ')}"
+
+
+def seen(path: Path) -> Seen:
+    """What a file or a folder shows before any of its weights are read. Raises CheckpointError."""
+    if path.is_dir():
+        inside = frozenset(file.name for file in path.iterdir())
+        config = read_json(path / CONFIG) if (path / CONFIG).is_file() else {}
+        return Seen(inside=inside, config=config)
+    beside = frozenset(file.name for file in path.parent.glob("*.index.json"))
+    first = _first(path)
+    return Seen(name=path.name, first=first, inside=beside, entries=_entries(path, first))
+
+
+def _entries(path: Path, first: bytes) -> frozenset[str]:
+    if not first.startswith(ZIP):
+        return frozenset()
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return frozenset(archive.namelist())
+    # zipfile has a RuntimeError for a version of the format that it does not know; the file's reader says so
+    except (zipfile.BadZipFile, ValueError, OSError, RuntimeError):
+        return frozenset()
+
+
+def meant(path: Path) -> Path:
+    """The folder with the model in it, where `path` is one around it: a Trainer's newest checkpoint, or the
+    commit that Hugging Face's cache has of a model. Else `path` itself.
+    """
+    if not path.is_dir() or (path / CONFIG).is_file():
+        return path
+    steps = {int(found[1]): folder for folder in path.iterdir() if (found := STEP.fullmatch(folder.name))}
+    if steps:
+        return steps[max(steps)]
+    commit = path / "refs" / "main"
+    if commit.is_file() and commit.stat().st_size <= LONGEST_COMMIT:
+        folder = path / "snapshots" / Path(commit.read_text("utf-8", "replace").strip()).name
+        return folder if folder.is_dir() else path
+    return path
 
 
 def bytes_of(path: Path) -> int:
     """The bytes of a file, or of the files of a folder (which an index of shards stands for)."""
+    path = meant(path)
     folder = path if path.is_dir() else path.parent if path.suffix == ".json" else None
     files = [path] if folder is None else [file for file in folder.iterdir() if file.is_file()]
     return sum(file.stat().st_size for file in files)

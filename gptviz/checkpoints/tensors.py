@@ -9,6 +9,7 @@ import re
 import warnings
 import zipfile
 from abc import ABC, abstractmethod
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,9 @@ import torch
 from safetensors import SafetensorError, safe_open
 
 from gptviz.checkpoints.errors import CheckpointError
-from gptviz.checkpoints.looks import ZIP, is_of_safetensors, is_of_torch, look, read_json
+from gptviz.checkpoints.kinds import PICKLED_CODE, refuse, refuse_named, refuse_saved
+from gptviz.checkpoints.looks import ZIP, is_of_safetensors, is_of_torch, look, read_json, seen
+from gptviz.checkpoints.wrappers import bare_names, keys_to_state
 
 # A mapped file's pages count as memory while any tensor of it is alive: the file is opened anew for
 # every group of about this many bytes, and so is never in memory as a whole beside the model.
@@ -27,11 +30,18 @@ Shapes = Mapping[str, tuple[int, ...]]  # by name
 
 
 class Tensors(ABC):
-    """The tensors of one file, or of several: shapes at once, contents when asked for."""
+    """The tensors of one file, or of several: shapes at once, contents when asked for.
+
+    `bare` has the name of each without what was put before or around it, see `wrappers`.
+    """
+
+    in_memory = False  # a model's own, of which there is no file
 
     def __init__(self, path: Path, shapes: Shapes):
         self.path = path
         self.shapes = shapes
+        self.bare = bare_names(shapes)
+        refuse_named(path, {bare: shapes[name] for name, bare in self.bare.items()}, self.in_memory)
 
     @abstractmethod
     def read(self, names: Iterable[str]) -> Iterator[tuple[str, torch.Tensor]]:
@@ -56,6 +66,7 @@ class SafeTensors(Tensors):
     """A file in the safetensors format: a header in JSON, then nothing but numbers."""
 
     def __init__(self, path: Path):
+        refuse(path, seen(path))
         if path.is_file() and not is_of_safetensors(path):
             raise CheckpointError(f"{path} is not a whole safetensors file: it is {look(path)}")
         try:
@@ -79,10 +90,11 @@ class SafeTensors(Tensors):
 
 
 class TorchTensors(Tensors):
-    """A state dict in a file of `torch.save`: all of what was saved, or under `key` of it."""
+    """A state dict in a file of `torch.save`: all of what was saved, or in the dicts that hold it."""
 
-    def __init__(self, path: Path, saved: object, key: str | None = None):
-        self.key = key
+    def __init__(self, path: Path, saved: object):
+        refuse_saved(path, saved)
+        self.keys = keys_to_state(saved)
         # a file of torch before 1.6 cannot be mapped: it is in memory already, and given up bit by bit
         self._whole = None if _is_zip(path) else self._state_of(path, saved)
         state = self._state_of(path, saved)
@@ -112,10 +124,14 @@ class TorchTensors(Tensors):
         return state
 
     def _state_of(self, path: Path, saved: Any) -> dict[str, torch.Tensor]:
-        state = saved if self.key is None else saved[self.key]
-        what = "the file" if self.key is None else f'"{self.key}"'
+        state = saved
+        what = "the file"
+        for key in self.keys:
+            state = state.get(key) if isinstance(state, dict) else None
+            what = f'"{key}"'
         if not isinstance(state, dict) or not state:
             raise CheckpointError(f"{path}: {what} holds {type(state).__name__}, not a state dict")
+        refuse_named(path, {name: () for name in state if isinstance(name, str)})  # some of it is no tensor
         for name, tensor in state.items():
             if not isinstance(name, str) or not isinstance(tensor, torch.Tensor):
                 holds = f"{name!r} holds {type(tensor).__name__}, not a tensor"
@@ -184,6 +200,7 @@ def read_pickle(path: Path) -> Any:
 
     Raises CheckpointError for damage, and for code in the file.
     """
+    refuse(path, seen(path))
     if not is_of_torch(path):
         raise CheckpointError(
             f"{path} is no checkpoint: it is {look(path)}. A checkpoint is what "
@@ -192,20 +209,59 @@ def read_pickle(path: Path) -> Any:
     try:
         if mapped := _is_zip(path):
             _check_unpacked(path)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # torch's remarks on old pickles are not for the screen
-            return torch.load(path, map_location="cpu", weights_only=True, mmap=mapped)
+        return _load(path, mapped)
     except CheckpointError:
         raise
     except Exception as error:  # a damaged pickle may raise nearly anything, from KeyError to TypeError
-        refused = re.search(r"GLOBAL `?([\w.]+)`? (was not an allowed global|whose module)", str(error))
-        if refused:
-            raise CheckpointError(
-                f"{path} is a pickle that would run code ({refused[1]}), and only data is read here; save "
-                "the weights alone: torch.save(model.state_dict(), ...)"
-            ) from None
+        name = _refused_name(error)
+        if name is not None:
+            raise PICKLED_CODE.error(path, f" ({name})") from None
         first = (str(error).strip() or type(error).__name__).splitlines()[0].split(". ")[0][:200]
         raise CheckpointError(f"{path} is not a whole file of torch.save ({first}); save it again") from None
+
+
+class Record:
+    """What stands in the place of an object beside the weights, such as build-nanogpt's GPTConfig.
+
+    Its class is never looked up, and nothing of it runs: its fields are kept as data.
+    """
+
+    def __init__(self, *given: object):
+        self.fields: dict[Any, Any] = {}
+
+    def __setstate__(self, state: object) -> None:
+        self.fields = state if isinstance(state, dict) else {}
+
+
+# names in a pickle that a Record stands in for: settings, and how a path or a number of NumPy is written
+SETTINGS = re.compile(
+    r"(\w+\.)*(\w*Config|\w*Args|\w*Arguments|CfgNode|Namespace|SimpleNamespace|AttributeDict|\w+Path)"
+    r"|numpy\.(_?core\.multiarray\.scalar|dtype)|numpy\.dtypes\.\w+"
+)
+MOST_RECORDS = 20  # kinds of them in a file
+
+
+def _load(path: Path, mapped: bool) -> Any:
+    """What `torch.load` reads as data, with Records for what else it names, if that is in SETTINGS."""
+    stand_ins: list[Any] = []
+    while True:
+        try:
+            with warnings.catch_warnings(), torch.serialization.safe_globals(stand_ins):
+                warnings.simplefilter("ignore")  # torch's remarks on old pickles are not for the screen
+                return torch.load(path, map_location="cpu", weights_only=True, mmap=mapped)
+        except Exception as error:
+            name = _refused_name(error)
+            if name is None or not SETTINGS.fullmatch(name) or len(stand_ins) == MOST_RECORDS:
+                raise
+            # torch fills nothing but its own dicts: Lightning's is one with another name
+            kind = OrderedDict if name.endswith(".AttributeDict") else Record
+            stand_ins.append((kind, name))
+
+
+def _refused_name(error: Exception) -> str | None:
+    """The name of a class or function that torch would have had to look up, if that is what it refused."""
+    found = re.search(r"GLOBAL `?([\w.]+)`? (was not an allowed global|whose module)", str(error))
+    return None if found is None else found[1]
 
 
 def _is_zip(path: Path) -> bool:

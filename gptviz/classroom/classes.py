@@ -150,7 +150,8 @@ class Classes:
         A `browser`, by its name, that has a place in this class gets it again, with a new secret. From an
         `address` half of a class may come.
         """
-        plain, source = parse_code(code), source_of(address)
+        plain = parse_code(code)
+        source = source_of(address)
         with self._lock:
             if self._wrong.get(source, 0) >= WRONG_CODES:
                 raise ClassError("Too many wrong codes came from here. Wait a minute, and try again.")
@@ -235,8 +236,9 @@ class Classes:
     # ---- looking ----
 
     def member(self, secret: str) -> Member | None:
-        """Return who has this secret; None where the class has ended, or never was."""
-        hashed, running = _hash(secret), CLASSES.c.ends > _now()
+        """The member with this secret; None where the class has ended, or never was."""
+        hashed = _hash(secret)
+        running = CLASSES.c.ends > _now()
         room = [column for column in CLASSES.c if column.name not in ("guide", "teacher", "news", "browser")]
         pupil = select(PUPILS.c.id.label("pupil"), PUPILS.c.name, *room).join(
             CLASSES, PUPILS.c.class_id == CLASSES.c.id
@@ -267,7 +269,7 @@ class Classes:
         return (-1, -1) if row is None else (row.steered, row.news)
 
     def names(self, room: Room) -> list[str]:
-        """Return who has joined, in that order."""
+        """The names of those who have joined, in the order of joining."""
         with self._change() as connection:
             mine = PUPILS.c.class_id == room.id
             return list(connection.scalars(select(PUPILS.c.name).where(mine).order_by(PUPILS.c.id)))
@@ -345,7 +347,8 @@ def _touched(connection: Connection, which: Any, **changes: Any) -> Row[Any]:
 
 def _room(row: Row[Any]) -> Room:
     marks = {int(step): frozenset(found) for step, found in json.loads(row.marks).items()}
-    model, pages = json.loads(row.model), tuple(json.loads(row.pages))
+    model = json.loads(row.model)
+    pages = tuple(json.loads(row.pages))
     return Room(
         row.id, row.code, model, pages, row.step, row.together, row.frozen, marks, row.steered, row.ends
     )

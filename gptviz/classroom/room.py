@@ -28,7 +28,7 @@ class Room:
     ends: float
 
     def has(self, mark: str, step: int) -> bool:
-        """Return whether the teacher has locked, shown or revealed this step."""
+        """Whether the teacher has locked, shown or revealed this step."""
         return mark in self.marks.get(step, ())
 
 
@@ -59,7 +59,7 @@ class Vote:
 
     @property
     def answer(self) -> Any:
-        """Return what was given, as a question's key takes it: what JSON made a list is a pair again."""
+        """The answer as a question's key takes it: a list, as JSON has it, becomes a pair."""
         return tuple(self.given) if isinstance(self.given, list) else self.given
 
 

@@ -109,7 +109,10 @@ def open_database(url: str | None = None) -> sa.Engine:
 
 
 # SQLite's codes without their second byte, and PostgreSQL's
-FULL, NOT_WRITTEN, READ_ONLY, DAMAGED = (13, "53100"), (10, "58030"), (8, "25006"), (11, 26, "XX001", "XX002")
+FULL = (13, "53100")
+NOT_WRITTEN = (10, "58030")
+READ_ONLY = (8, "25006")
+DAMAGED = (11, 26, "XX001", "XX002")
 
 
 def why(error: DBAPIError) -> str:

@@ -15,6 +15,7 @@ from gptviz.engine.index import whole
 from gptviz.engine.progress import Progress, unheard
 from gptviz.engine.reader import Reader
 from gptviz.engine.sampling import Sampling
+from gptviz.engine.undisturbed import undisturbed
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,7 @@ Ids = Sequence[int]
 Read = Callable[[Sequence[Ids]], torch.Tensor]
 
 
+@undisturbed
 def beam_search(
     lm: Reader,
     text: Text,
@@ -74,7 +76,8 @@ def beside(
     Of each the ids, and ln of what the model gives all of them together.
     """
     rounds = beam_search(lm, text, beams, max_new_tokens, progress=progress)
-    ways = {f"{beams} beam{'s' * (beams > 1)}": rounds[-1].kept[0]}
+    name = "1 beam" if beams == 1 else f"{beams} beams"
+    ways = {name: rounds[-1].kept[0]}
     ways["greedy"] = beam_search(lm, text, 1, max_new_tokens, 0)[-1].kept[0]
     found = {name: (beam.ids, beam.log_probability) for name, beam in ways.items()}
     if not sampling.greedy:
@@ -84,6 +87,7 @@ def beside(
     return rounds, found
 
 
+@undisturbed
 def given(
     lm: Reader, text: Ids, rounds: Sequence[Round], progress: Progress = unheard
 ) -> dict[tuple[int, ...], float]:
@@ -100,6 +104,7 @@ def given(
     return found
 
 
+@undisturbed
 def search(
     read: Read, ids: Ids, beams: int, max_new_tokens: int, end: int | None = None, dropped: int | None = None
 ) -> list[Round]:

@@ -125,7 +125,7 @@ def together(lm: Loaded, texts: Sequence[Sequence[int]], at_once: Iterable[str |
 
 
 def again(lm: Loaded, trace: Trace, ready: Sequence[Edit], block: int, attention: bool) -> dict[Key, Tensor]:
-    """Return what a lean trace of this model does not hold of a block: the block run once more.
+    """Run one block once more, for what a lean trace of this model does not hold of it.
 
     From the stream that came into it, with the trace's edits, `ready` as in `capture`. Of what is inside its
     attention, or all else.
@@ -133,6 +133,7 @@ def again(lm: Loaded, trace: Trace, ready: Sequence[Edit], block: int, attention
     of_block = [key for key in all_keys(lm.config) if key[1] == block and key not in trace.held]
     keys = [key for key in of_block if SITES[key[0]].in_attention == attention]
     pass_ = _Pass(lm.config, keys, [edit for edit in ready if edit.block == block], (), None, entered=block)
+    trace = trace.uncopied()
     stream = trace[INTO_BLOCK, block][None].to(lm.model.tok_emb.weight)  # (1, T, D)
     k, v = ((name, block) for name, site in SITES.items() if site.in_past is not None)
     held = k in trace.held and v in trace.held
@@ -145,7 +146,7 @@ def again(lm: Loaded, trace: Trace, ready: Sequence[Edit], block: int, attention
 def _beginning(
     after: Trace, lm: Loaded, ids: Sequence[int], edits: tuple[Edit, ...], keys: Iterable[Key]
 ) -> Trace | None:
-    """Return what of an earlier trace can be used for these ids: the part that they begin with, or None."""
+    """The part of an earlier trace that these ids begin with, if it can be used; else None."""
     after.of(lm.model)
     same = after.config == lm.config and after.edits == edits
     needed = {*keys, *(key for key in all_keys(lm.config) if SITES[key[0]].in_past)}
@@ -224,13 +225,11 @@ class _Pass:
         return earlier if new is None else earlier.then(new)
 
     def rows(self, key: Key, past: Past | None) -> Rows:
-        """Return what is kept of a site; keys and values stand in the past already,
-        if it has a trace's numbers.
-        """
+        """The rows that are kept of a site; those of a float32 past are not kept twice."""
         name, block = key
         in_past = SITES[name].in_past
         if past is not None and past.is_float32 and in_past is not None and block is not None:
-            return Rows([getattr(past, in_past)(block)[0]], weights=False)
+            return Rows([past.kept(in_past, block)[0]], weights=False)
         return self._after(key, self.values.get(key))
 
     def check(self) -> None:
@@ -244,7 +243,7 @@ class _Pass:
 
 
 def site_hook(key: Key, visit: Callable[[Key, Tensor], None]) -> forward.Hook:
-    """Return what looks at a site of a pass: `visit` gets its key and the model's tensor."""
+    """A hook at a site of a pass: `visit` gets its key and the model's tensor."""
     site = SITES[key[0]]
     return forward.Hook(site.module.format(b=key[1]), site.side, partial(visit, key))
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from gptviz.engine.index import whole
 
+ACTIVATIONS = ("gelu_tanh", "gelu")
 SIZES = ("vocab_size", "context_length", "emb_dim", "n_heads", "n_layers")
 WIDEST = 2**20  # of a model's emb_dim; the widest known has some 10,000
 
@@ -60,7 +61,7 @@ class GPTConfig:
         for name in ("qkv_bias", "tie_embeddings", "norm_bias", "linear_bias"):
             if not isinstance(getattr(self, name), bool):
                 raise ValueError(f"{name} is {getattr(self, name)!r}; it must be True or False")
-        if self.activation not in ("gelu_tanh", "gelu"):
+        if self.activation not in ACTIVATIONS:
             raise ValueError(f'activation is {self.activation!r}; it must be "gelu_tanh" or "gelu"')
 
     @classmethod
@@ -84,7 +85,7 @@ class GPTConfig:
 
     @property
     def parameters(self) -> int:
-        """Return how many numbers are trained; a tied output head is not counted again."""
+        """The number of trained parameters; a tied output head is not counted again."""
         D = self.emb_dim
         embeddings = (self.vocab_size + self.context_length) * D
         norm = D * (1 + self.norm_bias)

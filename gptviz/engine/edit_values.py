@@ -132,7 +132,7 @@ class Named:
 
 
 def named(value: object) -> Named | None:
-    """Return what a text says; None for what is no value's name."""
+    """Parse the name of a value; None for what is no value's name."""
     if not isinstance(value, str):
         return None
     if value in NAMES:
@@ -204,9 +204,7 @@ class Plus:
         return hash(self._identity)
 
     def times(self, like: Tensor, key: Key, first: int) -> Tensor:
-        """Return what is added to a site's `like`, whose rows begin at the position `first`;
-        0 beyond its end.
-        """
+        """The numbers to add to `like`, whose rows begin at position `first`; 0 beyond its end."""
         return self.factor * given(self.numbers, torch.zeros_like(like), key, first, weights=False)
 
 
@@ -302,7 +300,7 @@ def _of_tensor(numbers: Tensor, like: Tensor, first: int, weights: bool) -> Tens
 
 
 def sound(new: Tensor, site: str, weights: bool = False) -> Tensor:
-    """Return what Python gave for a site, if a pass can go on with it; ValueError else.
+    """Check numbers for a site: ValueError where a pass cannot go on with them.
 
     `weights` (H, T, K) must not look ahead, so that what stands before stays when the text goes on.
     """

@@ -183,7 +183,8 @@ class Edit:
         if (end := self.known) is None:
             return
         tensor = isinstance(self.value, torch.Tensor)
-        has = f"{'the tensor' if tensor else 'the other text'} has values for {end} of {n_tokens} positions"
+        source = "the tensor" if tensor else "the other text"
+        has = f"{source} has values for {end} of {n_tokens} positions"
         beyond = [p for p in self.positions or () if (exact or p >= 0) and p % n_tokens >= end]
         if beyond:
             raise ValueError(f"position {beyond[0]} has no value: {has}")
@@ -208,9 +209,7 @@ class Edit:
         return max(most) if most and len(most) == len(ends) else None
 
     def within(self, n_tokens: int) -> "Edit | None":
-        """Return what of it a text of so many tokens has: without places that it lacks,
-        None if nothing is left.
-        """
+        """This edit for `n_tokens`: without positions beyond them, None if nothing is left."""
         if self.named is not None and self.named.name == "hide" and self.named.numbers[0] >= n_tokens:
             return None
         end = min(n_tokens, n_tokens if self.known is None else self.known)
@@ -221,12 +220,12 @@ class Edit:
 
     @property
     def is_function(self) -> bool:
-        """Return whether the value is a function of Python's, of which nobody can say what it will do."""
+        """Whether the value is a Python function, which may do anything."""
         return callable(self.value) and not isinstance(self.value, torch.Tensor | Source)
 
     @property
     def is_causal(self) -> bool:
-        """Return whether what it does at a token is the same in every longer text that begins so.
+        """Whether its effect at a token is the same in every longer text that begins so.
 
         A mean over the text is not, nor a shuffle of its positions, nor a position counted from the end, nor
         what a function may do.
@@ -238,9 +237,7 @@ class Edit:
 
     @property
     def is_of_any_text(self) -> bool:
-        """Return whether it means something in other texts, too: it names no position,
-        and no text's numbers.
-        """
+        """Whether it means something in other texts, too: no position, no text's numbers."""
         parts = () if self.named is None else self.named.parts
         return self.positions is None and not any(part.name in ("ids", "hide") for part in parts)
 
@@ -251,9 +248,7 @@ class Edit:
 
     @property
     def key(self) -> Key:
-        """Return where it is made, as a Trace names that: of an edit of one block,
-        or of a site outside of them.
-        """
+        """The trace key (site, block) that this edit replaces."""
         return self.site, None if self.block is None else int(self.block)
 
     def blocks(self, n_layers: int) -> tuple[int, ...]:
@@ -263,7 +258,7 @@ class Edit:
         return () if self.block is None else (int(self.block),)
 
     def is_of_head(self, block: int, head: int) -> bool:
-        """Return whether it is made in a head's own numbers: its queries, keys, values, pattern or output."""
+        """Whether it changes a head's own numbers: its queries, keys, values, pattern or output."""
         here = SITES[self.site].form != "rows" and block in self.blocks(block + 1)
         return here and (self.heads is None or head in self.heads)
 
@@ -320,7 +315,7 @@ def edits_of(given: Iterable[Given]) -> tuple[Edit, ...]:
 
 
 def _pythons(value: object) -> str | None:
-    """Return what a value of Python's is, in words; None for what is none."""
+    """A Python value of an edit, described in words; None for any other value."""
     if isinstance(value, tuple):
         return "numbers that are added" if value and all(isinstance(p, Plus) for p in value) else None
     if isinstance(value, torch.Tensor | Source):

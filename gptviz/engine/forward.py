@@ -16,6 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from gptviz.engine.past import Before, Past, at_work, final_hidden
+from gptviz.engine.undisturbed import settled
 from gptviz.fast import kernels, one_token
 from gptviz.fast.attention import Earlier, Known, attention
 from gptviz.model import GPTModel, TransformerBlock
@@ -130,7 +131,7 @@ def last_logits(
 
 
 def logits_of(model: GPTModel, final: Tensor, graph: bool = False) -> Tensor:
-    """Return what the output head makes of rows after final_norm: (..., D) -> (..., V), float32 on the CPU.
+    """Apply the output head to rows after final_norm: (..., D) -> (..., V), float32 on the CPU.
 
     With `graph` there are gradients.
     """
@@ -154,12 +155,18 @@ def checked(rows: Tensor) -> Tensor:
 
 @contextmanager
 def running(model: GPTModel, graph: bool = False, known: Known | None = None) -> Iterator[None]:
-    """Alone, the fast kernels, the model in eval mode, and no gradients: what every pass is wrapped in.
+    """Alone, undisturbed, the fast kernels, eval mode, and no gradients: what every pass is wrapped in.
 
     With `graph` there are gradients, and the book's own lines. It may be entered again from within. `known`
     is for `kernels.fast`.
     """
-    with alone(), torch.set_grad_enabled(graph), in_eval_mode(model), kernels.fast(model, known):
+    with (
+        settled(),
+        alone(),
+        torch.set_grad_enabled(graph),
+        in_eval_mode(model),
+        kernels.fast(model, known),
+    ):
         yield
 
 
@@ -208,7 +215,7 @@ def threads_for_passes_only(number: int | None = None) -> None:
 
 
 def _leaf(value: Tensor) -> Tensor:
-    """Return where gradients begin, whether the weights have any or not."""
+    """A leaf tensor, at which gradients begin, whether the weights require any or not."""
     return value.detach().requires_grad_()
 
 

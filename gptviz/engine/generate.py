@@ -17,6 +17,7 @@ from gptviz.engine.past import Past
 from gptviz.engine.reader import Reader
 from gptviz.engine.sampling import Sampling, distribution, draw, next_tokens_of
 from gptviz.engine.trace import Trace
+from gptviz.engine.undisturbed import undisturbed
 from gptviz.tokenizer import END_OF_TEXT, named_bytes, show_token, token_text
 
 
@@ -36,10 +37,15 @@ class Step:
     cropped: int  # how many of the first tokens the model did not see, since the context was full: what it
     # knew of the others (`Past`) is void then, and every step reads all it sees anew
     ended_by: str | None  # the stop string or the end of text that it completed, if this is the last token
-    logits: Tensor = field(repr=False, compare=False)  # (V,) CPU float32, as the model gave them
+    _logits: Tensor = field(repr=False, compare=False)  # `logits`, from which all else is worked out
     sampling: Sampling = field(repr=False)
     tokenizer: tiktoken.Encoding = field(repr=False, compare=False)
     trace: Trace | None = field(default=None, repr=False, compare=False)  # of what the model read for it
+
+    @property
+    def logits(self) -> Tensor:
+        """(V,) CPU float32, as the model gave them: a copy."""
+        return self._logits.clone()
 
     def _repr_html_(self) -> str:
         shown = show_token(named_bytes(self.tokenizer, self.id))
@@ -47,12 +53,14 @@ class Step:
         return table(drawn)
 
     @cached_property
+    @undisturbed
     def model_probability(self) -> float:
-        """Return what the model itself gave it: temperature 1, nothing filtered."""
+        """The probability that the model itself gave the token: temperature 1, nothing filtered."""
         if self.sampling.changes_nothing:
             return self.probability
-        return float(self.logits.double().softmax(0)[self.id])
+        return float(self._logits.double().softmax(0)[self.id])
 
+    @undisturbed
     def candidates(self, k: int = 10, sampling: Sampling | None = None) -> pd.DataFrame:
         """The `k` most probable tokens of those it was drawn from: rank, id, token, logit, probability.
 
@@ -60,7 +68,7 @@ class Step:
         `sampling` gives them for other settings (`Sampling()`: the model's own). What the filters cut is not
         among them, so there may be fewer than `k`; at temperature 0 all but the first have probability 0.
         """
-        return next_tokens_of(self.tokenizer, self.logits, k, sampling or self.sampling, cut=True)
+        return next_tokens_of(self.tokenizer, self._logits, k, sampling or self.sampling, cut=True)
 
 
 def generate(
@@ -122,6 +130,7 @@ def generate_batch(
     return _write(Growing(lm, len(ids) + count), writers, count)
 
 
+@undisturbed
 def steps(
     lm: Reader,
     ids: Sequence[int],
@@ -142,6 +151,7 @@ def steps(
             yield step
 
 
+@undisturbed
 def _write(
     reader: "Growing | _Captured", writers: Sequence["_Writer"], max_new_tokens: int
 ) -> Iterator[list[Step | None]]:
@@ -169,7 +179,7 @@ class Growing:
         self.known: list[tuple[int, ...]] = [()]  # the text of each row of the past
 
     def read(self, texts: Sequence[Sequence[int]]) -> Tensor:
-        """Return what comes after each of these texts of one length, (b, V) on the CPU in float32."""
+        """The logits after each of these texts of one length: (b, V), float32 on the CPU."""
         every = [tuple(text) for text in texts]
         apart = list(dict.fromkeys(every))  # those that are still the same go through together
         if self.past is None or len(apart[0]) > self.context:

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from gptviz.engine.config import GPTConfig
 from gptviz.engine.sites import SITES, Key, check_key, key_of
+from gptviz.engine.sizes import nbytes_of
 from gptviz.tokenizer.one import OneToken
 
 Towards = OneToken | tuple[OneToken, OneToken | None] | tuple[OneToken, OneToken | None, int]
@@ -36,17 +37,28 @@ class Gradient:
 
     metric: Metric
     value: float
-    values: Mapping[Key, Tensor]
+    _values: Mapping[Key, Tensor]  # handed out as copies
     n_layers: int
 
     def __getitem__(self, key: str | Key) -> Tensor:
         if isinstance(key, str) and key in SITES and SITES[key].per_block:
-            return torch.stack([self[key, block] for block in range(self.n_layers)])
-        found = check_key(*key_of(key), self.n_layers)
-        if found not in self.values:
-            kept = ", ".join(dict.fromkeys(site for site, _ in self.values)) or "none"
-            raise ValueError(f"there is no gradient of {found}; this trace has it of {kept}: keep the site")
-        return self.values[found]
+            return torch.stack([self._of((key, block)) for block in range(self.n_layers)])
+        return self._of(check_key(*key_of(key), self.n_layers)).clone()
+
+    def _of(self, key: Key) -> Tensor:
+        if key not in self._values:
+            kept = ", ".join(dict.fromkeys(site for site, _ in self._values)) or "none"
+            raise ValueError(f"there is no gradient of {key}; this trace has it of {kept}: keep the site")
+        return self._values[key]
+
+    def sites(self) -> list[Key]:
+        """The (site, block) pairs that it has, in the order of the pass."""
+        return list(self._values)
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of all its tensors."""
+        return nbytes_of(*self._values.values())
 
 
 def gradient(metric: Metric, logits: Tensor, values: Mapping[Key, Tensor], config: GPTConfig) -> Gradient:

@@ -9,6 +9,7 @@ import torch
 import torch.nn.functional as F
 from numpy.typing import NDArray
 
+from gptviz.engine.copies import copied
 from gptviz.engine.sites import Key
 from gptviz.engine.weights import PerWeights
 from gptviz.model import GPTModel, LayerNorm
@@ -47,6 +48,11 @@ class NormStatistics:
 
 def norms_of(model: GPTModel) -> list[Norm]:
     """Every LayerNorm of the model, in the order of the forward pass, with copies of its weights."""
+    return copied(kept_norms(model))
+
+
+def kept_norms(model: GPTModel) -> list[Norm]:
+    """`norms_of` as they are kept: for a Trace, which writes into nothing."""
     return _norms.get(model, lambda: _norms_of(model))
 
 
@@ -66,7 +72,7 @@ def _norms_of(model: GPTModel) -> list[Norm]:
 
 
 def norm_statistics(norms: Sequence[Norm], value: Callable[[Key], torch.Tensor]) -> NormStatistics:
-    """Return what each of these norms did, where `value` gives the site it reads."""
+    """The statistics of each of these norms, where `value` gives the site that it reads."""
     rows = []
     for norm in norms:
         before = value(norm.source)

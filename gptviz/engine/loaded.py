@@ -21,6 +21,7 @@ from gptviz.tokenizer import check_well_formed, encode, named_bytes
 class Loaded:
     """A GPTModel in eval mode with the tokenizer that its ids belong to, and the edits of its passes.
 
+    `activation_is_assumed`: its files do not say which GELU it has, and nobody has said it either.
     Raises ValueError for a config that is not the model's.
     """
 
@@ -29,6 +30,7 @@ class Loaded:
     config: GPTConfig
     name: str
     edits: tuple[Edit, ...] = ()
+    activation_is_assumed: bool = False
 
     def __post_init__(self) -> None:
         of_kind(
@@ -50,7 +52,11 @@ class Loaded:
     def _repr_html_(self) -> str:
         sizes = {name: f"{value:,}" for name, value in self.config.to_dict().items() if type(value) is int}
         rows = {"model": self.name, **sizes, "parameters": f"{self.config.parameters:,}"}
-        return table(rows | ({"edits": ", ".join(map(str, self.edits))} if self.edits else {}))
+        if self.activation_is_assumed:
+            rows["activation"] = f"{self.config.activation}, which is assumed: its files do not say it"
+        if self.edits:
+            rows["edits"] = ", ".join(map(str, self.edits))
+        return table(rows)
 
     def edited(self, *edits: Given) -> Self:
         """The same model with these edits (or their text forms) in every pass, after those it has already.
@@ -70,18 +76,18 @@ class Loaded:
 
     @property
     def is_causal(self) -> bool:
-        """Return whether what stands before stays as it was when a text goes on: see `Edit.is_causal`."""
+        """Whether a text's numbers stay when the text goes on: see `Edit.is_causal`."""
         return all(edit.is_causal for edit in self.edits)
 
     @property
     def nbytes(self) -> int:
-        """Return what the weights and buffers take in memory; tied ones count once."""
+        """The memory of the weights and buffers in bytes; tied ones count once."""
         tensors = [*self.model.parameters(), *self.model.buffers()]
         return sum({t.untyped_storage().data_ptr(): t.untyped_storage().nbytes() for t in tensors}.values())
 
     @property
     def dtype(self) -> str:
-        """Return what the model computes in: "float32", or "bfloat16" on request."""
+        """The dtype that the model computes in: "float32", or "bfloat16" on request."""
         return str(self.model.tok_emb.weight.dtype).removeprefix("torch.")
 
     def encode(self, text: str, special_tokens: bool = False) -> list[int]:
@@ -107,6 +113,7 @@ class Loaded:
 def _built_with(model: GPTModel) -> Iterator[tuple[str, object]]:
     """Yield what its modules say of a model's config; of a part that is none of the book's, nothing."""
     yield "vocab_size", model.tok_emb.num_embeddings
+    yield "vocab_size", model.out_head.weight.shape[0]  # a classifier's has a row for each class
     yield "emb_dim", model.tok_emb.embedding_dim
     yield "context_length", model.pos_emb.num_embeddings
     yield "n_layers", len(model.trf_blocks)

@@ -14,12 +14,12 @@ def show_id(lm: Loaded, token_id: int) -> str:
 
 
 def is_named(lm: Loaded, token_id: int) -> bool:
-    """Return whether the tokenizer has a token of this id at all."""
+    """Whether the tokenizer has a token of this id at all."""
     return has_token(lm.tokenizer, token_id)
 
 
 def is_whole(lm: Loaded, token_id: int) -> bool:
-    """Return whether a text can end in this token: one of the tokenizer's, and no piece of a character."""
+    """Whether a text can end in this token: one of the tokenizer's, and no piece of a character."""
     try:
         token_bytes(lm.tokenizer, token_id).decode()
     except ValueError:  # a UnicodeDecodeError is one
@@ -28,5 +28,5 @@ def is_whole(lm: Loaded, token_id: int) -> bool:
 
 
 def is_piece(lm: Loaded, token_id: int) -> bool:
-    """Return whether a token is some bytes that are no whole characters, shown as such: `\\xe4`."""
+    """Whether a token is some bytes that are no whole characters, shown as such: `\\xe4`."""
     return is_named(lm, token_id) and not is_whole(lm, token_id)

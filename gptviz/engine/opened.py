@@ -3,7 +3,7 @@
 import weakref
 from typing import Any
 
-import torch
+from torch import Tensor
 
 from gptviz.engine import forward
 from gptviz.engine.sites import SITES, Key
@@ -12,12 +12,16 @@ from gptviz.engine.sizes import nbytes_of
 MOST_BYTES = 2**27  # of all traces together: three blocks of 1,024 tokens of GPT-2
 
 Part = tuple[int, bool]  # a block, and whether it is what is inside its attention
-Opened = dict[Part, dict[Key, torch.Tensor]]
-
-_latest: list[tuple[weakref.ref[Any], Part, int]] = []  # whose, which, how many bytes; the oldest first
 
 
-def opened(trace: Any, kept: Opened, key: Key) -> torch.Tensor:
+class Opened(dict[Part, dict[Key, Tensor]]):
+    """The opened blocks of one trace; unlike a dict it can be referred to weakly."""
+
+
+_latest: list[tuple[weakref.ref[Opened], Part, int]] = []  # whose, which, how many bytes; the oldest first
+
+
+def opened(trace: Any, kept: Opened, key: Key) -> Tensor:
     """A site of a block of a Trace, from what was worked out of it before or by running the block once more.
 
     `kept` is the trace's own: what is in it goes with the trace, or with newer ones. ValueError where nobody
@@ -32,14 +36,14 @@ def opened(trace: Any, kept: Opened, key: Key) -> torch.Tensor:
             found = kept.get(part)
             if found is None:
                 found = kept[part] = trace.lm.again(trace, *part)
-                _make_room((weakref.ref(trace), part, nbytes_of(*found.values())))
+                _make_room((weakref.ref(kept), part, nbytes_of(*found.values())))
     return found[key]
 
 
-def _make_room(new: tuple[weakref.ref[Any], Part, int]) -> None:
+def _make_room(new: tuple[weakref.ref[Opened], Part, int]) -> None:
     _latest[:] = [one for one in _latest if one[0]() is not None] + [new]
     while sum(size for _, _, size in _latest) > MOST_BYTES:
         whose, part, _ = _latest.pop(0)
-        trace = whose()
-        if trace is not None:
-            trace.close(part)
+        kept = whose()
+        if kept is not None:
+            kept.pop(part, None)

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, partial
 from types import MethodType
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import torch
 from torch import Tensor
@@ -28,7 +28,7 @@ from gptviz.model import GPTModel, MultiHeadAttention
 
 
 def past_bytes(config: GPTConfig, n_tokens: int, batch: int = 1, bytes_a_number: int = 4) -> int:
-    """Return what the keys and values of so many tokens take: 2 x blocks x tokens x D numbers a text."""
+    """The memory of keys and values in bytes: 2 x blocks x tokens x D numbers a text."""
     return 2 * config.n_layers * n_tokens * config.emb_dim * batch * bytes_a_number
 
 
@@ -92,21 +92,26 @@ class Past:
         kv = self._memory.kv
         return kv[..., 0, :].numel() * len(self) * kv.element_size()
 
-    @property
     def memory(self) -> Tensor:
-        """All that is kept alive, the room for more included."""
+        """All that is kept alive, the room for more included, as it is: nobody but a pass writes into it."""
         return self._memory.kv
 
     @property
     def is_float32(self) -> bool:
-        """Return whether its numbers can be handed out as they are: float32, on the CPU."""
+        """Whether its numbers can be handed out as they are: float32, on the CPU."""
         return self._memory.kv.dtype is torch.float32 and self._memory.kv.is_cpu
 
     def keys(self, block: int) -> Tensor:
-        return self._memory.kv[0, block, :, :, : self._n]
+        """A copy of a block's keys, (B, H, n, D/H)."""
+        return self.kept("keys", block).clone()
 
     def values(self, block: int) -> Tensor:
-        return self._memory.kv[1, block, :, :, : self._n]
+        """A copy of a block's values, (B, H, n, D/H)."""
+        return self.kept("values", block).clone()
+
+    def kept(self, which: Literal["keys", "values"], block: int) -> Tensor:
+        """A block's keys or values as they are kept: nobody but a pass writes into them."""
+        return self._memory.kv[("keys", "values").index(which), block, :, :, : self._n]
 
     # ---- what a pass does ----
 

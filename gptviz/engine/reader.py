@@ -26,9 +26,10 @@ from gptviz.engine.index import index_of, listed, of_kind, whole
 from gptviz.engine.loaded import Loaded
 from gptviz.engine.past import Past
 from gptviz.engine.reduction import Reduction
-from gptviz.engine.sample_means import sample_means
+from gptviz.engine.sample_means import kept_means
 from gptviz.engine.sites import Key
 from gptviz.engine.trace import Trace
+from gptviz.engine.undisturbed import undisturbed
 from gptviz.engine.weights import PerWeights
 from gptviz.tokenizer.one import OneToken, both_ids, one_token
 
@@ -44,6 +45,7 @@ _lock = threading.Lock()
 class Reader(Loaded):
     """A model that reads a text, whole or in pieces; the edits are made in every pass."""
 
+    @undisturbed
     def trace(
         self,
         text: Text,
@@ -102,10 +104,15 @@ class Reader(Loaded):
             )
         return ids
 
+    @undisturbed
     def again(self, trace: Trace, block: int, attention: bool) -> dict[Key, Tensor]:
-        """Return what a trace of this model does not hold of a block, of its attention or else:
-        for `Trace`.
-        """
+        """Run one block once more for a trace of this model: its attention, or all else."""
+        for edit in self.edits:
+            if replace(edit) != edit:  # a new one is stamped with what its tensor holds now
+                raise ValueError(
+                    f"the tensor of the edit {edit} was written into since this trace was made, and block "
+                    f"{block} would be run again with other numbers: trace the text again"
+                )
         return again(self, trace, ready(self.plain, self.edits), block, attention)
 
     def _metric(self, grad: Towards, n_tokens: int) -> Metric:
@@ -120,6 +127,7 @@ class Reader(Loaded):
 
         return Metric(*both_ids(id_of, token, against), index_of("position", position, n_tokens))
 
+    @undisturbed
     def traces(self, texts: Iterable[Text], at_a_time: int = 1, **options: Any) -> list[Trace]:
         """A trace of each text, in order; `options` are those of `trace`.
 
@@ -135,14 +143,17 @@ class Reader(Loaded):
         parts = (ids[start : start + at_a_time] for start in range(0, len(ids), at_a_time))
         return [trace for part in parts for trace in together(self, part, options.get("at_once", ()))]
 
+    @undisturbed
     def hidden(self, in_idx: Tensor, hooks: Iterable[forward.Hook] = (), past: Past | None = None) -> Tensor:
         """`forward.hidden` with the model's edits, which the hooks then see: (b, T) ids -> (b, T, D)."""
         return forward.hidden(self.model, in_idx, [*self._hooks(in_idx, past), *hooks], past)
 
+    @undisturbed
     def last_logits(self, idx: Tensor, past: Past | None = None, position: int | None = None) -> Tensor:
         """`forward.last_logits` with the model's edits: (b, T) ids -> (b, V)."""
         return forward.last_logits(self.model, idx, past, position, self._hooks(idx, past, position))
 
+    @undisturbed
     def next_logits(self, ids: Sequence[int], past: Past | None = None) -> Tensor:
         """(V,): the logits after one text, behind what is of `past`, in float32 on the CPU."""
         return self.last_logits(self.batch(ids), past)[0].float().cpu()  # (1, V) -> (V,)
@@ -197,11 +208,11 @@ def _with_numbers(lm: Reader, edit: Edit, read: dict[Ids, Trace]) -> Edit:
         if part.name in TABLES:
             return lm.model.get_parameter(f"{TABLES[part.name]}.weight")[part.numbers[0]][None]  # (1, D)
         other = read[part.numbers]
-        return other if part.name == "ids" else other[edit.key].mean(dim=-2, keepdim=True)
+        return other if part.name == "ids" else other.uncopied()[edit.key].mean(dim=-2, keepdim=True)
 
     value = edit.named
     if value is not None and value.name == "sample":
-        return replace(edit, value=sample_means(lm)[edit.key])
+        return replace(edit, value=kept_means(lm)[edit.key])
     if value is not None and value.name == "ids":
         return replace(edit, value=read[value.numbers])
     if value is not None and value.terms:
@@ -225,7 +236,7 @@ def _read(lm: Reader, ids: Ids, edits: Sequence[Edit], keys: list[Key]) -> Trace
     missing = [key for key in keys if known is None or key not in known.sites()]
     if known is not None and not missing:
         return known
-    trace = lm.plain.trace(ids, keep=missing, edits=here).released()
+    trace = lm.plain.trace(ids, keep=missing, edits=here).released().uncopied()
     if known is not None:
         trace = known.joined(trace)
     with _lock, suppress(ValueError):  # it has more than all of them may have

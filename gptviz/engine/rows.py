@@ -34,6 +34,10 @@ class Rows:
             self._joined = weakref.ref(found)
         return found
 
+    def copied(self) -> torch.Tensor:
+        """The same as `joined`, in memory of its own."""
+        return self.parts[0].clone() if len(self.parts) == 1 else _together(self.parts, self.weights)
+
     def between(self, start: int, stop: int) -> torch.Tensor:
         """Return the rows of these tokens; of attention weights over the keys before `stop`."""
         return _together(self._pieces(start, stop), self.weights)

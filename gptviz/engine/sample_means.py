@@ -18,10 +18,12 @@ from torch import nn
 from gptviz import disk_cache
 from gptviz.engine import forward
 from gptviz.engine.capture import site_hook
+from gptviz.engine.copies import copied
 from gptviz.engine.loaded import Loaded
 from gptviz.engine.progress import Progress, unheard
 from gptviz.engine.sample import windows
 from gptviz.engine.sites import SITES, Key, all_keys
+from gptviz.engine.undisturbed import undisturbed
 from gptviz.engine.weights import PerWeights
 
 MOST_WINDOWS = 12  # of at most 256 tokens, evenly from the sample: 3,072 tokens, a second of a core with mini
@@ -42,6 +44,11 @@ def sample_means(lm: Loaded, progress: Progress = unheard) -> Means:
     `progress(done, of)` is called after each of them, without a lock: what it raises stops the work, and who
     asks next goes on where it stopped. Raises ValueError where no window is left.
     """
+    return copied(kept_means(lm, progress))
+
+
+def kept_means(lm: Loaded, progress: Progress = unheard) -> Means:
+    """`sample_means` as they are kept: for passes, which write into nothing."""
     while (read := reading(lm)).means is None:
         read.step()
         progress(read.done, read.of)
@@ -49,7 +56,7 @@ def sample_means(lm: Loaded, progress: Progress = unheard) -> Means:
 
 
 def reading(lm: Loaded) -> "Reading":
-    """Return how far this model with these weights has read the sample.
+    """The progress of this model, with these weights, in reading the sample.
 
     Raises ValueError as `sample_means`.
     """
@@ -80,6 +87,7 @@ class Reading:
         self._kept_as = ""
         self._one_at_a_time = threading.Lock()
 
+    @undisturbed
     def step(self) -> None:
         """Read one window more, if there is one."""
         model = self._model()

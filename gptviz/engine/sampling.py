@@ -71,12 +71,12 @@ class Sampling:
 
     @property
     def changes_nothing(self) -> bool:
-        """Return whether every probability stays what the model gives it."""
+        """Whether every probability stays what the model gives it."""
         return self.temperature == 1 and self.top_k is None and self.top_p in (None, 1)
 
     @property
     def greedy(self) -> bool:
-        """Return whether the most probable token is always taken, so that nothing is drawn."""
+        """Whether the most probable token is always taken, so that nothing is drawn."""
         return self.temperature == 0
 
     def stream(self, skip: int = 0) -> Iterator[float]:
@@ -161,7 +161,7 @@ def distribution(logits: torch.Tensor, sampling: Sampling = AS_IT_IS) -> Distrib
 
 
 def nucleus_size(shares: torch.Tensor, top_p: float | None) -> int:
-    """Return how many of these (V,) shares, given in falling order with sum 1, it takes to reach top_p."""
+    """The number of (V,) shares, in falling order with sum 1, that it takes to reach top_p."""
     if top_p is None or top_p == 1:  # rounding must not cut a tail whose mass is below the last digit
         return shares.numel()
     before = torch.cumsum(shares, dim=0) - shares  # the mass ahead of each token

@@ -13,6 +13,7 @@ import torch
 
 from gptviz.engine.config import GPTConfig
 from gptviz.engine.index import index_of, listed
+from gptviz.suggest import did_you_mean
 
 SMALL = 2**24  # bytes: all of a pass that has no more is held, as that costs less than to open a block
 
@@ -54,9 +55,7 @@ class Site:
 
     @property
     def in_attention(self) -> bool:
-        """Return whether a module inside a block's attention passes it on:
-        so far a block must be run to have it.
-        """
+        """Whether it is inside a block's attention: so far a block must be run to have it."""
         return ".att." in self.module
 
     @property
@@ -68,7 +67,7 @@ class Site:
         return "{b}" in self.module
 
     def floats(self, n_tokens: int, config: GPTConfig) -> int:
-        """Return how many numbers it holds for a text of so many tokens, as `shape` says."""
+        """The number of floats that it holds for a text of `n_tokens`, as `shape` says."""
         d, h = config.emb_dim, config.n_heads
         sizes = {"T": n_tokens, "D": d, "H": h, "4D": 4 * d, "D/H": d // h}
         return math.prod(sizes[part] for part in self.shape.strip("()").split(", "))
@@ -128,10 +127,10 @@ def all_keys(config: GPTConfig) -> list[Key]:
 
 
 def held_keys(config: GPTConfig, n_tokens: int, at_once: Iterable[str | Key] = ()) -> list[Key]:
-    """Return what a trace of everything holds: everything of a small pass; of a larger one what the rest is
-    made of.
+    """The keys that a trace of everything holds: all of a small pass.
 
-    That is the streams, keys and values, and what is outside the blocks; and `at_once`.
+    Of a larger one, those that the rest is made of: the streams, keys and values, and what is outside
+    the blocks; and `at_once`.
     """
     every, last = all_keys(config), config.n_layers - 1
     held = dict.fromkeys(expand(at_once, config, "at_once"))
@@ -145,9 +144,7 @@ def held_keys(config: GPTConfig, n_tokens: int, at_once: Iterable[str | Key] = (
 
 
 def between_blocks(config: GPTConfig) -> list[tuple[Key, Key]]:
-    """Return what comes out of a block and what comes into the next: the same,
-    but for an edit of the latter.
-    """
+    """The pairs of a block's output and the next block's input: equal but for an edit."""
     return [(("resid_post", b), (INTO_BLOCK, b + 1)) for b in range(config.n_layers - 1)]
 
 
@@ -169,7 +166,9 @@ def check_key(site: str, block: object, n_layers: int | None) -> Key:
     `n_layers` None: in a model of any depth.
     """
     if not isinstance(site, str) or site not in SITES:
-        raise ValueError(f"there is no site {site!r}; the sites are {', '.join(SITES)}")
+        raise ValueError(
+            f"there is no site {site!r}{did_you_mean(site, SITES)}; the sites are {', '.join(SITES)}"
+        )
     if not SITES[site].per_block:
         if block is not None:
             raise ValueError(f"site {site!r} is outside the blocks; ask for it without the block {block!r}")

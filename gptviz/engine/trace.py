@@ -13,28 +13,31 @@ import pandas as pd
 import torch
 from torch import Tensor
 
+from gptviz.engine.copies import copied
 from gptviz.engine.edits import Edit
 from gptviz.engine.forward import checked
 from gptviz.engine.gradient import Gradient
 from gptviz.engine.index import index_of, of_kind, whole_number
-from gptviz.engine.layer_norms import NormStatistics, norm_statistics, norms_of
+from gptviz.engine.layer_norms import NormStatistics, kept_norms, norm_statistics
 from gptviz.engine.loaded import Loaded
-from gptviz.engine.opened import Opened, Part, opened
+from gptviz.engine.opened import Opened, opened
 from gptviz.engine.past import Past
 from gptviz.engine.reduction import Reduction, reductions
 from gptviz.engine.rows import Rows
 from gptviz.engine.sampling import Sampling, next_tokens_of
+from gptviz.engine.showing import Showing
 from gptviz.engine.sites import SITES, Key, all_keys, check_key, expand, key_of
 from gptviz.engine.sizes import nbytes_of
 from gptviz.engine.tokens import Token
+from gptviz.engine.undisturbed import undisturbed
 from gptviz.engine.weights import AModel, Fingerprint, fingerprint, model_of, same, stamp
 from gptviz.fast import kernels
 from gptviz.model import GPTModel
 from gptviz.tokenizer.one import Against, OneToken, one_token
 
 
-class Trace:
-    """The numbers that one forward pass computed. Read it, do not write into it.
+class Trace(Showing):
+    """The numbers that one forward pass computed. What it hands out is a copy: write into it as you like.
 
     `trace["attn", 3]` is a site of a block (-1: the last one), `trace["attn"]` that of all blocks, with one
     dimension more, and `trace["embed"]` one outside the blocks; `sites()` lists what there is,
@@ -69,34 +72,56 @@ class Trace:
     ):
         self.name = lm.name
         self.config = lm.config
-        self.tokens = tokens
+        self._tokens = tokens
         self.tokenizer = lm.tokenizer
         self._values = values
         self._final = final
         self._head = lm.model.out_head.weight.detach()
         self._head_was = stamp(self._head)  # it is used as it is now, or not at all
-        self._norms = norms_of(lm.model)
+        self._norms = kept_norms(lm.model)
         self.edits = edits
         self._reduced = {} if reduced is None else reduced
         self._past = past  # of all its tokens, if they were read in pieces
         self._grad = grad
         self._lean = lean  # what is not held is worked out
-        self._opened: Opened = {}
+        self._opened = Opened()
+        self.hands_out_copies = True
         self._weights = weights  # that made it: the model may be trained on
         self._held: GPTModel | None = lm.model
         self._model = weakref.ref(lm.model)
 
     def __len__(self) -> int:
-        return len(self.tokens)
+        return len(self._tokens)
+
+    @property
+    def tokens(self) -> list[Token]:
+        """The tokens of the text, in order."""
+        return list(self._tokens)
 
     def __repr__(self) -> str:
         edits = f", {len(self.edits)} edit{'s' * (len(self.edits) > 1)}" if self.edits else ""
         return f"Trace({self.name!r}, {len(self)} tokens{edits}, {self.nbytes / 2**20:.1f} MB)"
 
     def __getitem__(self, key: str | Key) -> Tensor:
+        """The numbers of a site: `t["attn", 3]` of block 3, `t["attn"]` of all blocks, `t["embed"]`.
+
+        A site is a row of `gptviz.SITES`; `t.sites()` lists those of this trace. Blocks count from 0, -1 is
+        the last one. Shapes: (T, D) for rows of the stream, (H, T, D/H) for `q`, `k`, `v` and `z`, (H, T, T)
+        for `attn`, (T, 4D) inside the feed-forward; of all blocks with one dimension more in front. A head, a
+        token, a dimension are then indexed as in any tensor: `t["attn", 3][1, -1]` is where head 1's last
+        token looks.
+
+        Raises ValueError for a site or a block that does not exist, and for one that was not kept.
+        """
         if isinstance(key, str) and key in SITES and SITES[key].per_block:
-            return torch.stack([self[key, block] for block in range(self.config.n_layers)])
-        return self._values_of(check_key(*key_of(key), self.config.n_layers))
+            return torch.stack([self._values_of((key, block)) for block in range(self.config.n_layers)])
+        found = self._rows_of(check_key(*key_of(key), self.config.n_layers))
+        return found.copied() if self.hands_out_copies else found.joined()
+
+    def _ipython_key_completions_(self) -> list[str | Key]:
+        """What an editor offers behind `t["`: each site, then each site and block."""
+        keys = self.sites()
+        return [*dict.fromkeys(site for site, _ in keys), *(key for key in keys if key[1] is not None)]
 
     def rows(self, site: str, block: int | None = None, start: int = 0, stop: int | None = None) -> Tensor:
         """The rows of the tokens from `start` to before `stop` (as in a slice, None is the end).
@@ -109,7 +134,18 @@ class Trace:
         first, end, _ = slice(*ends).indices(len(self))
         if first >= end:
             raise ValueError(f"there are no tokens from {start} to before {stop} among {len(self)}")
-        return found.between(first, end)
+        rows = found.between(first, end)
+        return rows.clone() if self.hands_out_copies else rows
+
+    def uncopied(self) -> "Trace":
+        """The same numbers, handed out as they are kept: for functions that write into nothing.
+
+        A block's attention weights are 48 MB at 1,024 tokens of GPT-2, and a copy of them takes as long as
+        many of the numbers that are made of them.
+        """
+        if not self.hands_out_copies:
+            return self
+        return self._with(_opened=self._opened, hands_out_copies=False)
 
     def _values_of(self, key: Key) -> Tensor:
         return self._rows_of(key).joined()
@@ -151,10 +187,7 @@ class Trace:
         """The sites that are at hand, without running a block once more."""
         return self._values.keys()
 
-    def close(self, part: Part) -> None:
-        """Let go of a block that was opened, to be opened again where somebody asks."""
-        self._opened.pop(part, None)
-
+    @undisturbed
     def reduced(self, name: str | Reduction) -> list[Any]:
         """Return what the reduction called `name` made of its site: a result a block, in order.
 
@@ -162,9 +195,10 @@ class Trace:
         """
         for reduction, results in self._reduced.items():
             if name in (reduction.name, reduction):
-                return list(results)
+                return copied(results) if self.hands_out_copies else list(results)
         if isinstance(name, Reduction):
-            return [name.of(self._values_of(key)) for key in expand([name.site], self.config)]
+            made = [name.of(self._values_of(key)) for key in expand([name.site], self.config)]
+            return copied(made) if self.hands_out_copies else made
         kept = ", ".join(reduction.name for reduction in self._reduced) or "none"
         raise ValueError(f"this trace has no reduction {name!r}, but {kept}; trace again with reduce=[...]")
 
@@ -183,7 +217,7 @@ class Trace:
         for what, one, two in (
             ("models", self.name, other.name),
             ("models", self.config, other.config),
-            ("tokens", [token.id for token in self.tokens], [token.id for token in other.tokens]),
+            ("tokens", [token.id for token in self._tokens], [token.id for token in other._tokens]),
             ("edits", self.edits, other.edits),
         ):
             if one != two:
@@ -218,7 +252,7 @@ class Trace:
         if unlike is not None and n < len(self):
             raise ValueError(f"the edit {unlike} depends on the whole text: trace the beginning by itself")
         return self._with(
-            tokens=self.tokens[:n],
+            _tokens=self._tokens[:n],
             _values={key: rows.cut(n) for key, rows in self._values.items()},
             _final=self._final.cut(n),
             _reduced={},
@@ -228,7 +262,7 @@ class Trace:
 
     def _with(self, **changed: Any) -> "Trace":
         made = object.__new__(Trace)
-        made.__dict__.update(self.__dict__ | {"_opened": {}} | changed)
+        made.__dict__.update(self.__dict__ | {"_opened": Opened()} | changed)
         made.__dict__.pop("nbytes", None)
         return made
 
@@ -247,8 +281,12 @@ class Trace:
         return self.__dict__
 
     def only(self, key: Key) -> "Trace":
-        """The same with a site at hand and no block to be opened: for use in the middle of another pass."""
-        return self._with(_lean=False, _values={key: self._rows_of(key)}) if self._lean else self
+        """The same with a site at hand and no block to be opened: for use in the middle of another pass.
+
+        Nothing is copied: a pass writes into nothing.
+        """
+        held = {key: self._rows_of(key)} if self._lean else self._values
+        return self._with(_lean=False, _values=held, hands_out_copies=False)
 
     def released(self) -> "Trace":
         """The same, holding no model: for who keeps traces longer than their model. Rows are shared."""
@@ -266,9 +304,10 @@ class Trace:
         """Return what another process has `sent`, as a trace of this model: of the same weights,
         as they are now.
         """
-        weights, parts = fingerprint(lm.model), (self.tokens, self._values, self._final)
+        weights, parts = fingerprint(lm.model), (self._tokens, self._values, self._final)
         return Trace(lm, weights, *parts, self.edits, self._reduced, lean=self._lean)
 
+    @undisturbed
     def past(self, model: AModel) -> Past:
         """The keys and values of all blocks, to read on from: needs `k` and `v`, and the model of this trace.
 
@@ -288,11 +327,12 @@ class Trace:
         Blocks that were opened do not count. Rows that it shares with another trace count in each of them.
         """
         pieces = [part for rows in (*self._values.values(), self._final) for part in rows.parts]
-        memory = [] if self._past is None else [self._past.memory]
-        grads = [] if self._grad is None else list(self._grad.values.values())
+        memory = [] if self._past is None else [self._past.memory()]
+        grads = [] if self._grad is None else [self._grad]
         reduced = [result for results in self._reduced.values() for result in results]
         return nbytes_of(*pieces, *memory, *grads, *reduced)
 
+    @undisturbed
     def logits(self, position: int | None = None) -> Tensor:
         """(T, vocab_size): the logits after every token, in one product; (vocab_size,): after one of them.
 
@@ -307,6 +347,7 @@ class Trace:
         rows = checked(kernels.linear(final, self._head).float().cpu())
         return rows if position is None else rows[0]
 
+    @undisturbed
     def next_tokens(
         self,
         k: int = 10,
@@ -324,6 +365,46 @@ class Trace:
             self.tokenizer, self.logits(self.place_of(position)), k, Sampling(temperature, top_k, top_p)
         )
 
+    @undisturbed
+    def loss(self) -> float:
+        """The mean loss of the text in nats per token: minus the logarithm of each next token's probability.
+
+        It is the book's cross entropy, over all tokens but the first, which nothing announces; its
+        exponential is the perplexity. ValueError for a text of one token.
+        """
+        if len(self) < 2:
+            raise ValueError("a text of one token has no next token, and so no loss: trace two or more")
+        targets = torch.tensor([token.id for token in self.tokens[1:]])
+        return float(torch.nn.functional.cross_entropy(self.logits()[:-1], targets))
+
+    @undisturbed
+    def table(self, site: str, block: int | None = None, head: int | None = None) -> pd.DataFrame:
+        """A site's numbers as a table, a row a token: `t.table("attn", 3, 1)`, `t.table("resid_post", 3)`.
+
+        Of attention weights the columns are the tokens that are looked at (what the causal mask hides is 0);
+        of all else they are the dimensions, from 0. Sites of heads (attn, q, k, v, z) need a `head`.
+
+        Raises ValueError for a site, a block or a head that does not exist, and for one too few or too many.
+        """
+        key = check_key(site, block, self.config.n_layers)
+        form = SITES[site].form
+        if form == "rows" and head is not None:
+            raise ValueError(f"{site} has no heads: ask for t.table({site!r}, ...) without the head {head!r}")
+        if form != "rows" and head is None:
+            last = self.config.n_heads - 1
+            raise ValueError(
+                f"{site} has a table for each head, from 0 to {last}: t.table({site!r}, {block}, head)"
+            )
+        found = self[key]
+        if form != "rows":
+            found = found[index_of("head", head, self.config.n_heads)]
+        names = [token.shown for token in self.tokens]
+        if form == "weights":
+            queries = pd.Index(names, name="query")
+            return pd.DataFrame(found.numpy(), queries, pd.Index(names, name="key"))
+        return pd.DataFrame(found.numpy(), pd.Index(names, name="token"))
+
+    @undisturbed
     def norms(self) -> pd.DataFrame:
         """A row per LayerNorm and position: mean and (biased) variance over the D numbers, before and after.
 
@@ -337,11 +418,12 @@ class Trace:
                 "norm": np.repeat(found.names, tokens).astype(object),
                 "block": pd.array([norm.block for norm in self._norms for _ in range(tokens)], dtype="Int64"),
                 "position": np.tile(np.arange(tokens), len(found.names)),
-                "token": [token.shown for token in self.tokens] * len(found.names),
+                "token": [token.shown for token in self._tokens] * len(found.names),
                 **{column: found.grid(column).ravel() for column in NormStatistics.COLUMNS},
             }
         )
 
+    @undisturbed
     def norm_statistics(self) -> "NormStatistics":
         """The numbers of `norms()` as arrays, a row a norm and a column a token."""
         return norm_statistics(self._norms, self._values_of)
@@ -362,22 +444,22 @@ class Trace:
         made_by = resolve_name("gptviz.engine.language_model:LanguageModel")
         return made_by(self.of(model), self.tokenizer, self.config, self.name, self.edits)
 
-    def show(self, page: str | None = None, *args: Any, **options: Any) -> Any:
-        """The picture of one of the app's pages: see `gptviz.ui.notebook.show`, which takes the rest.
-
-        `t.show()` is the tokens and all heads, `t.show("attention", 3, 1)` a head, `t.show("layernorm")`. A
-        notebook shows it; `t.show(...).to_html("picture.html")` writes it as a file.
-        """
-        return resolve_name("gptviz.ui.notebook:show")(self, page, *args, **options)
-
     def to_html(self, path: str | Path) -> Path:
         """Write `show()` as one file, which any browser opens offline; gives back where it is."""
         return self.show().to_html(path)
 
     def _repr_html_(self) -> str:
         """The tokens and all heads; what was kept, where that is not enough for them."""
-        enough = self._lean or self.holds(["attn", "z"])
-        return self.show()._repr_html_() if enough else f"<code>{escape(repr(self))}</code>"
+        return self.show()._repr_html_() if self._has_heads else f"<code>{escape(repr(self))}</code>"
+
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
+        """The same in each kind that a notebook keeps: see `gptviz.ui.notebook.Picture`."""
+        shown = self.show()._repr_mimebundle_() if self._has_heads else {"text/html": self._repr_html_()}
+        return shown | {"text/plain": repr(self)}
+
+    @property
+    def _has_heads(self) -> bool:
+        return self._lean or self.holds(["attn", "z"])
 
     def attribution(self, token: OneToken, against: Against = None, position: int = -1) -> pd.DataFrame:
         """Each part's share of the token's logit: see `gptviz.analysis.attribution`."""

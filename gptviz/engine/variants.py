@@ -48,7 +48,7 @@ def variants(
 
 
 def _hooks(lm: Reader, choices: Sequence[Sequence[Edit]], first: int) -> list[Hook]:
-    """Return what makes a batch of a text, a row a choice, and each one's edits in its own row."""
+    """Hooks that make a batch of a text, a row a choice, and each one's edits in its own row."""
     places: dict[Key, list[tuple[int, Edit]]] = {}
     for number, edits in enumerate(choices):
         for edit in ready(lm, edits):

@@ -3,7 +3,8 @@
 A fingerprint is made of how often each tensor was written into (torch counts that), how often one was put in
 the place of another, and some numbers of each, spread over its rows and columns: at least one of every head.
 So it sees an optimizer's step, a weight that is replaced, `weight.data.mul_(5)`, of which torch counts
-nothing, and another model of the same sizes. A model that is loaded again has the same one.
+nothing, and another model of the same sizes. A model that is loaded again has the same one, unless it is
+loaded with another GELU.
 
 What it can miss: numbers that are changed through `.data` only, between those that are looked at; and the
 same in a copy of a model. Numbers that are given on disk are told apart by all of them
@@ -100,6 +101,7 @@ class _Watched:
         self._places: list[dict[str, Any]] = [d for d in places if d]
         self._here = self._all()  # which keeps them, so that no other object gets one of their ids
         self._ids = list(map(id, self._here))
+        self._built = crc32(repr([_built(module) for module in model.modules()]).encode())
         tensors = {id(t): t for t in self._here if isinstance(t, torch.Tensor)}.values()  # tied ones once
         self._tensors = [t for t in tensors if not t.is_inference()]  # torch counts no writes into the others
         self._addressed = list(tensors)
@@ -112,7 +114,7 @@ class _Watched:
         return list(chain.from_iterable(map(dict.values, self._places)))
 
     def is_current(self) -> bool:
-        """Return whether the same tensors stand there, in the same memory."""
+        """Whether the same tensors stand there, in the same memory."""
         here = [tensor.data_ptr() for tensor in self._addressed]
         return here == self._addresses and list(map(id, self._all())) == self._ids
 
@@ -121,12 +123,18 @@ class _Watched:
 
     def numbers(self) -> int:
         away = [torch.cat(self._away).cpu().numpy()] if self._away else []
-        return crc32(np.concatenate([*self._here_views, *away]).data)
+        return crc32(np.concatenate([*self._here_views, *away]).data, self._built)
 
 
 _watched: WeakKeyDictionary[nn.Module, _Watched] = WeakKeyDictionary()
 _lock = threading.Lock()
 _WHOLE = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}  # compared by bits, NaN, too
+
+
+def _built(module: nn.Module) -> tuple[object, ...]:
+    """What a module computes with, beside its tensors: which GELU, how many heads, the norms' epsilon."""
+    names = ("approximate", "num_heads", "eps")
+    return type(module).__name__, *(getattr(module, name, None) for name in names)
 
 
 def _some(tensor: torch.Tensor) -> Any:

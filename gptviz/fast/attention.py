@@ -37,7 +37,8 @@ def attention(
     values that are `known` are not worked out.
     """
     b = len(x)
-    h, d = att.num_heads, att.head_dim
+    h = att.num_heads
+    d = att.head_dim
 
     def of_heads(projection: nn.Module, rows: Tensor) -> Tensor:
         # (b, T, d_out) -> (b, T, H, head_dim) -> (b, H, T, head_dim)
@@ -104,14 +105,12 @@ def _by_rows(att: Any, b: int, queries: Tensor, keys: Tensor, values: Tensor) ->
 
 
 def _version(x: Tensor) -> int | None:
-    """Return how often it was written into, as torch counts; it does not count in inference mode."""
+    """How often x was written to, as torch counts; None in inference mode, where it does not."""
     return None if x.is_inference() else x._version
 
 
 def _is_watched(dropout: nn.Module) -> bool:
-    """Return whether anybody but the next line sees what is passed through it,
-    or it is more than a passage.
-    """
+    """Whether a hook sees what passes through this dropout, or it changes what passes."""
     return (
         type(dropout) is not nn.Dropout
         or dropout.training

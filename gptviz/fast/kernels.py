@@ -48,7 +48,10 @@ _onednn_is_faster: dict[tuple[int, ...], bool] = {}
 
 
 def enabled() -> bool:
-    """Return whether the setting leaves them on. ValueError for a value that is neither on nor off."""
+    """Whether fast kernels are enabled (GPTVIZ_KERNELS; on by default).
+
+    ValueError for a value that is neither on nor off.
+    """
     value = os.environ.get(SETTING, "on")
     if value not in ("on", "off"):
         raise ValueError(f'{SETTING} is {value!r}; it may be "on" or "off" (or not be set, which is "on")')
@@ -63,7 +66,8 @@ def fast(model: nn.Module, known: Known | None = None) -> Iterator[None]:
     book's own forward; nothing is left on the model afterwards, however it ends. It may be entered
     again from within. Keys and values that are `known` are an attention's own, of a pass through one block.
     """
-    before, _this_thread.known = _this_thread.known, known  # a pass within this one has its own, or none
+    before = _this_thread.known  # a pass within this one has its own, or none
+    _this_thread.known = known
     used = enabled() and not _this_thread.by_the_book
     bound: list[nn.Module] = []
     _this_thread.depth += used
@@ -81,7 +85,8 @@ def fast(model: nn.Module, known: Known | None = None) -> Iterator[None]:
 @contextmanager
 def by_the_book() -> Iterator[None]:
     """While it is entered, this thread's passes run `gptviz.model`'s own lines: to watch them at work."""
-    before, _this_thread.by_the_book = _this_thread.by_the_book, True
+    before = _this_thread.by_the_book
+    _this_thread.by_the_book = True
     try:
         yield
     finally:
@@ -108,7 +113,7 @@ def _bind(model: nn.Module, bound: list[nn.Module]) -> None:
 
 
 def is_ours(forward: Any) -> bool:
-    """Return whether what stands on a module in the place of its forward was put there by `fast`."""
+    """Whether this forward was put on a module by `fast`."""
     return getattr(forward, "__func__", None) in _TWINS.values()
 
 
@@ -161,7 +166,7 @@ def row(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
 
 
 def is_row(x: Tensor) -> bool:
-    """Return whether what comes into a pass of this thread is for `row`."""
+    """Whether the input of this thread's pass is one row, which `row` computes."""
     return _HAS_SWITCH and serves(x, torch.bfloat16) and x.dim() > 0 and x.numel() == x.shape[-1] > 0
 
 
@@ -169,7 +174,7 @@ _HAS_SWITCH = hasattr(torch._C, "_set_mkldnn_enabled") and hasattr(torch._C, "_g
 
 
 def _is_plain(x: Tensor, dtype: torch.dtype = torch.float32) -> bool:
-    """Return whether the kernels are for it: float32 on a CPU, and nothing that must be differentiated."""
+    """Whether the kernels can take x: this dtype, on a CPU, no autocast, no gradient."""
     return (
         x.dtype is dtype
         and x.is_cpu
@@ -200,7 +205,8 @@ def _measure(x: Tensor, weight: Tensor, bias: Tensor | None) -> bool:
     and medians of so few say how often a thread was put aside (8 ms), no property of the kernel.
     """
     part = x.reshape(-1, x.shape[-1])[:MOST_ROWS].contiguous()
-    weight, bias = weight[:MOST_OUTPUTS], None if bias is None else bias[:MOST_OUTPUTS]
+    weight = weight[:MOST_OUTPUTS]
+    bias = None if bias is None else bias[:MOST_OUTPUTS]
     truth = F.linear(part, weight, bias)
     error = (_onednn(part, weight, bias) - truth).abs().max()
     if not error <= 1e-4 * truth.abs().max():  # also NaN: somebody allowed it fewer digits than float32's
@@ -248,7 +254,7 @@ class _FastFeedForward(FeedForward):
 
 
 def _is_unseen(layers: nn.Module, up: nn.Module, activation: nn.Module) -> bool:
-    """Return whether these are the book's own modules, and nobody looks at what goes from one to the next."""
+    """Whether these are the book's own modules, with no hook between them."""
     for one in (layers, up, activation):
         own = one.__dict__.get("forward")
         if one._forward_hooks or one._forward_pre_hooks or not (own is None or is_ours(own)):
@@ -268,5 +274,5 @@ _TWINS: dict[type[nn.Module], Callable[..., Tensor]] = {
 
 
 def serves(x: Tensor, dtype: torch.dtype = torch.float32) -> bool:
-    """Return whether this thread's pass goes through `attention` for what comes into it (in float32)."""
+    """Whether this thread's pass goes through `attention` for this input."""
     return bool(_this_thread.depth) and _is_plain(x, dtype) and not torch.is_grad_enabled()

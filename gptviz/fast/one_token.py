@@ -47,7 +47,7 @@ _BOOKS = {
 
 
 def serves(model: GPTModel, in_idx: Tensor) -> bool:
-    """Return whether the book's lines, and nobody else's, would run for these ids: (B, 1), after others."""
+    """Whether the book's own lines would run for these ids, (B, 1), with nothing hooked in."""
     weight = model.tok_emb.weight
     if in_idx.dim() != 2 or in_idx.shape[1] != 1 or torch_modules._has_any_global_hook():
         return False
@@ -64,16 +64,18 @@ def serves(model: GPTModel, in_idx: Tensor) -> bool:
 
 
 def visits_at(model: GPTModel, places: Iterable[tuple[str, str, Visit]]) -> Visits | None:
-    """Return who looks where, of those who look at a module (its path, "input" or "output"), in their order.
+    """Sort those who look at a module (its path, "input" or "output") by place, in their order.
 
     None if one of the places is none that is passed here: that one has to be hung on the module.
     """
     found: Visits = {}
     for path, side, visit in places:
         first, *rest = path.split(".", 2)
-        block, module = None, path
+        block = None
+        module = path
         if first == "trf_blocks" and rest and rest[0].isdigit() and int(rest[0]) < len(model.trf_blocks):
-            block, module = int(rest[0]), "".join(rest[1:])
+            block = int(rest[0])
+            module = "".join(rest[1:])
         if module not in (_OUTSIDE if block is None else _IN_A_BLOCK)[side]:
             return None
         found.setdefault((block, module, side), []).append(visit)
@@ -110,7 +112,9 @@ def _block(block: Any, x: Tensor, append: Callable[..., Any], see: See) -> Tenso
 
 
 def _attention(att: Any, x: Tensor, append: Callable[..., Any], see: See) -> Tensor:
-    b, h, d = len(x), att.num_heads, att.head_dim
+    b = len(x)
+    h = att.num_heads
+    d = att.head_dim
     queries, keys, values = (
         see(f"att.{name}", "output", _linear(att._modules[name], x)).view(b, h, 1, d)
         for name in ("W_query", "W_key", "W_value")
@@ -118,10 +122,14 @@ def _attention(att: Any, x: Tensor, append: Callable[..., Any], see: See) -> Ten
     keys, values = append(keys, values)  # (B, H, n, D/H)
     n = keys.shape[2]
     if x.dtype is torch.bfloat16:  # for which oneDNN makes a kernel anew for every n: 0.3 ms, and this 0.1
-        queries, keys, values = queries.float(), keys.float(), values.float()
+        queries = queries.float()
+        keys = keys.float()
+        values = values.float()
     weights = queries.new_empty(b * h, 1, n)
     # (B, H, n, D/H) -> (B * H, n, D/H)
-    queries, keys, values = queries.view(b * h, 1, d), keys.reshape(b * h, n, d), values.reshape(b * h, n, d)
+    queries = queries.view(b * h, 1, d)
+    keys = keys.reshape(b * h, n, d)
+    values = values.reshape(b * h, n, d)
     torch.baddbmm(weights, queries, keys.transpose(1, 2), beta=0, alpha=d**-0.5, out=weights)
     torch.softmax(weights, dim=-1, out=weights)
     weights = see("att.dropout", "input", weights.view(b, h, 1, n)).reshape(b * h, 1, n)
@@ -131,7 +139,8 @@ def _attention(att: Any, x: Tensor, append: Callable[..., Any], see: See) -> Ten
 
 def _linear(layer: Any, x: Tensor) -> Tensor:
     parameters = layer._parameters
-    weight, bias = parameters["weight"], parameters["bias"]
+    weight = parameters["weight"]
+    bias = parameters["bias"]
     if x.dtype is torch.bfloat16:
         return kernels.row(x, weight, bias) if kernels.is_row(x) else F.linear(x, weight, bias)
     if weight.numel() < kernels.SMALL_WEIGHT:

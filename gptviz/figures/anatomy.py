@@ -35,7 +35,10 @@ SHORT = {
 
 def percent(share: float) -> str:
     """A share as a person reads it: "0.36 %", "31.0 %"."""
-    return "0 %" if share == 0 else f"{significant(100 * share, 3 if share >= 0.1 else 2)} %"
+    if share == 0:
+        return "0 %"
+    digits = 3 if share >= 0.1 else 2
+    return f"{significant(100 * share, digits)} %"
 
 
 def sides(tensor: Tensor) -> str:

@@ -49,7 +49,12 @@ def bars(
     places = np.arange(n).astype(str if axis is not None and "labelalias" in axis else int)
     if signed and colors is None:
         colors = [theme.positive if value >= 0 else theme.negative for value in values.now]
-    fills = [theme.quiet] * n if colors is None else [colors] * n if isinstance(colors, str) else list(colors)
+    if colors is None:
+        fills = [theme.quiet] * n
+    elif isinstance(colors, str):
+        fills = [colors] * n
+    else:
+        fills = list(colors)
     edge: dict[str, Any] = {"width": 0}
     if at is not None and colors is None:
         fills[at] = theme.accent

@@ -30,15 +30,25 @@ def beam_tree(
     notes = []
     for number, found in enumerate(rounds):
         for place, beam in enumerate([*found.kept, *found.dropped]):
-            alive, way = place < len(found.kept), place == best[number]
-            kind = line(colors.quiet, 1.5) if alive else line(colors.grid, 1.2)
-            kind = line(colors.accent, 4) if way else kind
+            alive = place < len(found.kept)
+            if place == best[number]:
+                kind = line(colors.accent, 4)
+                tint = colors.accent
+                ink = colors.accent
+            elif alive:
+                kind = line(colors.quiet, 1.5)
+                tint = colors.output
+                ink = colors.ink
+            else:
+                kind = line(colors.grid, 1.2)
+                tint = colors.quiet
+                ink = colors.quiet
             traces.append(stroke([number, number + 1], [beam.parent if number else 0, place], kind))
-            tint = colors.accent if way else colors.output if alive else colors.quiet
             mark = {"x": number + 1, "y": place, "size": 10 if alive else 6, "color": tint}
             marks.append(mark | {"says": _sentence(beam, name, alive, unchanged)})
-            ink = colors.accent if way else colors.ink if alive else colors.quiet
-            text = safe(name(beam.ids[-1])) + " ■" * beam.ended
+            text = safe(name(beam.ids[-1]))
+            if beam.ended:
+                text += " ■"
             if unchanged is not None and alive and number + 1 == len(rounds):
                 both = f"{fixed(unchanged[beam.ids], 2)} → {fixed(beam.log_probability, 2)}"
                 text += f"<br><span style='font-size:11px;color:{colors.quiet}'>{both}</span>"

@@ -22,7 +22,7 @@ def column_heads(sampling: Sampling, compared: bool = False) -> dict[str, str]:
     """Return what stands above each column, with the values that the sliders have; `compared`:
     and the unchanged.
     """
-    scaled = f"÷ {0 if sampling.temperature == 0 else sampling.temperature:g}"
+    scaled = f"÷ {abs(sampling.temperature):g}"  # -0.0 is a temperature, too: it reads as 0
     heads = {"rank": "rank", "token": "token", "logit": "logit", "scaled": scaled, "filter": "filters"}
     return heads | ({"before": UNCHANGED, "p": CHANGED} if compared else {"p": "probability"})
 
@@ -114,7 +114,9 @@ def _steps(row: Row, found: Candidates, sampling: Sampling, model: str) -> str:
     if found.kept == len(found.chosen.kept):
         many = f"all {found.kept:,} tokens"
     softmax = f"Softmax: {power} = {p}, where {log_sum} is the logarithm of the sum of e^x over {many}."
-    return f"{start}. {softmax}{'' if sampling.changes_nothing else own}"
+    if sampling.changes_nothing:
+        return f"{start}. {softmax}"
+    return f"{start}. {softmax}{own}"
 
 
 # ---- how one of them is drawn ----

@@ -51,7 +51,9 @@ def curves(
     for number, (name, values) in enumerate(lines.items(), start=1):
         last = number == len(lines)
         # dashed lines are the unchanged model's, on every page: where there are some, this one is not
-        color = colors.accent if last else colors.ink if changed else colors.quiet
+        color = colors.ink if changed else colors.quiet
+        if last:
+            color = colors.accent
         dash = None if last or changed else "dash"
         symbol = SYMBOLS[(number - 1) % len(SYMBOLS)]
         if many:
@@ -71,7 +73,8 @@ def curves(
             hover = {"text": said, "hovertemplate": f"%{{text}}: {what} %{{y:.4~r}}<extra></extra>"}
         else:
             hover = marks.says(map(marks.safe, _says(names, values.now, name, unit, written)))
-        drawn: dict[str, Any] = {"mode": "markers" if dots else "lines" if joined else "lines+markers"}
+        mode_of_line = "lines" if joined else "lines+markers"
+        drawn: dict[str, Any] = {"mode": "markers" if dots else mode_of_line}
         drawn |= {"line": marks.line(color, 3, dash), "zorder": len(lines) - number if many else 0}
         named = {"name": marks.safe(name), "showlegend": many, "unselected": marks.WHOLE}
         marker = {"size": 8 if seen.sum() > 1 else 14, "symbol": symbol if many else "circle"}

@@ -97,5 +97,8 @@ def words_of(role: HeadRole, write: float, longest: float) -> Thumbnail:
 
 def moved_words(said: Thumbnail, moved: float, changed: bool) -> Thumbnail:
     """The same of a head of a changed model: whether it is itself changed, and how far its pattern moved."""
-    how = f"{' It is changed.' * changed} Its pattern moved by {significant(moved, 2)}."
-    return {**said, "says": said["says"] + how, "moved": moved, "changed": changed}
+    says = said["says"]
+    if changed:
+        says += " It is changed."
+    says += f" Its pattern moved by {significant(moved, 2)}."
+    return {**said, "says": says, "moved": moved, "changed": changed}

@@ -72,7 +72,10 @@ def _word(cell: Cell, quiet: str) -> str:
         return f'<i style="color:{quiet}">{word}</i>'
     if cell.verdict == "withdrawn":
         return f"<s>{word}</s>"
-    return f"{word}{' ' if ' ' in label else '<br>'}{mark}" if mark else word
+    if not mark:
+        return word
+    between = " " if " " in label else "<br>"  # a label of one word leaves a line below it
+    return f"{word}{between}{mark}"
 
 
 # ---- all heads as points ----
@@ -210,12 +213,12 @@ def costs(found: Sequence[Cost], block: int, head: int, mode: Mode) -> Figure:
     large = {"size": 18, "color": colors.accent, "symbol": "diamond"}
     traces = []
     for name, points, marker in (("others of its block", beside, small), (f"head {head}", own, large)):
-        says = [
-            f"block {block}, head {h}: {marks.safe(found[row].what)}<br>loss "
-            f"{significant(found[row].whole + rise)}, {significant(abs(rise))} "
-            f"{'more' if rise >= 0 else 'less'}"
-            for row, h, rise in points
-        ]
+        says = []
+        for row, h, rise in points:
+            loss = significant(found[row].whole + rise)
+            way = "more" if rise >= 0 else "less"
+            by = f"{significant(abs(rise))} {way}"
+            says.append(f"block {block}, head {h}: {marks.safe(found[row].what)}<br>loss {loss}, {by}")
         traces.append(_dots(name, [rise for *_, rise in points], [row for row, *_ in points], says, marker))
     losses = [f"{fixed(cost.whole, 2)} → {fixed(cost.whole + cost.rise, 2)}" for cost in found]
     layout = {

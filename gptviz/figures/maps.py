@@ -100,7 +100,7 @@ def maps(
     for number, (panel, z) in enumerate(zip(panels, drawn, strict=True), start=1):
         axes, (xaxis, yaxis) = marks.axis_names(number)
         start = (number - 1) * (width + GAP)
-        coloraxis = f"coloraxis{'' if joint or number == 1 else number}"
+        coloraxis = "coloraxis" if joint or number == 1 else f"coloraxis{number}"
         if not joint or number == 1:
             right = (1.0 if joint else start + width) - 0.015
             of, length = (drawn, 0.35) if joint else ([z], 0.2)
@@ -134,8 +134,13 @@ def maps(
                 for i, count in ((row, len(rows)), (column, len(labels)))
             )
             layout["shapes"].append(marks.frame(wide, high, marks.line(palette(mode).accent, 2.5), axes))
-    room_of = 20 if len(rows) <= 16 else 14 if len(rows) <= NAMED_ROWS else min(8, TALLEST / len(rows))
-    height = max(140 + len(rows) * room_of, 280)
+    if len(rows) <= 16:
+        row_height = 20.0
+    elif len(rows) <= NAMED_ROWS:
+        row_height = 14.0
+    else:
+        row_height = min(8, TALLEST / len(rows))
+    height = max(140 + len(rows) * row_height, 280)
     heads = 22 + 20 * max(panel.title.count("<br>") for panel in panels)
     layout["plot_bgcolor"] = palette(mode).grid  # between the cells, so that one near 0 stands out
     return figure(traces + numbers, layout, mode, height, t=marks.BAR + heads)

@@ -272,7 +272,13 @@ def token_ticks(
     if n <= most:
         turned = max(n, places) > 5 and max(map(len, shown)) > 2
         return {"tickvals": np.arange(n), "ticktext": [*map(safe, shown)], "tickangle": -60 if turned else 0}
-    marked = np.arange(0, n, 10 if n <= 128 else 32 if n <= 512 else 128)
+    if n <= 128:
+        step = 10
+    elif n <= 512:
+        step = 32
+    else:
+        step = 128
+    marked = np.arange(0, n, step)
     numbers = marked.tolist() if positions is None else [positions[i] for i in marked.tolist()]
     named = {"ticktext": [str(number) for number in numbers], "title": {"text": title}}
     return {"tickvals": marked, "tickangle": 0} | named

@@ -50,9 +50,10 @@ def dials(frequencies: dict[int, float], query: int, key: int, mode: Mode) -> Fi
         traces.append(_arrow(middle, angles[1], colors.key, f"key at position {key}, pair {pair}"))
         traces.append(_arrow(middle, angles[0], colors.query, f"query at position {query}, pair {pair}"))
         turns = 2 * math.pi / frequency
+        once = significant(turns) if turns < 100 else f"{turns:,.0f}"
         words = (
-            f"<b>pair {pair}</b><br>once round: {significant(turns) if turns < 100 else f'{turns:,.0f}'} "
-            f"tokens<br>between: {fixed(angles[0] - angles[1], 2)} rad"
+            f"<b>pair {pair}</b><br>once round: {once} tokens"
+            f"<br>between: {fixed(angles[0] - angles[1], 2)} rad"
         )
         notes.append({"text": words, "x": middle, "y": 1.3, "yanchor": "bottom"})
     plain: dict[str, Any] = {"visible": False}

@@ -82,7 +82,9 @@ def share_grid(
         "shapes": shapes,
         "plot_bgcolor": colors.grid if inside is None else colors.paper,  # as in `maps`
     }
-    height = (30 if inside is None else 34) if rows <= HIGH_ROWS else ROW
+    height = ROW
+    if rows <= HIGH_ROWS:
+        height = 30 if inside is None else 34
     return figure(traces, layout, mode, height=marks.BAR + 34 + rows * height, t=marks.BAR + 26, r=4)
 
 

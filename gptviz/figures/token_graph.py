@@ -79,7 +79,11 @@ def token_graph(
     drawn = sorted((_around(edge, at) for edge in edges), key=lambda edge: edge.share)
     shapes = [_curve(edge, at[edge.source], at[edge.target], largest) for edge in drawn]
     shown = [labels[p] for p in centres]
-    named = {p: _safe(labels[p]) + f" <sub>{p}</sub>" * (shown.count(labels[p]) > 1) for p in centres}
+    named = {}
+    for p in centres:
+        named[p] = _safe(labels[p])
+        if shown.count(labels[p]) > 1:
+            named[p] += f" <sub>{p}</sub>"
     ticks = [f"<b>{named[p]}</b>" if p == selected else named[p] for p in centres]
     layout = {
         "shapes": shapes,

@@ -8,11 +8,12 @@ import os
 from pathlib import Path
 
 from gptviz.guides.guide import Guide, GuideError, Question, Step, read
+from gptviz.suggest import did_you_mean
 
 FOLDER = Path(__file__).parent / "texts"
 SETTING = "GPTVIZ_GUIDES"  # a folder of a teacher's own
 
-__all__ = ["Guide", "GuideError", "Question", "Step", "files", "find", "read"]
+__all__ = ["Guide", "GuideError", "Question", "Step", "file_of", "files", "find", "read"]
 
 
 def files() -> dict[str, Path]:
@@ -23,7 +24,13 @@ def files() -> dict[str, Path]:
 
 def find(name: str) -> Guide:
     """The guide of this name. Raises GuideError where there is none, or its file is none."""
-    file = files().get(name)
-    if file is None:
-        raise GuideError([(0, f"there is no guide {name!r}; there are {', '.join(files())}")])
-    return read(file.read_text("utf-8", "replace"))
+    return read(file_of(name).read_text("utf-8", "replace"))
+
+
+def file_of(name: str) -> Path:
+    """The file of the guide of this name. Raises GuideError where there is none."""
+    there = files()
+    if name not in there:
+        meant = did_you_mean(name, there)
+        raise GuideError([(0, f"there is no guide {name[:60]!r}{meant}; there are {', '.join(there)}")])
+    return there[name]

@@ -61,7 +61,7 @@ class Asked:
 
     @property
     def chances(self) -> torch.Tensor:
-        """Return what comes next: (V,) probabilities, float64."""
+        """The probabilities of the next token: (V,), float64."""
         return self.t.logits(self.position).double().softmax(-1)
 
     def place(self, position: int) -> str:
@@ -98,7 +98,7 @@ class Asked:
         return self.number(100 * share, percent(share), by, " %", **facts)
 
     def count(self, number: int, /, **facts: str) -> Answer:
-        """Return how many there are: right is this number, whatever is given behind its point."""
+        """Mark a count: right is this number, whatever is given behind its decimal point."""
         right = None if self.given is None else int(self.given) == number
         return replace(self.number(number, str(number), 0, **facts), right=right)
 

@@ -45,6 +45,7 @@ from gptviz.lessons.attention import Heads, by_hand
 from gptviz.lessons.scaling import by_size
 from gptviz.lessons.sentences import SENTENCES, linear_weights
 from gptviz.lessons.windows import Windows
+from gptviz.suggest import did_you_mean
 from gptviz.tokenizer import show_token
 
 MOST_COPIED = 10**9  # bytes of a model that is copied to be trained for a step
@@ -79,12 +80,14 @@ def _key(kind: str, *sites: str | Callable[..., Sites]) -> Callable[[Key], Key]:
 
 
 def arguments(name: str, kind: str, given: tuple[tuple[str, Any], ...]) -> tuple[Any, ...]:
-    """Return what follows (lm, t, position, given) in a call of this key.
+    """The further arguments of this key's function, after (lm, t, position, given).
 
     Raises ValueError where that is wrong.
     """
     if name not in KEYS:
-        raise ValueError(f"there is no key {name[:60]!r}; there are {', '.join(KEYS)}")
+        raise ValueError(
+            f"there is no key {name[:60]!r}{did_you_mean(name, KEYS)}; there are {', '.join(KEYS)}"
+        )
     asks, function = KEYS[name]
     if kind != asks:
         raise ValueError(f"the key {name} answers a question of the kind {asks}, not {kind}")
@@ -93,10 +96,13 @@ def arguments(name: str, kind: str, given: tuple[tuple[str, Any], ...]) -> tuple
     if named.keys() != kinds.keys():
         takes, has = (", ".join(one) or "nothing" for one in (kinds, named))
         raise ValueError(f"the key {name} takes {takes}, not {has}")
-    for one, value in named.items():
-        if not isinstance(value, int if kinds[one] is int else (int, float) if kinds[one] is float else str):
-            raise ValueError(f"{one} of the key {name} is {value!r}; it must be {kinds[one].__name__}")
-    return tuple(named[one] for one in kinds)
+    accepted: dict[Any, Any] = {int: int, float: (int, float)}
+    for parameter, value in named.items():
+        kind_of_value = kinds[parameter]
+        if not isinstance(value, accepted.get(kind_of_value, str)):
+            must = f"it must be {kind_of_value.__name__}"
+            raise ValueError(f"{parameter} of the key {name} is {value!r}; {must}")
+    return tuple(named[parameter] for parameter in kinds)
 
 
 def sites(name: str, lm: LanguageModel, position: int, given: Any, *arguments: Any) -> Sites:
@@ -222,7 +228,13 @@ def row_again(q: Asked) -> Answer:
     )
     cosine = torch.cosine_similarity(q.t["embed"][copy].double(), q.t["embed"][at].double(), dim=0)
     facts = {"one": q.place(copy), "other": q.place(at), "cosine": fixed(float(cosine), 2)}
-    return q.choice(options, 2 if not same[0] else 0 if same[1] else 1, **facts)
+    if not same[0]:
+        truth = 2
+    elif same[1]:
+        truth = 0
+    else:
+        truth = 1
+    return q.choice(options, truth, **facts)
 
 
 def _windows(q: Asked, length: int, stride: int) -> Windows:
@@ -262,13 +274,18 @@ def temperature_changes(q: Asked, temperature: float) -> Answer:
         "Only how likely each token is to be drawn",
         "Nothing at all",
     )
-    found = 0 if not torch.equal(one, other) else 1 if not torch.equal(plain.order, scaled.order) else 2
     if torch.equal(plain.probabilities, scaled.probabilities):
-        found = 3
+        truth = 3
+    elif not torch.equal(one, other):
+        truth = 0
+    elif not torch.equal(plain.order, scaled.order):
+        truth = 1
+    else:
+        truth = 2
     best = int(plain.order[0])
     before, now = (percent(float(row.probabilities[best])) for row in (plain, scaled))
     facts = {"token": q.called(best), "before": before, "now": now, "logit": fixed(float(one[best]), 2)}
-    return q.choice(options, found, **facts)
+    return q.choice(options, truth, **facts)
 
 
 @_key("number")
@@ -393,7 +410,7 @@ def _both(q: Asked, edits: list[str], keep: Sites = ()) -> tuple[Trace, Trace]:
 
 
 def _moved(q: Asked, edits: list[str]) -> Prediction:
-    """Return what these changes of the model make of its prediction."""
+    """The prediction of the model with these edits, beside its own."""
     return prediction(*(run.logits(q.position) for run in _both(q, edits)))
 
 
@@ -474,7 +491,7 @@ def hands_over(q: Asked, other: str) -> Answer:
 
 
 def _losses(t: Trace) -> torch.Tensor:
-    """Return what each token but the first cost, (T - 1,)."""
+    """The loss of each token but the first, in nats: (T - 1,)."""
     if len(t) < 3:
         raise CannotAsk("this takes a text of three tokens or more")
     logits = torch.stack([t.logits(at) for at in range(len(t) - 1)])  # (T - 1, V)
@@ -527,8 +544,13 @@ def second_part(q: Asked, start: int) -> Answer:
         raise CannotAsk(f"the text has no second part from position {start} on")
     first, second = float(losses[: start - 1].mean()), float(losses[start - 1 :].mean())
     options = ("Less than the first time", "About as much", "More than the first time")
-    found = 1 if abs(second - first) < 0.1 else 0 if second < first else 2
-    return q.choice(options, found, first=fixed(first, 2), second=fixed(second, 2))
+    if abs(second - first) < 0.1:
+        truth = 1
+    elif second < first:
+        truth = 0
+    else:
+        truth = 2
+    return q.choice(options, truth, first=fixed(first, 2), second=fixed(second, 2))
 
 
 @_key("choice")
@@ -539,7 +561,12 @@ def loss_without(q: Asked, edit: str) -> Answer:
     facts = {"before": fixed(float(before.mean()), 2), "after": fixed(float(after.mean()), 2)}
     facts |= {"token": q.place(token + 1), "token_before": fixed(float(before[token]), 2)}
     options = ("It rises", "It stays, within a hundredth", "It falls")
-    truth = 1 if abs(rise) < 0.01 else 0 if rise > 0 else 2
+    if abs(rise) < 0.01:
+        truth = 1
+    elif rise > 0:
+        truth = 0
+    else:
+        truth = 2
     return q.choice(options, truth, **facts, token_after=fixed(float(after[token]), 2))
 
 
@@ -570,7 +597,12 @@ def doubled(q: Asked, norm: str) -> Answer:
     two = norm_steps(find_norm(q.lm.model, norm), 2 * one.before).after
     moved = float(abs(two - one.after).max() / max(abs(one.after).max(), 1e-12))
     options = ("All of them are doubled, too", "They stay the same, or very nearly", "They are halved")
-    truth = 1 if moved < 0.05 else 0 if (abs(two) > abs(one.after)).mean() > 0.5 else 2
+    if moved < 0.05:
+        truth = 1
+    elif (abs(two) > abs(one.after)).mean() > 0.5:
+        truth = 0
+    else:
+        truth = 2
     return q.choice(options, truth, moved=percent(moved))
 
 
@@ -578,7 +610,12 @@ def doubled(q: Asked, norm: str) -> Answer:
 def longer(q: Asked) -> Answer:
     """Ask whether the selected token's row grows longer from the embedding to the end."""
     first, *_, last = stream(q.lm, q.t).sizes[:, q.position].tolist()
-    truth = 0 if last > 1.25 * first else 2 if last < 0.8 * first else 1
+    if last > 1.25 * first:
+        truth = 0
+    elif last < 0.8 * first:
+        truth = 2
+    else:
+        truth = 1
     facts = {"first": significant(first), "last": significant(last)}
     return q.choice(("Longer", "About as long", "Shorter"), truth, **facts)
 
@@ -778,7 +815,8 @@ def smallest_circuit(q: Asked) -> Answer:
     if q.given is None:
         return found
     kept, *lucky = (abs(whole - one) <= enough for one in (value, *by_chance))
-    said = f"{len(heads)} heads with {percent(value)}: {'kept' if kept else 'not kept'}"
+    verdict = "kept" if kept else "not kept"
+    said = f"{len(heads)} heads with {percent(value)}: {verdict}"
     said += f". Of {RANDOM_CIRCUITS} random choices of {len(heads)} heads {sum(lucky)} keep it"
     return replace(found, right=kept, said=said, score=-float(len(heads)) if kept else None)
 

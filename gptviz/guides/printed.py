@@ -20,13 +20,14 @@ def printed(guide: Guide, notes: bool = False) -> str:
     parts = [f"<h1>{escape(guide.title)}</h1><p class='place'>{escape(told)}</p>"]
     for number, step in enumerate(guide.steps, 1):
         text = dict(step.place).get("text", "")
-        where = f"{step.page}{': ' * bool(text)}{text}"
+        where = f"{step.page}: {text}" if text else step.page
         parts.append(f"<section><h2>{number}. {markdown.renderInline(step.heading)}</h2>")
         parts.append(f"<p class='place'>{escape(where)}</p>")
         parts.append(markdown.render(step.text))
         if step.ask is not None:
             parts.append(f"<p class='ask'>{markdown.renderInline(step.ask.text)}</p>")
-            parts.append("<div class='line'></div>" * (0 if notes else 2))
+            if not notes:
+                parts += ["<div class='line'></div>"] * 2
         if notes:
             said = step.ask.hints if step.ask else ()
             hints = "".join(f"<li>{markdown.renderInline(hint)}</li>" for hint in said)

@@ -21,7 +21,9 @@ from gptviz.engine.edits import Given
 from gptviz.engine.language_model import LanguageModel
 from gptviz.guides import Guide
 from gptviz.handout.guide import EDITS, PAGES, known, led
-from gptviz.tokenizer import GPT2_PATTERN, typed_specials, well_formed
+from gptviz.suggest import did_you_mean
+from gptviz.tokenizer import GPT2_PATTERN, typed_specials, well_formed, words_of
+from gptviz.tokenizer.added import late_of
 from gptviz.tokenizer.regex import members
 from gptviz.tokenizer.vocabulary import CHARACTERS
 from gptviz.ui.components.code import bundle, script
@@ -47,7 +49,9 @@ def handout(
     does not fit into `LARGEST` bytes.
     """
     if page not in PAGES:
-        raise ValueError(f"a hand-out has no page {page!r}; it has {', '.join(PAGES)}")
+        raise ValueError(
+            f"a hand-out has no page {page!r}{did_you_mean(page, PAGES)}; it has {', '.join(PAGES)}"
+        )
     changed = lm.edited(*edits)
     if not known(changed):
         made = ", ".join(map(str, changed.edits))
@@ -114,15 +118,19 @@ def _weights(lm: LanguageModel) -> tuple[list[tuple[str, int]], str]:
 
 
 def _tokenizer(encoding: tiktoken.Encoding) -> dict[str, Any]:
-    """Return what model.js needs of it: each token's bytes by id, the special tokens,
-    the regex in JavaScript.
-    """
+    """The tokenizer as model.js needs it: bytes of each token, special tokens, the regex."""
     ranks = encoding._mergeable_ranks
     tokens: list[str | None] = [None] * (max(ranks.values()) + 1)
     for raw, id in ranks.items():
         tokens[id] = base64.b64encode(raw).decode()
+    if late_of(encoding):
+        raise ValueError(
+            f"a hand-out looks for all added tokens at once; the tokenizer {encoding.name!r} looks for "
+            f'{min(late_of(encoding))!r} after others. Give its added tokens one value of "normalized"'
+        )
     special = {name: encoding._special_tokens[name] for name in sorted(typed_specials(encoding))}
-    return {"tokens": tokens, "special": special, "cut": _regex(encoding)}
+    words = sorted(words_of(encoding))
+    return {"tokens": tokens, "special": special, "words": words, "cut": _regex(encoding)}
 
 
 def _regex(encoding: tiktoken.Encoding) -> str:

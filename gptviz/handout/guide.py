@@ -22,14 +22,13 @@ _markdown = MarkdownIt("commonmark", {"html": False})
 
 
 def known(lm: LanguageModel) -> bool:
-    """Return whether a hand-out can make all edits of this model."""
+    """Whether a hand-out can make all edits of this model."""
     values = [named(edit.value) for edit in lm.edits]
     return all(value is not None and value.name in EDITS for value in values)
 
 
 def led(guide: Guide, lm: LanguageModel, text: str) -> dict[str, Any]:
-    """Return what page.js needs of a guide: its steps, each with a whole place; `text` where none has named
-    one.
+    """The guide as page.js needs it: its steps, each with a whole place; `text` until one is named.
 
     Left out, and counted as `missing`: other pages, choices and models, what is found by hunting for it, and
     what this model cannot be asked.
@@ -61,7 +60,8 @@ def _step(step: Step, place: Mapping[str, str], lm: LanguageModel) -> dict[str, 
     there = {name: place[name] for name in PLACE if name in place}
     made = {"heading": step.heading, "page": step.page, "place": there, "ask": None}
     if step.ask is None:
-        done, after = dict(step.until).get("edits"), _markdown.render(step.after)
+        done = dict(step.until).get("edits")
+        after = _markdown.render(step.after)
         return made | {"text": _markdown.render(step.text), "until": done, "after": after}
     if step.ask.kind == "find":
         raise CannotAsk("it is hunted for in the app")

@@ -9,22 +9,35 @@ const toBytes = new TextEncoder();
 const binary = (bytes) => Array.from(bytes, (byte) => String.fromCharCode(byte)).join('');    // a character a byte
 
 class Tokenizer {
-  // `tokens`: each token's bytes in base64, by id, null where there is none; `special`: name -> id; `cut`: the regex.
-  constructor({ tokens, special, cut }) {
+  // `tokens`: each token's bytes in base64, by id, null where there is none; `special`: name -> id;
+  // `words`: those that are tokens in every text; `cut`: the regex.
+  constructor({ tokens, special, words, cut }) {
     this.bytes = tokens.map((token) => (token === null ? null : atob(token)));
     this.ranks = new Map(this.bytes.map((token, id) => [token, id]));
     this.special = special;
+    this.words = new Set(words);
     this.pieces = new RegExp(cut, 'gu');
   }
 
-  // The pieces that the regex cuts, with the ids of each: [{ raw, ids, special }]. Half a surrogate pair is U+FFFD.
+  // The text in turn with the added tokens in it: text, token, text, ..., text. One that is not wanted stays text.
+  split(text, special) {
+    const names = special || this.words.size ? Object.keys(this.special).sort((one, other) => other.length - one.length) : [];
+    if (!names.length) return [text];
+    const parts = [''];
+    text.split(new RegExp(`(${names.map((name) => name.replace(/[^\w]/g, '\\$&')).join('|')})`)).forEach((part, i) => {
+      if (i % 2 && (special || this.words.has(part))) parts.push(part, '');
+      else parts[parts.length - 1] += part;
+    });
+    return parts;
+  }
+
+  // The pieces that the regex cuts, with the ids of each: [{ raw, ids, special, word }]. Half a surrogate pair is U+FFFD.
   read(text, special = false) {
-    const whole = text.replace(/\p{Cs}/gu, '\uFFFD'), names = special ? Object.keys(this.special) : [];
-    const parts = names.length ? whole.split(new RegExp(`(${names.map((name) => name.replace(/[^\w]/g, '\\$&')).join('|')})`)) : [whole];
-    return parts.flatMap((part, i) => (i % 2 ? [{ raw: binary(toBytes.encode(part)), ids: [this.special[part]], special: true }]
+    const parts = this.split(text.replace(/\p{Cs}/gu, '\uFFFD'), special);
+    return parts.flatMap((part, i) => (i % 2 ? [{ raw: binary(toBytes.encode(part)), ids: [this.special[part]], special: true, word: this.words.has(part) }]
       : (part.match(this.pieces) ?? []).map((piece) => {
         const raw = binary(toBytes.encode(piece));
-        return { raw, ids: this.merged(raw), special: false };
+        return { raw, ids: this.merged(raw), special: false, word: false };
       })));
   }
 

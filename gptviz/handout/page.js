@@ -80,7 +80,7 @@ const turn = (step) => go(stateOf(new URLSearchParams(), step));
 
 function append(id) {
   const text = state.text + (specials.get(id) ?? decoded(rawOf(id)).text ?? '');
-  go({ text, token: null, special: state.special || specials.has(id) });
+  go({ text, token: null, special: state.special || needsTheSwitch(id) });
 }
 
 // ---- a pass, or two where something is changed ----
@@ -171,7 +171,7 @@ function pageLink(page) {
 }
 
 function specialHint() {
-  const name = Object.keys(special).find((text) => state.text.includes(text));
+  const name = Object.keys(special).find((text) => !words.includes(text) && state.text.includes(text));
   if (!name) return null;
   return h('p', { class: 'how' }, code(name), ...(state.special
     ? [' is the special token here. ', button('Read it as plain text', () => go({ special: false }))]

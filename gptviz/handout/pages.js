@@ -87,11 +87,11 @@ function limitOf(...arrays) {
 function tokensPage() {
   const count = run.ids.length, letters = given.tokenizer.cut === '[^]', cut = [];
   let at = 0, chosen = null;
-  for (const { raw, ids, special: looked } of run.pieces) {
+  for (const { raw, ids, special: looked, word } of run.pieces) {
     const own = ids.slice(0, count - at).map((id, i) => card(id, at + i));
-    if (position() >= at && position() < at + own.length) chosen = mergesOf({ raw, ids, special: looked }, position() - at, position());
+    if (position() >= at && position() < at + own.length) chosen = mergesOf({ raw, ids, special: looked, word }, position() - at, position());
     at += ids.length;
-    const title = looked ? `“${shown(raw)}”, a special token` : `The regex cut the piece “${shown(raw)}”`;
+    const title = looked ? `“${shown(raw)}”, ${kindOf(word)}` : `The regex cut the piece “${shown(raw)}”`;
     if (own.length) cut.push({ shown: shown(raw), special: looked, title, groups: sharing(own.map(({ id }) => rawOf(id))), tokens: own });
   }
   const cards = { pieces: cut, selected: position(), colours: gv.palette(mode()).positions.length };

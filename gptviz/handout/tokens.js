@@ -2,10 +2,12 @@
 // A token's bytes are a text of one character each.
 
 const given = JSON.parse(document.getElementById('given').textContent), { config, name: NAME } = given;
-const { tokens, special } = given.tokenizer, specials = new Map(Object.entries(special).map(([text, id]) => [id, text]));
+const { tokens, special, words } = given.tokenizer, specials = new Map(Object.entries(special).map(([text, id]) => [id, text]));
 const utf8 = (bytes, stream = false) => new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(Uint8Array.from(bytes, (c) => c.charCodeAt(0)), { stream });
 const rawOf = (id) => (tokens[id] ? atob(tokens[id]) : String.fromCharCode(...new TextEncoder().encode(specials.get(id) ?? `<id ${id}>`)));
 const shownOf = (id) => shown(rawOf(id));
+const needsTheSwitch = (id) => specials.has(id) && !words.includes(specials.get(id));
+const kindOf = (word) => (word ? 'an added word' : 'a special token');
 const SHOWN = { ' ': '·', '\n': '⏎', '\t': '⇥' };
 
 function escaped(character) {
@@ -76,7 +78,7 @@ const hexOf = (raw) => Array.from(raw, (c) => c.charCodeAt(0).toString(16).padSt
 const many = (count, noun) => `${count} ${noun}${count === 1 ? '' : 's'}`;
 
 // What the component `merges` draws of a piece { raw, ids, special }, whose token number `part` stands at `position`.
-function mergesOf({ raw, ids, special: looked }, part, position) {
+function mergesOf({ raw, ids, special: looked, word }, part, position) {
   if (raw.length > WIDEST) [raw, ids, part] = [rawOf(ids[part]), [ids[part]], 0];
   const raws = ids.map(rawOf), from = raws.slice(0, part).join('').length, to = from + raws[part].length, worked = looked ? [] : merging(raw);
   const stages = worked.at(-1)?.parts.length === ids.length ? worked : [{ parts: [raw], ranks: [], chosen: null, joined: null }];
@@ -91,7 +93,7 @@ function mergesOf({ raw, ids, special: looked }, part, position) {
       const both = shown(stage.parts[i] + stage.parts[i + 1]), better = i === stage.chosen ? 'the lowest rank here: they merge next' : 'a lower rank goes first';
       return rank === null ? `“${both}” is no token: these two cannot merge.` : `“${both}” is the token of rank ${rank}; ${better}.`;
     });
-    return { ...stage, parts, titles, says: mergeSaid(stage, stages.length - 1, raw, ids, looked) };
+    return { ...stage, parts, titles, says: mergeSaid(stage, stages.length - 1, raw, ids, looked && kindOf(word)) };
   });
   return { stages: drawn, tokens: ids.map((id, i) => ({ id, position: position - part + i })), width: COLUMN, colours: gv.palette('light').positions.length };
 }
@@ -99,7 +101,7 @@ function mergesOf({ raw, ids, special: looked }, part, position) {
 // A stage in a sentence: text and code in turn.
 function mergeSaid({ parts, ranks: pairs, chosen }, last, raw, ids, looked) {
   const done = `After ${many(last, 'merge')}`, count = parts.length, possible = pairs.filter((rank) => rank !== null).length;
-  if (looked) return ['', shown(raw), ' is a special token: it is looked up, and neither cut nor merged.'];
+  if (looked) return ['', shown(raw), ` is ${looked}: it is looked up, and neither cut nor merged.`];
   if (last === 0 && count > 1) return [`None of these ${count} bytes makes a token with its neighbour: each stays alone.`];
   if (last === 0 && raw.length > 1) return ['', shown(raw), ' is in the vocabulary as a whole: it is looked up, not merged.'];
   if (last === 0) return ['', shown(raw), ` is a single byte, ${hexOf(raw)}: nothing to merge.`];

@@ -12,10 +12,12 @@ class Adam:
     The same steps as `torch.optim.AdamW` with these settings.
     """
 
-    betas, eps = (0.9, 0.99), 1e-8
+    betas = (0.9, 0.99)
+    eps = 1e-8
 
     def __init__(self, weights: Weights, decay: float = 0.0):
-        self.decay, self.steps = decay, 0
+        self.decay = decay
+        self.steps = 0
         self._mean = {name: np.zeros_like(value) for name, value in weights.items()}
         self._square = {name: np.zeros_like(value) for name, value in weights.items()}
 

@@ -18,6 +18,7 @@ from torch import Tensor
 
 from gptviz.analysis.attention import SoftmaxRow, softmax_row
 from gptviz.engine.index import below
+from gptviz.engine.undisturbed import undisturbed
 
 # The slides' example of softmax in two steps, as they print it.
 SLIDE_SCORES = (1.4529, 0.3491, -0.8928, 0.2072, -0.3993)
@@ -90,7 +91,9 @@ def self_attention(x: Tensor | Matrix, weights: HeadWeights, causal: bool = Fals
                 f"the {name} matrix has shape {tuple(matrix.shape)}; for vectors of {x.shape[1]} numbers it "
                 f"must have {x.shape[1]} rows"
             )
-    queries, keys, values = x @ weights.query, x @ weights.key, x @ weights.value  # (T, d_in) -> (T, d)
+    queries = x @ weights.query  # (T, d_in) -> (T, d)
+    keys = x @ weights.key  # (T, d_in) -> (T, d)
+    values = x @ weights.value  # (T, d_in) -> (T, d)
     return _attention(queries, keys, values, queries.shape[1] ** 0.5, causal)
 
 
@@ -105,6 +108,7 @@ def multi_head_attention(x: Tensor | Matrix, heads: Sequence[HeadWeights], causa
     return Heads(found, torch.cat([head.context for head in found], dim=1))  # H of (T, d) -> (T, H d)
 
 
+@undisturbed
 def by_hand(x: Matrix, heads: Sequence[Sequence[Matrix]] = (), causal: bool = False) -> Heads:
     """The whole calculation from plain numbers, in float64: what the Attention by hand page shows.
 
@@ -139,7 +143,8 @@ def worked_row(attention: Attention, query: int) -> WorkedRow:
     """The arithmetic of one row, in float64. Raises ValueError for a query that there is not."""
     count = len(attention.scores)
     below("query", query, count)
-    keys, values = attention.keys.double(), attention.values.double()
+    keys = attention.keys.double()
+    values = attention.values.double()
     scores = keys @ attention.queries[query].double()  # (T, d) x (d,) -> (T,)
     scaled = scores / attention.divisor
     seen = tuple(i for i in range(count) if attention.masked[query, i] > -torch.inf)
@@ -200,6 +205,7 @@ def averages_by_loop(x: Tensor) -> Tensor:
     return averages
 
 
+@undisturbed
 def averages_by_matrix(x: Tensor) -> Averages:
     """Version 2, a matrix: ones below the diagonal, every row divided by its sum."""
     ones = torch.tril(torch.ones(len(x), len(x), dtype=x.dtype))
@@ -207,6 +213,7 @@ def averages_by_matrix(x: Tensor) -> Averages:
     return Averages(None, weights, weights @ x)  # (T, T) x (T, d) -> (T, d)
 
 
+@undisturbed
 def averages_by_softmax(x: Tensor) -> Averages:
     """Version 3, softmax: all scores 0, and -inf for what comes later."""
     future = torch.triu(torch.ones(len(x), len(x), dtype=torch.bool), diagonal=1)

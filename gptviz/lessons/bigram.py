@@ -63,7 +63,8 @@ def count(text: str, characters: str | None = None) -> Counts:
     if len(text) < 2:
         raise ValueError(f"the text has {len(text)} characters; a pair needs two")
     tokenizer = CharacterTokenizer(text if characters is None else characters)
-    ids, size = np.array(tokenizer.encode(text)), len(tokenizer.vocabulary)
+    ids = np.array(tokenizer.encode(text))
+    size = len(tokenizer.vocabulary)
     pairs = np.bincount(ids[:-1] * size + ids[1:], minlength=size * size)
     return Counts(tokenizer, pairs.reshape(size, size))  # (V*V,) -> (V, V)
 
@@ -114,7 +115,8 @@ def write(probabilities: Floats, start: int, length: int, seed: int = 0) -> list
 
     Ends early at a character after which nothing ever came.
     """
-    rng, ids = np.random.default_rng(seed), [start]
+    rng = np.random.default_rng(seed)
+    ids = [start]
     for point in rng.random(length):
         row = probabilities[ids[-1]].cumsum()
         if row[-1] <= 0:

@@ -10,10 +10,13 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from gptviz.engine.undisturbed import undisturbed
 from gptviz.lessons.sentences import SENTENCES
 from gptviz.model import MultiHeadAttention
 
-SEED, D_OUT, HEADS = 123, 2, 2
+SEED = 123
+D_OUT = 2
+HEADS = 2
 
 # what the book prints for both texts of its batch, which are the same
 PRINTED = (
@@ -36,6 +39,7 @@ class Combined:
     output: Tensor  # (b, T, H d): mixed by out_proj
 
 
+@undisturbed
 def books_batch() -> Tensor:
     """ "Your journey starts with one step", twice: (2, 6, 3)."""
     inputs = torch.tensor(SENTENCES["Your journey starts with one step"].vectors)

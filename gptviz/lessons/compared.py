@@ -19,6 +19,7 @@ from gptviz.analysis.next_token import losses
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.progress import Progress, unheard
 from gptviz.engine.sample import passages
+from gptviz.engine.undisturbed import undisturbed
 from gptviz.lessons.mlp import MLP, Ids, Recipe, train
 from gptviz.tokenizer import END_OF_TEXT, token_bytes
 from gptviz.tokenizer.simple import CharacterTokenizer
@@ -29,7 +30,7 @@ START = "\n"
 
 @cache
 def held_out_bytes() -> int:
-    """Return how many bytes the held-out text has, as UTF-8."""
+    """The length of the held-out text in bytes of UTF-8."""
     return sum(len(passage.text.encode()) for passage in passages())
 
 
@@ -67,7 +68,8 @@ class Counted:
 def counted(text: str) -> Counted:
     """The counts of a text on the held-out one. Raises ValueError for a text of fewer than 4 characters."""
     tokenizer = tokenizer_for(text)
-    ids, size = np.array(tokenizer.encode(text)), len(tokenizer.vocabulary)
+    ids = np.array(tokenizer.encode(text))
+    size = len(tokenizer.vocabulary)
     bigram = fit_bigram(ids.astype(np.uint32), size)
     test = held_out(tokenizer, 1)
 
@@ -75,7 +77,8 @@ def counted(text: str) -> Counted:
         return bits_a_byte(map(predict, test))
 
     blind = bits(lambda ids: np.full(len(ids) - 1, math.log(size)))
-    single, pairs = bits(Unigram.count(ids, size).nats), bits(bigram.nats)
+    single = bits(Unigram.count(ids, size).nats)
+    pairs = bits(bigram.nats)
     return Counted(size, blind, single, pairs, bigram.strength)
 
 
@@ -147,8 +150,9 @@ class Reading:
     bytes: int
 
 
+@undisturbed
 def bits_per_byte(lm: LanguageModel, read: Reading, progress: Progress = unheard) -> float:
-    """Return what a GPT pays for the held-out text, in bits per byte."""
+    """The loss of a GPT on the held-out text, in bits per byte."""
     nats = 0.0
     for number, window in enumerate(read.windows, 1):
         nats += float(losses(lm, lm.trace(window, keep=["final"]))["nats"].sum())

@@ -10,6 +10,7 @@ import torch
 from gptviz.analysis.reads import reads
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.trace import Trace
+from gptviz.engine.undisturbed import undisturbed
 from gptviz.lessons.attention import self_attention
 from gptviz.lessons.sentences import SENTENCES, linear_weights
 
@@ -26,7 +27,7 @@ class Dropped:
 
     @property
     def gone(self) -> int:
-        """Return how many of the weights above zero the mask has put out."""
+        """The number of weights above zero that the mask has set to 0."""
         return int(((self.mask == 0) & (self.before > 0)).sum())
 
     @property
@@ -34,8 +35,9 @@ class Dropped:
         return int(((self.mask == 1) & (self.before > 0)).sum())
 
 
+@undisturbed
 def drop(weights: torch.Tensor, p: float, seed: int) -> Dropped:
-    """Return what `torch.manual_seed(seed); nn.Dropout(p)(weights)` makes of it, with its mask.
+    """Apply `torch.manual_seed(seed); nn.Dropout(p)` to the weights, and keep its mask.
 
     From a generator of its own: nobody else's random numbers change. ValueError unless 0 <= p < 1.
     """
@@ -58,11 +60,13 @@ def dropped_attention(lm: LanguageModel, t: Trace, block: int, head: int, p: flo
     return drop(t["attn", block][head][:MOST, :MOST], p, seed)
 
 
+@undisturbed
 def ones() -> torch.Tensor:
     """(6, 6): what the book shows dropout on at first."""
     return torch.ones(6, 6)
 
 
+@undisturbed
 def journey() -> torch.Tensor:
     """(6, 6): causal attention weights of "Your journey starts with one step", the book's second example."""
     (weights,) = linear_weights(789)

@@ -8,8 +8,15 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-ROWS, COLUMNS, SEED = 6, 3, 123  # six tokens of three numbers each
-BOOKS_VOCABULARY, BOOKS_DIMENSIONS = 50257, 256  # of the table that follows it
+from gptviz.engine.undisturbed import undisturbed
+
+# six tokens of three numbers each
+ROWS = 6
+COLUMNS = 3
+SEED = 123
+# of the table that follows it
+BOOKS_VOCABULARY = 50257
+BOOKS_DIMENSIONS = 256
 
 # what the book prints after torch.manual_seed(123)
 PRINTED = (
@@ -18,6 +25,7 @@ PRINTED = (
 )  # fmt: skip
 
 
+@undisturbed
 def first_table(rows: int = ROWS, columns: int = COLUMNS, seed: int = SEED) -> Tensor:
     """The weights of `torch.manual_seed(seed); nn.Embedding(rows, columns)`, (rows, columns).
 
@@ -36,6 +44,7 @@ class LookedUp:
     product: Tensor
 
 
+@undisturbed
 def looked_up(table: Tensor, id: int) -> LookedUp:
     """Row `id` of a table (V, D), looked up and as a linear layer without bias gives it.
 
@@ -52,6 +61,7 @@ def looked_up(table: Tensor, id: int) -> LookedUp:
     return LookedUp(one_hot, table[id], product)
 
 
+@undisturbed
 def batch_shapes(inputs: Tensor, vocab_size: int, dimensions: int) -> dict[str, tuple[int, ...]]:
     """The shapes of a batch on its way into a model: `inputs` (b, T) ids, and what two tables make of them.
 

@@ -43,7 +43,7 @@ class Recipe:
         return self.learning_rate * min(1.0, (self.steps - step) / (0.4 * self.steps))
 
     def parameters(self, size: int) -> int:
-        """Return how many numbers are learnt, for `size` characters."""
+        """The number of parameters for a vocabulary of `size` characters."""
         wide = self.context * self.embedding
         return size * self.embedding + (wide + 1) * self.hidden + (self.hidden + 1) * size
 
@@ -68,7 +68,8 @@ class MLP:
     @classmethod
     def start(cls, size: int, recipe: Recipe) -> "MLP":
         """Random weights, of such a size that tanh is neither flat nor full; no character is preferred."""
-        rng, wide = np.random.default_rng(recipe.seed), recipe.context * recipe.embedding
+        rng = np.random.default_rng(recipe.seed)
+        wide = recipe.context * recipe.embedding
         drawn = {
             "embedding": rng.normal(size=(size, recipe.embedding)),
             "hidden": rng.normal(size=(wide, recipe.hidden)) * (5 / 3) / wide**0.5,
@@ -132,7 +133,8 @@ def train(ids: Ids, size: int, recipe: Recipe) -> Iterator[Learnt]:
     The same seed gives the same model.
     """
     before, came = examples(ids, recipe.context)
-    model, rng = MLP.start(size, recipe), np.random.default_rng((recipe.seed, 1))
+    model = MLP.start(size, recipe)
+    rng = np.random.default_rng((recipe.seed, 1))
     adam = Adam(model.weights, decay=recipe.decay)
     yield Learnt(0, model, None)
     for step in range(recipe.steps):
@@ -144,7 +146,8 @@ def train(ids: Ids, size: int, recipe: Recipe) -> Iterator[Learnt]:
 
 def write(model: MLP, start: list[int], length: int, seed: int = 0) -> list[int]:
     """Draw on after the ids `start` (at least a context of them), one by one: `length` ids."""
-    rng, ids = np.random.default_rng(seed), list(start)
+    rng = np.random.default_rng(seed)
+    ids = list(start)
     for point in rng.random(length):
         chances = np.exp(model.log_probabilities(np.array([ids[-model.context :]]))[0]).cumsum()
         ids.append(min(int(np.searchsorted(chances, point * chances[-1], side="right")), len(chances) - 1))

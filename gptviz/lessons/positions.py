@@ -8,7 +8,6 @@ float64, so that what is equal in theory is equal in the first 12 digits.
 
 import math
 from collections.abc import Sequence
-from functools import lru_cache
 
 import numpy as np
 import pandas as pd
@@ -17,8 +16,10 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 
 from gptviz.analysis.against import double
+from gptviz.engine.copies import worked_out_once
 from gptviz.engine.index import below, one_of
 from gptviz.engine.language_model import LanguageModel
+from gptviz.engine.undisturbed import undisturbed
 from gptviz.model import TransformerBlock
 
 BASE = 10_000.0  # of both papers: the slowest pair turns round once in about 2 pi times as many tokens
@@ -30,6 +31,7 @@ SCHEMES = {"learned": "Learned", "sinusoidal": "Sinusoidal", "rope": "RoPE", "no
 Floats = NDArray[np.float64]
 
 
+@undisturbed
 def frequencies(d: int, base: float = BASE) -> torch.Tensor:
     """Radians a token by which each pair of dimensions turns, base^(-2i/d), fastest first: (ceil(d/2),)."""
     if d < 1:
@@ -37,7 +39,8 @@ def frequencies(d: int, base: float = BASE) -> torch.Tensor:
     return torch.tensor(base, dtype=torch.float64) ** (-torch.arange(0, d, 2, dtype=torch.float64) / d)
 
 
-@lru_cache(maxsize=8)
+@worked_out_once(maxsize=8)
+@undisturbed
 def sinusoidal(n: int, d: int, base: float = BASE) -> torch.Tensor:
     """The rows of the first Transformer, (n, d): sin(pos * f) in dimension 2i, cos(pos * f) in 2i + 1."""
     angles = torch.arange(n, dtype=torch.float64)[:, None] * frequencies(d, base)  # (n, ceil(d/2))
@@ -53,6 +56,7 @@ def shift_matrix(steps: int, d: int, base: float = BASE) -> torch.Tensor:
     return torch.block_diag(*blocks)  # (d/2, 2, 2) -> (d, d)
 
 
+@undisturbed
 def rotate(x: torch.Tensor, positions: Sequence[int] | torch.Tensor, base: float = BASE) -> torch.Tensor:
     """RoPE: each pair (2i, 2i + 1) of every row turned by position * frequency. (..., n, d) -> (..., n, d).
 
@@ -62,13 +66,16 @@ def rotate(x: torch.Tensor, positions: Sequence[int] | torch.Tensor, base: float
     x = x.double()
     places = torch.as_tensor(positions, dtype=torch.float64)
     angles = places[:, None] * frequencies(x.shape[-1], base)  # (n, d/2)
-    cos, sin = angles.cos(), angles.sin()
-    first, second = x[..., 0::2], x[..., 1::2]  # (..., n, d/2) each
+    cos = angles.cos()
+    sin = angles.sin()
+    first = x[..., 0::2]  # (..., n, d/2)
+    second = x[..., 1::2]  # (..., n, d/2)
     turned = torch.stack([first * cos - second * sin, first * sin + second * cos], dim=-1)
     return turned.flatten(-2)  # (..., n, d/2, 2) -> (..., n, d)
 
 
-@lru_cache(maxsize=8)
+@worked_out_once(maxsize=8)
+@undisturbed
 def rotations(n: int, d: int, base: float = BASE) -> torch.Tensor:
     """Return the row (1, 0, 1, 0, ...) as RoPE turns it at each position, (n, d): each pair an arrow."""
     return rotate(torch.tensor([1.0, 0.0]).repeat(d // 2).expand(n, d), range(n), base)
@@ -87,7 +94,9 @@ def products_by_distance(rows: torch.Tensor) -> pd.DataFrame:
     """
     rows = double(rows)
     n = len(rows)
-    total, least, most = np.zeros(n), np.full(n, np.inf), np.full(n, -np.inf)
+    total = np.zeros(n)
+    least = np.full(n, np.inf)
+    most = np.full(n, -np.inf)
     # some rows at a time: the products of all pairs of 32,768 positions would be 8 GiB
     for start in range(0, n, AT_ONCE):
         products = (rows[start : start + AT_ONCE] @ rows[: start + AT_ONCE].T).numpy()
@@ -112,7 +121,8 @@ def scores_along(
     model's own scores, after division by the square root of head_dim. ValueError unless 0 <= distance < n.
     """
     below("distance", distance, n)
-    places, norm = 0 if rows is None else double(rows[:n]), block.norm1
+    places = 0 if rows is None else double(rows[:n])
+    norm = block.norm1
     turned = []
     for token, layer in ((query, block.att.W_query), (key, block.att.W_key)):
         # not by the modules, nor by copies of them: others' passes on this model hang their hooks there
@@ -126,6 +136,7 @@ def scores_along(
     return ((q[distance:] * k[: n - distance]).sum(-1) / math.sqrt(q.shape[-1])).numpy()
 
 
+@undisturbed
 def position_rows(lm: LanguageModel, scheme: str) -> torch.Tensor:
     """(context_length, d): the model's own rows, sines, what RoPE makes of (1, 0, 1, 0, ...), or zeros.
 
@@ -133,10 +144,12 @@ def position_rows(lm: LanguageModel, scheme: str) -> torch.Tensor:
     """
     if scheme == "learned":
         return double(lm.model.pos_emb.weight)
-    n, d = lm.config.context_length, lm.config.emb_dim
+    n = lm.config.context_length
+    d = lm.config.emb_dim
     return _by_formula(scheme, n, even_part(d // lm.config.n_heads) if scheme == "rope" else d)
 
 
+@undisturbed
 def products(lm: LanguageModel, scheme: str) -> pd.DataFrame:
     """`products_by_distance` of a scheme's rows; those of a formula are worked out once."""
     rows = position_rows(lm, scheme)
@@ -149,18 +162,21 @@ def _by_formula(scheme: str, n: int, d: int) -> torch.Tensor:
     return made[scheme](n, d) if scheme in made else torch.zeros(n, d, dtype=torch.float64)
 
 
-@lru_cache(maxsize=12)
+@worked_out_once(maxsize=12)
 def _products(scheme: str, n: int, d: int) -> pd.DataFrame:
     return products_by_distance(_by_formula(scheme, n, d))
 
 
+@undisturbed
 def pair_scores(lm: LanguageModel, query: int, key: int, head: int, distance: int) -> pd.DataFrame:
     """The score of one token's query for another's key, `distance` before it, at every place of a text.
 
     `query` and `key` are ids; the head is one of block 0. A column per scheme, by its name on the screen (no
     RoPE where a head has an odd number of dimensions), and a row per place of the query.
     """
-    block, table, n = lm.model.trf_blocks[0], lm.model.tok_emb.weight, lm.config.context_length
+    block = lm.model.trf_blocks[0]
+    table = lm.model.tok_emb.weight
+    n = lm.config.context_length
 
     def along(rows: torch.Tensor | None, rotary: bool = False) -> np.ndarray:
         return scores_along(block, table[query], table[key], rows, head, distance, n, rotary)
@@ -173,6 +189,7 @@ def pair_scores(lm: LanguageModel, query: int, key: int, head: int, distance: in
     return pd.DataFrame({SCHEMES[scheme]: values for scheme, values in found.items()}, index=places)
 
 
+@undisturbed
 def compared(lm: LanguageModel, scores: pd.DataFrame) -> pd.DataFrame:
     """A row per scheme: what depends on where a pair of tokens stands, and not on its distance alone.
 
@@ -183,7 +200,8 @@ def compared(lm: LanguageModel, scores: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for scheme, name in SCHEMES.items():
         if name in scores:
-            row, along = products(lm, scheme).iloc[scores.index[0]], scores[name]
+            row = products(lm, scheme).iloc[scores.index[0]]
+            along = scores[name]
             rows.append((name, row["mean"], row["most"] - row["least"], along.mean(), np.ptp(along)))
     return pd.DataFrame(rows, columns=["scheme", "product", "product changes", "score", "score changes"])
 

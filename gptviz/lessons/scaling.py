@@ -3,21 +3,23 @@
 Vaswani et al., Attention Is All You Need, 2017, section 3.2.1. Shapes: n queries, T keys each, d numbers.
 """
 
-from functools import lru_cache
-
 import numpy as np
 import pandas as pd
 import torch
 from numpy.typing import NDArray
 
 from gptviz.analysis.reads import reads
+from gptviz.engine.copies import worked_out_once
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.trace import Trace
+from gptviz.engine.undisturbed import undisturbed
 
 Floats = NDArray[np.float64]
 
 SIZES = tuple(2**power for power in range(11))  # of d, 1 to 1,024
-QUERIES, KEYS, SEED = 512, 8, 123
+QUERIES = 512
+KEYS = 8
+SEED = 123
 
 # The slide's scores, whose softmax it prints as they are, and times 10.
 SLIDE = (0.1, -0.2, -0.3, 0.2, 0.5)
@@ -25,7 +27,8 @@ SLIDE = (0.1, -0.2, -0.3, 0.2, 0.5)
 PRINTED = (16, 13.188318252563477, 0.8242698907852173)
 
 
-@lru_cache(maxsize=2)
+@worked_out_once(maxsize=2)
+@undisturbed
 def scores(queries: int = QUERIES, keys: int = KEYS, seed: int = SEED) -> dict[int, Floats]:
     """q · k of normal random numbers for each d of `SIZES`: (n, T) each, nothing divided.
 
@@ -40,7 +43,7 @@ def scores(queries: int = QUERIES, keys: int = KEYS, seed: int = SEED) -> dict[i
 
 
 def gradient_left(weights: Floats) -> Floats:
-    """Return how far each weight moves with its own score, summed: 1 for even weights. (..., T) -> (...).
+    """The sum of each weight's derivative by its own score, 1 for even weights: (..., T) -> (...).
 
     The Jacobian w_i (1[i = j] - w_j) has w (1 - w) as its diagonal: here as a share of the most there can be,
     which even weights have; towards 0 where one weight is 1. ValueError for a single key, always at 1.
@@ -51,7 +54,8 @@ def gradient_left(weights: Floats) -> Floats:
     return (weights * (1 - weights)).sum(-1) / (1 - 1 / count)
 
 
-@lru_cache(maxsize=2)
+@worked_out_once(maxsize=2)
+@undisturbed
 def by_size(queries: int = QUERIES, keys: int = KEYS, seed: int = SEED) -> pd.DataFrame:
     """A row for each d of `SIZES`, over all queries: d, then of the scores as they are and divided by sqrt(d)
 
@@ -71,13 +75,17 @@ def by_size(queries: int = QUERIES, keys: int = KEYS, seed: int = SEED) -> pd.Da
     return pd.DataFrame(rows)
 
 
+@undisturbed
 def sharpened(factor: float) -> torch.Tensor:
     """The slide's softmax with every score times `factor`, (5,): at 1 and at 10 the slide prints it."""
     return torch.softmax(torch.tensor(SLIDE) * factor, dim=-1)
 
 
+@undisturbed
 def undivided(q: torch.Tensor, k: torch.Tensor) -> pd.DataFrame:
-    """Return what a model's own heads would attend to without the division. q, k (H, T, d) of one block.
+    """A table of the attention that a model's own heads would have without the division by sqrt(d).
+
+    q, k (H, T, d) of one block.
 
     A row a head, over all pairs that the causal mask allows: head, variance and variance_scaled of the
     scores, largest_scaled (the mean of each query's largest weight, as the model has it) and largest (without

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import torch
 
+from gptviz.engine.undisturbed import undisturbed
 from gptviz.lessons.attention import HeadWeights
 
 
@@ -35,19 +36,19 @@ SENTENCES = {
     ),
 }
 
-D_IN, D_OUT = 3, 2  # numbers a token, and of a query, a key and a value
+D_IN = 3  # numbers a token
+D_OUT = 2  # numbers of a query, a key and a value
 
 
+@undisturbed
 def rand_weights(seed: int, heads: int = 1) -> tuple[HeadWeights, ...]:
-    """Return what `torch.rand(3, 2)` gives after this seed for query, key and value:
-    the book's SelfAttention_v1.
-    """
+    """The weights of the book's SelfAttention_v1: `torch.rand(3, 2)` after this seed."""
     return _heads(seed, heads, lambda drawing: torch.rand(D_IN, D_OUT, generator=drawing))
 
 
+@undisturbed
 def linear_weights(seed: int, heads: int = 1) -> tuple[HeadWeights, ...]:
-    """Return what `nn.Linear(3, 2, bias=False)` starts with after this seed: SelfAttention_v2,
-    CausalAttention.
+    """The weights of SelfAttention_v2 and CausalAttention: `nn.Linear(3, 2)` after this seed.
 
     A generator of its own draws what nn.Linear draws, so that no other random number of the process changes.
     """

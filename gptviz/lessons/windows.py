@@ -50,7 +50,7 @@ class Windows:
         return TokenWindows(np.array(self.ids, dtype=np.int64), self.max_length, self.stride)
 
     def __len__(self) -> int:
-        """Return how many windows the text has, with those that `drop_last` loses."""
+        """The number of windows of the text, those that `drop_last` loses included."""
         return len(self.dataset)
 
     # ---- batches ----
@@ -116,9 +116,7 @@ class Windows:
         return np.cumsum(steps)[:-1]
 
     def never_target(self) -> int:
-        """Return how many tokens after the first are never to be predicted;
-        the first has nothing before it.
-        """
+        """The number of tokens after the first that are never a target."""
         return int((self.times_target()[1:] == 0).sum())
 
     def table(self) -> pd.DataFrame:

@@ -1,5 +1,6 @@
 """Text to ids and back: encodings by name, and in the other modules how they came about."""
 
+from gptviz.tokenizer.added import nameless, needs_the_switch, typed_specials, words_of
 from gptviz.tokenizer.encodings import (
     END_OF_TEXT,
     GPT2_PATTERN,
@@ -10,11 +11,9 @@ from gptviz.tokenizer.encodings import (
     get_encoding,
     has_token,
     named_bytes,
-    nameless,
     show_token,
     token_bytes,
     token_text,
-    typed_specials,
     well_formed,
 )
 
@@ -29,9 +28,11 @@ __all__ = [
     "has_token",
     "named_bytes",
     "nameless",
+    "needs_the_switch",
     "show_token",
     "token_bytes",
     "token_text",
     "typed_specials",
     "well_formed",
+    "words_of",
 ]

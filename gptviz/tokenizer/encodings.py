@@ -22,6 +22,8 @@ from pathlib import Path
 import tiktoken
 from tiktoken.load import data_gym_to_mergeable_bpe_ranks
 
+from gptviz.suggest import did_you_mean
+from gptviz.tokenizer.added import nameless, split
 from gptviz.tokenizer.download import download_encoding
 
 END_OF_TEXT = "<|endoftext|>"
@@ -57,7 +59,8 @@ def get_encoding(name: str) -> tiktoken.Encoding:
                 _encodings[name] = _LOCAL[name]()
         return _encodings[name]
     if name not in encoding_names():
-        raise ValueError(f"There is no tokenizer {name!r}. There are: {', '.join(encoding_names())}.")
+        meant = did_you_mean(name, encoding_names())
+        raise ValueError(f"There is no tokenizer {name!r}{meant}. There are: {', '.join(encoding_names())}.")
     try:
         _encodings[name] = download_encoding(name)
     except ConnectionError as error:
@@ -111,12 +114,16 @@ def encoding_from_ranks(path: str | Path, name: str = "mini") -> tiktoken.Encodi
 def encode(encoding: tiktoken.Encoding, text: str, special_tokens: bool = False) -> list[int]:
     """The ids of any text. `<|endoftext|>` as typed is text, unless `special_tokens` is True.
 
-    A lone surrogate, which no UTF-8 can hold, is encoded as U+FFFD (see `well_formed`).
+    Added words are tokens either way (see `gptviz.tokenizer.added`). A lone surrogate, which no UTF-8 can
+    hold, is encoded as U+FFFD (see `well_formed`).
     """
-    allowed = typed_specials(encoding) if special_tokens else set()
     ids: list[int] = []
-    for part in _without_long_blanks(encoding, well_formed(text)):
-        ids += encoding.encode(part, allowed_special=allowed, disallowed_special=())
+    for _, part, is_token in split(encoding, well_formed(text), special_tokens):
+        if is_token:
+            ids.append(encoding._special_tokens[part])
+            continue
+        for piece in _without_long_blanks(encoding, part):
+            ids += encoding.encode_ordinary(piece)
     return ids
 
 
@@ -173,15 +180,6 @@ def token_bytes(encoding: tiktoken.Encoding, id: int) -> bytes:
         ) from error
 
 
-def nameless(id: int) -> str:
-    """Return what goes for a token of this id where the tokenizer has none: `<id 50300>`, everywhere.
-
-    A model's matrices may be padded with such rows (nanoGPT's have 50,304 for GPT-2's 50,257), and
-    now and then one of them is drawn.
-    """
-    return f"<id {id}>"
-
-
 def has_token(encoding: tiktoken.Encoding, id: int) -> bool:
     """Return whether the tokenizer has a token of its own for this id,
     and not nothing or a `nameless` filler.
@@ -204,11 +202,6 @@ def named_bytes(encoding: tiktoken.Encoding, id: int) -> bytes:
         if id < 0:
             raise
         return nameless(id).encode()
-
-
-def typed_specials(encoding: tiktoken.Encoding) -> set[str]:
-    """The special tokens that a text can hold: `nameless` ids stand for nothing that could be typed."""
-    return {name for name, id in encoding._special_tokens.items() if name != nameless(id)}
 
 
 def token_text(raw: bytes) -> str:

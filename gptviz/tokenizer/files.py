@@ -2,7 +2,7 @@
 
 Only what is GPT-2's kind of tokenizer can become a tiktoken.Encoding: byte-level BPE with GPT-2's
 regex. tiktoken merges by id; their files list the merges apart. `_check_merges` proves for each
-token that the two mean the same.
+token that the two mean the same. Every key that changes ids is followed or refused: `settings` has them.
 """
 
 import json
@@ -11,10 +11,35 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from gptviz.tokenizer import END_OF_TEXT, GPT2_PATTERN
+from gptviz.tokenizer import GPT2_PATTERN
+from gptviz.tokenizer.added_files import BESIDE, AddedTokens, Beside, read_beside, with_ids
+from gptviz.tokenizer.settings import (
+    ANEW,
+    BYTE_LEVEL,
+    MODEL,
+    TOKENIZER_CLASS,
+    check,
+    check_known,
+    refused_part,
+    shown,
+)
 from gptviz.tokenizer.vocabulary import Vocabulary, is_gpt2
 
 TOKENIZER_JSON, VOCAB_JSON, MERGES_TXT = "tokenizer.json", "vocab.json", "merges.txt"
+
+# Files of other tokenizers that lie in folders of GPT-2s.
+OTHERS = {
+    "spiece.model": "SentencePiece",
+    "sentencepiece.bpe.model": "SentencePiece",
+    "sentencepiece.model": "SentencePiece",
+    "spm.model": "SentencePiece",
+    "tokenizer.model": "SentencePiece",
+    "vocab.txt": "a list of words or characters, as BERT's tokenizer has one",
+    "tekken.json": "Mistral's tokenizer",
+}
+# the keys of tokenizer.json that have functions of their own, and those that leave ids as they are
+WHOLE = {"model", "added_tokens", "normalizer", "pre_tokenizer", "post_processor"}
+WITHOUT_EFFECT = {"version", "truncation", "padding", "decoder"}
 
 
 def read_folder(folder: Path) -> Vocabulary | None:
@@ -23,75 +48,162 @@ def read_folder(folder: Path) -> Vocabulary | None:
         return read_tokenizer_json(folder / TOKENIZER_JSON)
     if (folder / VOCAB_JSON).is_file() and (folder / MERGES_TXT).is_file():
         return read_vocab_and_merges(folder / VOCAB_JSON, folder / MERGES_TXT)
+    for name, missing in ((VOCAB_JSON, MERGES_TXT), (MERGES_TXT, VOCAB_JSON)):
+        if (folder / name).is_file():
+            raise ValueError(
+                f"{folder} has {name} and no {missing}: put the one that belongs to it there, too"
+            )
+    for name, kind in OTHERS.items():
+        if (folder / name).is_file():
+            raise ValueError(
+                f"{folder} brings {name} ({kind}), and such a tokenizer cannot be followed here, only "
+                "byte-level BPE as GPT-2's, from tokenizer.json or from vocab.json and merges.txt. Choose a "
+                "model that has these; or, if this one was trained with such a tokenizer after all, give it: "
+                "tokenizer=..."
+            )
+    for name in BESIDE:
+        if (folder / name).is_file():
+            raise ValueError(
+                f"{folder} has {name}, and neither tokenizer.json nor vocab.json and merges.txt: put them "
+                "there, too, or say which tokenizer it is: tokenizer=..."
+            )
     return None
 
 
 def read_tokenizer_json(path: Path) -> Vocabulary:
-    """A tokenizer.json of the `tokenizers` library. Added tokens, special or not, become special tokens."""
-    whole = _read_json(path)
+    """A tokenizer.json of the `tokenizers` library, with the files that lie beside it."""
+    return of_json(_read_json(path), path, _beside(path.parent))
+
+
+def of_json(whole: dict[str, Any], path: Path, beside: Beside) -> Vocabulary:
+    """The same of what such a file holds. `path` is where it is from, for a sentence."""
+    check_known(path, whole, WHOLE | WITHOUT_EFFECT)
     model = whole.get("model")
-    if not isinstance(model, dict) or model.get("type", "BPE") != "BPE":
-        raise ValueError(f'{path}: "model" must be of the type "BPE"')
-    for key in ("dropout", "continuing_subword_prefix", "end_of_word_suffix", "byte_fallback"):
-        if model.get(key):
-            raise ValueError(f'{path}: "model"."{key}" is {model[key]!r}; GPT-2\'s tokenizers have none')
-    if whole.get("normalizer") is not None:
-        raise ValueError(f'{path}: "normalizer" changes the text; GPT-2\'s tokenizers have none')
+    if not isinstance(model, dict):
+        raise ValueError(f'{path}: "model" is {shown(model)}; expected an object with "vocab" and "merges"')
+    check(path, model, MODEL, "model.")
+    check_known(path, model, {*MODEL, "vocab", "merges", "unk_token", "fuse_unk"}, "model.")
+    _check_normalizer(path, whole.get("normalizer"))
     _check_pre_tokenizer(path, whole.get("pre_tokenizer"))
+    _check_post_processor(path, whole.get("post_processor"))
     try:
         merges = [tuple(pair.split(" ") if isinstance(pair, str) else pair) for pair in model["merges"]]
-        added = {token["content"]: token["id"] for token in whole.get("added_tokens") or []}
-        return _vocabulary(path, dict(model["vocab"]), merges, added)
-    except (KeyError, TypeError) as error:
+        tokens, listed = dict(model["vocab"]), list(whole.get("added_tokens") or [])
+    except (KeyError, TypeError, ValueError) as error:
         raise ValueError(f"{path} is not like a tokenizer.json: {type(error).__name__} {error}") from None
+    _check_tokens(path, tokens)
+    return _vocabulary(path, tokens, merges, with_ids(path, beside, listed, tokens))
 
 
 def read_vocab_and_merges(vocab: Path, merges: Path) -> Vocabulary:
-    """OpenAI's two files, as older folders have them. `<|endoftext|>` is special if it is there."""
+    """OpenAI's two files, as older folders have them, with the files that lie beside them."""
     try:
         lines = merges.read_text(encoding="utf-8").split("\n")
     except (OSError, ValueError) as error:
         raise ValueError(f"{merges} cannot be read: {error}") from None
     pairs = [tuple(line.split(" ")) for line in lines if line and not line.startswith("#version")]
     tokens = _read_json(vocab)
-    added = {END_OF_TEXT: tokens[END_OF_TEXT]} if END_OF_TEXT in tokens else {}
-    return _vocabulary(vocab, tokens, pairs, added)
+    _check_tokens(vocab, tokens)
+    beside = _beside(vocab.parent)
+    if not beside.anew:
+        raise ValueError(
+            f'{beside.where}: "{TOKENIZER_CLASS}" is of a tokenizer in tokenizer.json, and there is none: '
+            f"put it there, or name {ANEW[0]}"
+        )
+    return _vocabulary(vocab, tokens, pairs, with_ids(vocab, beside, [], tokens))
 
 
-def _vocabulary(
-    path: Path, tokens: dict[str, Any], merges: list[tuple[str, ...]], added: dict[str, Any]
-) -> Vocabulary:
-    """Their spelling to bytes; checked."""
-    for token, id in [*tokens.items(), *added.items()]:
+def _beside(folder: Path) -> Beside:
+    """The files beside a tokenizer's, and what the model's config says of it."""
+    files = {name: _read_json(folder / name) for name in BESIDE if (folder / name).is_file()}
+    config = folder / "config.json"
+    model_says = _read_json(config).get(TOKENIZER_CLASS) if config.is_file() else None
+    return read_beside(folder, files, model_says)
+
+
+def _check_tokens(path: Path, tokens: dict[str, Any]) -> None:
+    for token, id in tokens.items():
         if type(token) is not str or type(id) is not int or id < 0:
             raise ValueError(f"{path}: {token!r} has the id {id!r}; expected a whole number from 0 on")
     if not tokens:
         raise ValueError(f"{path}: the vocabulary is empty")
+
+
+def _vocabulary(
+    path: Path, tokens: dict[str, int], merges: list[tuple[str, ...]], added: AddedTokens
+) -> Vocabulary:
+    """Their spelling to bytes; checked."""
     if len(merges) > len(tokens):  # each makes a token of its own
         raise ValueError(f"{path}: {len(merges):,} merges are more than its {len(tokens):,} tokens")
+    merged = {"".join(pair) for pair in merges}
+    # an added token that merges make, too, stays among the others: it is read where it is no added one
+    both = {token for token in added.ids if token in tokens and (len(token) == 1 or token in merged)}
+    for token in both:
+        if not token.isascii():
+            raise ValueError(
+                f'{path}: "added_tokens" has {token!r}, which stands for another byte in the vocabulary: one '
+                "id would be of two texts. Take it out of the added tokens"
+            )
     try:
-        ranks = {bytes_of(token): id for token, id in tokens.items() if token not in added}
+        ranks = {
+            bytes_of(token): id for token, id in tokens.items() if token not in added.ids or token in both
+        }
         pairs = [(bytes_of(left), bytes_of(right)) for left, right in merges]
     except KeyError as error:
         raise ValueError(f"{path}: {error.args[0]!r} is not a byte in GPT-2's spelling") from None
     except ValueError:
         raise ValueError(f"{path}: every merge must be of two tokens") from None
-    ids = [*ranks.values(), *added.values()]
-    if len(set(ids)) != len(ids):
+    vocabulary = Vocabulary(GPT2_PATTERN, ranks, added.ids, added.words, added.late, added.implied)
+    if not vocabulary.has_each_id_once:
         raise ValueError(f"{path}: two tokens have the same id")
-    vocabulary = Vocabulary(GPT2_PATTERN, ranks, added)
     if not is_gpt2(vocabulary):
         _check_merges(path, ranks, pairs)
     return vocabulary
 
 
+def _check_normalizer(path: Path, found: Any) -> None:
+    """Raise ValueError for a normalizer; a sequence of none is none."""
+    if found is None or (isinstance(found, dict) and found.get("normalizers") == []):
+        return
+    kind = found.get("type") if isinstance(found, dict) else found
+    raise refused_part(path, "normalizer", kind)
+
+
 def _check_pre_tokenizer(path: Path, found: Any) -> None:
+    """Raise ValueError for a pre-tokenizer that cuts otherwise than GPT-2's regex."""
     says = found if isinstance(found, dict) else {}
-    if says.get("type") != "ByteLevel" or says.get("use_regex", True) is not True:
-        kind = says.get("type", found)
-        raise ValueError(f'{path}: "pre_tokenizer" is {kind!r}; only GPT-2\'s "ByteLevel" regex can be read')
-    if says.get("add_prefix_space", True):
-        raise ValueError(f'{path}: "add_prefix_space" is on; GPT-2\'s tokenizers add nothing to the text')
+    parts = says.get("pretokenizers")
+    if says.get("type") == "Sequence" and isinstance(parts, list) and len(parts) == 1:
+        _check_pre_tokenizer(path, parts[0])
+        return
+    if says.get("type") != "ByteLevel":
+        raise refused_part(path, "pre_tokenizer", says.get("type", found))
+    check(path, {"add_prefix_space": True, "use_regex": True, **says}, BYTE_LEVEL, "pre_tokenizer.")
+    check_known(path, says, {*BYTE_LEVEL, "type", "trim_offsets"}, "pre_tokenizer.")
+
+
+def _check_post_processor(path: Path, found: Any) -> None:
+    """Raise ValueError for a post-processor that puts tokens around a text."""
+    says = found if isinstance(found, dict) else {}
+    kind, parts = says.get("type", found), says.get("processors")
+    if found is None or kind == "ByteLevel":  # which changes offsets
+        return
+    if kind == "Sequence" and isinstance(parts, list):
+        for part in parts:
+            _check_post_processor(path, part)
+        return
+    template = says.get("single")
+    if kind == "TemplateProcessing" and isinstance(template, list):
+        if [_text_of(item) for item in template] == ["A"]:
+            return
+        kind = [item.get("SpecialToken", {}).get("id", "text") for item in template if isinstance(item, dict)]
+    raise refused_part(path, "post_processor", kind)
+
+
+def _text_of(item: Any) -> Any:
+    """Which text a part of a template stands for, None where it stands for a token."""
+    found = item.get("Sequence") if isinstance(item, dict) else None
+    return found.get("id") if isinstance(found, dict) else None
 
 
 def _check_merges(path: Path, ranks: dict[bytes, int], merges: list[tuple[bytes, bytes]]) -> None:
@@ -110,7 +222,10 @@ def _check_merges(path: Path, ranks: dict[bytes, int], merges: list[tuple[bytes,
             continue
         parts = results.get(token)
         if parts is None or any(ranks.get(part, id) >= id for part in parts):
-            raise ValueError(f"{path}: no merge of older tokens makes {token!r}")
+            raise ValueError(
+                f"{path}: no merge of older tokens makes {token!r}, and it is no added token. If "
+                "texts were marked with it, name it in special_tokens_map.json"
+            )
         if _last_merge(ranks, token, id) != parts:
             raise ValueError(f"{path}: {token!r} is a merge of {parts[0]!r} and {parts[1]!r}, out of turn")
 

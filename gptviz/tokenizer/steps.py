@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 
-import regex
 from tiktoken import Encoding
 
-from gptviz.tokenizer import encode, typed_specials, well_formed
+from gptviz.tokenizer import encode, well_formed, words_of
+from gptviz.tokenizer.added import split
 from gptviz.tokenizer.regex import cut
 
 
@@ -46,7 +46,7 @@ class Piece:
     """What the regex cut, from character `start` of the text on, its UTF-8 bytes, and what became of them.
 
     `merges` are in the order applied; `parts` are the tokens' bytes after the last one, `ids` their
-    ids. `rule` is the alternative of the regex that made the cut. A special token is a piece of its own
+    ids. `rule` is the alternative of the regex that made the cut. An added token is a piece of its own
     that no rule cuts and no merge touches. Where a vocabulary has a whole piece that its merges do not
     lead to, as one of characters has, the piece is looked up and has no merges.
     """
@@ -59,6 +59,12 @@ class Piece:
     ids: tuple[int, ...]
     rule: str
     special: bool = False
+    word: bool = False
+
+    @property
+    def kind(self) -> str:
+        """What an added token is called: a word is a token in every text."""
+        return "an added word" if self.word else "a special token"
 
 
 @dataclass(frozen=True)
@@ -172,10 +178,12 @@ def bpe(ranks: dict[bytes, int], raw: bytes) -> tuple[list[Merge], list[bytes]]:
 
 
 def _pieces(encoding: Encoding, text: str, special_tokens: bool) -> Iterator[Piece]:
-    for start, part, special in _split_special(encoding, text, special_tokens):
+    words = words_of(encoding)
+    for start, part, special in split(encoding, text, special_tokens):
         if special:
             raw = part.encode()
-            yield Piece(part, start, raw, (), (raw,), (encoding._special_tokens[part],), "", True)
+            ids = (encoding._special_tokens[part],)
+            yield Piece(part, start, raw, (), (raw,), ids, "", special=True, word=part in words)
             continue
         for at, found, rule in cut(encoding._pat_str, part):
             yield _piece(encoding, found, start + at, rule)
@@ -188,16 +196,3 @@ def _piece(encoding: Encoding, text: str, start: int, rule: str) -> Piece:
     if raw in ranks and len(parts) > 1:  # tiktoken looks a whole piece up first: here merges lead elsewhere
         merges, parts = [], [raw]
     return Piece(text, start, raw, tuple(merges), tuple(parts), tuple(ranks[part] for part in parts), rule)
-
-
-def _split_special(encoding: Encoding, text: str, special_tokens: bool) -> Iterator[tuple[int, str, bool]]:
-    """(start, part, is it special) for the whole text; the regex never sees across a special token."""
-    at = 0
-    specials = typed_specials(encoding) if special_tokens else set()
-    if specials:
-        names = "|".join(regex.escape(name) for name in sorted(specials))
-        for found in regex.finditer(names, text):
-            yield at, text[at : found.start()], False
-            yield found.start(), found.group(), True
-            at = found.end()
-    yield at, text[at:], False

@@ -6,17 +6,21 @@ model can predict must have bytes, or its probability could not be shown. `encod
 
 import json
 from base64 import b64decode, b64encode
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import tiktoken
 
-from gptviz.tokenizer import GPT2_PATTERN, get_encoding, nameless, well_formed
+from gptviz.tokenizer import GPT2_PATTERN, get_encoding, nameless, well_formed, words_of
+from gptviz.tokenizer.added import EncodingWithWords, late_of
 
 # Models are padded to rounder numbers of tokens than their tokenizer has (50,304 for 50,257);
 # a larger gap means that the two do not belong together.
 MOST_UNUSED = 1024
 GPT2_SIZE = 50257
+
+KINDS = ("words", "late", "implied")  # of special tokens, as Vocabulary has them
 
 CHARACTERS = r"(?s:.)"  # every character is a piece
 
@@ -24,18 +28,30 @@ CHARACTERS = r"(?s:.)"  # every character is a piece
 # them take it 19 seconds and 2 GB.
 MOST_TOKENS, LONGEST_TOKEN, SPECIAL_CHARACTERS = 2**19, 1024, 2**17
 
+MOST_NAMED = 5  # tokens in a sentence
+
+
+class Surplus(ValueError):
+    """The tokenizer has added tokens that the model has no row for."""
+
 
 @dataclass(frozen=True)
 class Vocabulary:
     """A regex that cuts text into pieces, every token's bytes with its id, and the special tokens.
 
-    As in tiktoken, the lower id of two possible merges is merged first. Raises ValueError for more or longer
-    tokens than can be worked with, and for one of no bytes, which tiktoken would find for ever.
+    As in tiktoken, the lower id of two possible merges is merged first. `words` are the special tokens that
+    are tokens in every text, `late` those that are looked for after the others: see `EncodingWithWords`.
+    `implied` are those that no file names: a model that has no row for them has none of them. Raises
+    ValueError for more or longer tokens than can be worked with, and for one of no bytes, which tiktoken
+    would find for ever.
     """
 
     pattern: str
     ranks: dict[bytes, int]
     special: dict[str, int] = field(default_factory=dict)
+    words: frozenset[str] = frozenset()
+    late: frozenset[str] = frozenset()
+    implied: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         count = len(self.ranks) + len(self.special)
@@ -55,10 +71,26 @@ class Vocabulary:
         """One more than the highest id."""
         return max([*self.ranks.values(), *self.special.values()]) + 1
 
+    @property
+    def has_each_id_once(self) -> bool:
+        """Whether every id is of one token; a special token may be one of the others, too."""
+        own = [
+            id for name, id in self.special.items() if self.ranks.get(name.encode("utf-8", "replace")) != id
+        ]
+        ids = [*self.ranks.values(), *own]
+        return len(set(ids)) == len(ids)
+
+    def without(self, names: Collection[str]) -> "Vocabulary":
+        """The same without these special tokens."""
+        special = {name: id for name, id in self.special.items() if name not in names}
+        kinds = (self.words - set(names), self.late - set(names), self.implied - set(names))
+        return Vocabulary(self.pattern, self.ranks, special, *kinds)
+
 
 def of_encoding(encoding: tiktoken.Encoding) -> Vocabulary:
     """The vocabulary of an encoding (by its private attributes, as tiktoken's own README extends one)."""
-    return Vocabulary(encoding._pat_str, encoding._mergeable_ranks, encoding._special_tokens)
+    ranks, special = encoding._mergeable_ranks, encoding._special_tokens
+    return Vocabulary(encoding._pat_str, ranks, special, words_of(encoding), late_of(encoding))
 
 
 def is_gpt2(vocabulary: Vocabulary) -> bool:
@@ -71,8 +103,9 @@ def fitted(vocabulary: Vocabulary, name: str, vocab_size: int) -> tiktoken.Encod
 
     Ids of the model that the vocabulary does not use become special tokens `<id 50257>`. Bytes
     that no token covers get ids from `vocab_size` on, which the model refuses by saying so. Raises
-    ValueError for a vocabulary that is larger than the model, or far smaller.
+    ValueError for a vocabulary that is larger than the model, or far smaller; see `without_surplus`, too.
     """
+    vocabulary = without_surplus(vocabulary, vocab_size)
     if vocabulary.size > vocab_size or vocab_size - vocabulary.size > MOST_UNUSED:
         raise ValueError(
             f"the tokenizer has {vocabulary.size:,} tokens, the model {vocab_size:,}: "
@@ -87,7 +120,37 @@ def fitted(vocabulary: Vocabulary, name: str, vocab_size: int) -> tiktoken.Encod
     special = {nameless(id): id for id in range(vocab_size) if id not in used} | vocabulary.special
     uncovered = (byte for value in range(256) if (byte := bytes([value])) not in vocabulary.ranks)
     ranks = vocabulary.ranks | {byte: id for id, byte in enumerate(uncovered, start=vocab_size)}
-    return tiktoken.Encoding(name, pat_str=vocabulary.pattern, mergeable_ranks=ranks, special_tokens=special)
+    if not vocabulary.words and not vocabulary.late:
+        return tiktoken.Encoding(
+            name, pat_str=vocabulary.pattern, mergeable_ranks=ranks, special_tokens=special
+        )
+    return EncodingWithWords(
+        name,
+        pat_str=vocabulary.pattern,
+        mergeable_ranks=ranks,
+        special_tokens=special,
+        words=vocabulary.words,
+        late=vocabulary.late,
+    )
+
+
+def without_surplus(vocabulary: Vocabulary, vocab_size: int, drop_surplus: bool = False) -> Vocabulary:
+    """Leave out the added tokens that a model of this size has no row for.
+
+    Raises Surplus for those that a file names, unless `drop_surplus` is True.
+    """
+    surplus = {name: id for name, id in vocabulary.special.items() if id >= vocab_size}
+    if not surplus or max(vocabulary.ranks.values(), default=0) >= vocab_size:
+        return vocabulary  # of more than added tokens too many, it is another model's
+    brought = sorted(surplus.keys() - vocabulary.implied, key=surplus.__getitem__)
+    if brought and not drop_surplus:
+        shown = ", ".join(f"{name[:40]!r} ({surplus[name]})" for name in brought[:MOST_NAMED])
+        more = f" and {len(brought) - MOST_NAMED:,} more" if len(brought) > MOST_NAMED else ""
+        raise Surplus(
+            f"the tokenizer has added tokens that the model has no row for: {shown}{more}. The model's ids "
+            f"end at {vocab_size - 1:,}, as they do where the embedding was not resized for added tokens"
+        )
+    return vocabulary.without(surplus)
 
 
 def of_characters(characters: dict[str, int]) -> Vocabulary:
@@ -104,9 +167,10 @@ def of_characters(characters: dict[str, int]) -> Vocabulary:
 
 
 def save_vocabulary(vocabulary: Vocabulary, path: Path) -> None:
-    """Write it as JSON: whether it is of characters, its tokens in base64 with their ids, special ones."""
+    """Write it as JSON: whether it is of characters, tokens in base64 with their ids, special ones, KINDS."""
     ranks = {b64encode(token).decode(): id for token, id in vocabulary.ranks.items()}
     saved = {"characters": vocabulary.pattern == CHARACTERS, "ranks": ranks, "special": vocabulary.special}
+    saved |= {kind: sorted(getattr(vocabulary, kind)) for kind in KINDS}
     path.write_text(json.dumps(saved), encoding="utf-8")
 
 
@@ -120,9 +184,15 @@ def read_vocabulary(path: Path) -> Vocabulary:
         ranks = {b64decode(token, validate=True): id for token, id in saved["ranks"].items()}
         special = dict(saved["special"])
         pattern = CHARACTERS if saved["characters"] else GPT2_PATTERN
+        kinds = [frozenset(saved.get(kind, ())) for kind in KINDS]
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ValueError(f"{path} is no vocabulary: {type(error).__name__}") from None
     ids = [*ranks.values(), *special.values()]
-    if not ids or any(type(id) is not int or id < 0 for id in ids) or len(set(ids)) < len(ids):
+    if not ids or any(type(id) is not int or id < 0 for id in ids):
         raise ValueError(f"{path}: the ids must be whole numbers from 0 on, each once")
-    return Vocabulary(pattern, ranks, special)
+    if any(not kind <= special.keys() for kind in kinds):
+        raise ValueError(f"{path}: a kind of special tokens has others than there are")
+    vocabulary = Vocabulary(pattern, ranks, special, *kinds)
+    if not vocabulary.has_each_id_once:
+        raise ValueError(f"{path}: the ids must be whole numbers from 0 on, each once")
+    return vocabulary

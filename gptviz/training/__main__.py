@@ -308,7 +308,8 @@ def run_live(args: argparse.Namespace) -> None:
         run = train(*options) if args.ray is None else _train_far(args.ray, *options)
     except ValueError as error:
         sys.exit(str(error))
-    status, curve = run.status, run.curve
+    status = run.status
+    curve = run.curve
     last = curve.iloc[-1].to_dict() if len(curve) else {}
     print(json.dumps({"state": status.state, "step": status.step} | last))
 

@@ -68,7 +68,8 @@ def fit_bigram(ids: Ids, vocab_size: int, slice_share: float = 0.05) -> Bigram:
     cut = len(ids) - max(2, int(len(ids) * slice_share))
     if cut < 2:
         raise ValueError(f"{len(ids)} tokens are too few for a bigram and a slice to choose its smoothing on")
-    before, after = ids[:cut], ids[cut:]
+    before = ids[:cut]
+    after = ids[cut:]
     trial = Bigram.count(before, vocab_size, STRENGTHS[0])
     best = min(STRENGTHS, key=lambda k: float(trial.nats(after, k).mean()))
     return Bigram.count(ids, vocab_size, best)

@@ -20,7 +20,8 @@ def write_card(folder: Path, work: Path, evaluation: dict[str, Any], machine: st
     Raises ValueError when the three do not belong together: the evaluation must be of the very
     weights in `folder`, and those of the checkpoint in `work`.
     """
-    weights, saved = weights_of(folder), read_checkpoint(work)
+    weights = weights_of(folder)
+    saved = read_checkpoint(work)
     if evaluation["weights"] != weights:
         raise ValueError(
             f"the evaluation is of other weights than those in {folder} "
@@ -31,8 +32,12 @@ def write_card(folder: Path, work: Path, evaluation: dict[str, Any], machine: st
             f"{folder} holds step {weights.get('step')}, the checkpoint in {work} is at {saved['step']}: "
             "export and evaluate it again"
         )
-    config, recipe, curve = saved["config"], saved["recipe"], saved["curve"]
-    books, held_out, samples = evaluation["books"], evaluation["held_out"], evaluation["samples"]
+    config = saved["config"]
+    recipe = saved["recipe"]
+    curve = saved["curve"]
+    books = evaluation["books"]
+    held_out = evaluation["held_out"]
+    samples = evaluation["samples"]
     tokens = saved["step"] * recipe["batch_size"] * config["context_length"]
     limit = f"\n**A quick look: only the first {held_out['limit'] or 0:,} tokens of each book.**\n"
     return CARD.read_text("utf-8").format(
@@ -88,7 +93,8 @@ def sparkline(values: Iterable[float]) -> str:
     '█▂▁'
     """
     numbers = list(values)
-    low, high = min(numbers), max(numbers)
+    low = min(numbers)
+    high = max(numbers)
     step = (high - low) / (len(BARS) - 1) or 1.0
     return "".join(BARS[round((number - low) / step)] for number in numbers)
 
@@ -118,7 +124,8 @@ def _best(heads: list[dict[str, Any]], score: str) -> dict[str, Any]:
 
 def _head_grid(heads: list[dict[str, Any]], score: str) -> str:
     """A row per block, a column per head, the best one in bold."""
-    best, n_heads = _best(heads, score), 1 + max(head["head"] for head in heads)
+    best = _best(heads, score)
+    n_heads = 1 + max(head["head"] for head in heads)
     cells = [f"**{head[score]:.2f}**" if head is best else f"{head[score]:.2f}" for head in heads]
     rows = [[i // n_heads, *cells[i : i + n_heads]] for i in range(0, len(cells), n_heads)]
     return table(["block", *(f"head {head}" for head in range(n_heads))], rows)
@@ -163,7 +170,8 @@ def _world(recipe: dict[str, Any]) -> str:
 
 def _commands(saved: dict[str, Any]) -> str:
     """The commands that make the model again, with the options that are not the defaults."""
-    recipe, config = saved["recipe"], saved["config"]
+    recipe = saved["recipe"]
+    config = saved["config"]
     defaults = {option.name: option.default for option in fields(Recipe)}
     options = {name: config[name] for name in ("emb_dim", "n_heads", "n_layers", "context_length")}
     for name, value in recipe.items():
@@ -174,7 +182,8 @@ def _commands(saved: dict[str, Any]) -> str:
     flags = " ".join(f"--{name.replace('_', '-')} {value}" for name, value in options.items())
     if recipe.get("begun_with"):
         flags += " --begin-with BEFORE"
-    command, corpus = "python -m gptviz.training", "--text books.txt.gz --table books.tsv"
+    command = "python -m gptviz.training"
+    corpus = "--text books.txt.gz --table books.tsv"
     world = ""
     if recipe.get("world_share"):
         world = f"{command} world --tokenizer tokenizer --work work\n"

@@ -92,7 +92,8 @@ def encoded_corpus(
     made. Raises ValueError if `work` holds the ids of another tokenizer or of another split.
     """
     encoding = encoding_from_ranks(tokenizer / TOKENIZER_FILE)
-    own_ranks, own_split = work / TOKENIZER_FILE, work / "held_out.json"
+    own_ranks = work / TOKENIZER_FILE
+    own_split = work / "held_out.json"
     cached = work / "training.npy", work / "held_out.npy"
     split = sorted(held_out)
     if not all(path.exists() for path in (*cached, own_ranks, own_split)):

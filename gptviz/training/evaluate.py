@@ -84,7 +84,7 @@ def evaluate(
 
 
 def weights_of(folder: Path) -> dict[str, str]:
-    """Return what the weights file says of itself, and its SHA-256, by which a card knows it again."""
+    """The metadata of the weights file, and its SHA-256, by which a card recognises it."""
     path = folder / WEIGHTS
     with safe_open(path, framework="pt") as file:
         metadata = file.metadata() or {}
@@ -97,7 +97,7 @@ def weights_of(folder: Path) -> dict[str, str]:
 def score_book(
     book: Book, encoding: tiktoken.Encoding, predictors: Mapping[str, Predictor], limit: int | None = None
 ) -> Score:
-    """Return what a book costs: every token of it (or its first `limit`) once, after one `<|endoftext|>`.
+    """Score every token of a book (or its first `limit`) once, after one `<|endoftext|>`.
 
     The separator is context only, as it is between the books in training: every byte of the book
     is paid for, and nothing else.
@@ -109,7 +109,7 @@ def score_book(
 
 
 def score(title: str, tokens: int, bytes: int, nats: Mapping[str, float]) -> Score:
-    """Return what a text costs each predictor, of its nats for all of it: per token, and in bits per byte.
+    """A text's cost for each predictor, from its nats for the whole: per token, and per byte.
 
     Bits per byte can be compared between tokenizers, nats per token cannot.
     """
@@ -203,7 +203,8 @@ def copying_losses(
     """
     if lm.edits:
         raise ValueError("copying_losses is of a model as it is, and this one has edits: give lm.plain")
-    rows, context = [], lm.config.context_length
+    rows = []
+    context = lm.config.context_length
     for period in periods:
         texts = [np.array(repeated_tokens(lm, period, seed)) for seed in seeds]
         nats = np.stack([model_nats(lm.model, ids, context) for ids in texts])  # (seeds, 2 * period - 1)

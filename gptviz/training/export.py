@@ -19,7 +19,8 @@ from gptviz.engine.progress import Progress, unheard
 from gptviz.training.corpus import TOKENIZER_FILE
 from gptviz.whole import write_text, write_whole
 
-CONFIG, WEIGHTS = "config.json", "model.safetensors"
+CONFIG = "config.json"
+WEIGHTS = "model.safetensors"
 TIED = "out_head.weight"  # the same tensor as tok_emb.weight: stored once
 
 
@@ -58,7 +59,8 @@ def read_checkpoint(work: Path) -> dict[str, Any]:
 
 def describe(saved: dict[str, Any], config: GPTConfig) -> dict[str, str]:
     """Return safetensors metadata of the weights (text to text): how far, by which recipe, how good."""
-    recipe, last = saved["recipe"], saved["curve"][-1]
+    recipe = saved["recipe"]
+    last = saved["curve"][-1]
     return {
         "format": "pt",
         "made_by": "python -m gptviz.training",
@@ -102,7 +104,7 @@ DIGITS = 6  # of a number, that mean something
 
 
 def measured_heads(lm: LanguageModel, progress: Progress = unheard) -> dict[str, Any]:
-    """Return what all heads do in general, and the trials of those labels, by their names on disk.
+    """Measure what all heads do in general, and try the labels that follow, by their names on disk.
 
     All of it is measured, whatever is on disk. `progress(done, of)` is called after each label's trial.
     """

@@ -131,7 +131,9 @@ class TrainingRun:
         self.model.load_state_dict(saved["model"])
         for optimizer, state in zip(self.optimizers, saved["optimizers"], strict=True):
             optimizer.load_state_dict(state)
-        self.step, self.seconds, self.curve = saved["step"], saved["seconds"], saved["curve"]
+        self.step = saved["step"]
+        self.seconds = saved["seconds"]
+        self.curve = saved["curve"]
         self.recent = saved.get("recent", [])
 
     def state(self) -> dict[str, Any]:
@@ -187,7 +189,8 @@ class TrainingRun:
         with bar, ThreadPoolExecutor(1) as ahead:
             upcoming = ahead.submit(batches.__getitem__, self.step)
             while self.step < last:
-                began, before = time.monotonic(), self.seconds
+                began = time.monotonic()
+                before = self.seconds
                 inputs, targets = upcoming.result()
                 upcoming = ahead.submit(batches.__getitem__, self.step + 1)
                 self.recent.append(self._one_step(loss_function, inputs, targets))

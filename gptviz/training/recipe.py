@@ -52,13 +52,13 @@ class Recipe:
         return self.batch_size - of_world, of_world
 
     def lr_factor(self, step: int) -> float:
-        """Return what the learning rates are multiplied by at a step, counted from 0."""
+        """The factor of the learning rates at a step, counted from 0."""
         rise = (step + 1) / self.warmup if self.warmup else 1.0
         fall = (self.steps - step) / max(1.0, self.steps * self.decay_share) if self.decay_share else 1.0
         return min(1.0, rise, fall)
 
     def may_resume(self, saved: dict[str, Any]) -> bool:
-        """Return whether a run that was saved with these choices can go on with mine.
+        """Whether a run that was saved with these choices can go on with this recipe.
 
         Mine may have other `steps` and `decay_share`; a choice that the saved run does not know had the
         value that is the default now.

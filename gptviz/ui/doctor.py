@@ -36,25 +36,31 @@ FREE = 2 * 2**30  # bytes of disk below which uploads and trainings soon find no
 
 
 def cores() -> float:
-    """Return how many cores this process may use, by its affinity and its control group."""
+    """The number of cores that this process may use, by its affinity and its control group."""
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     quota, _, period = _read("/sys/fs/cgroup/cpu.max").partition(" ")
     return min(usable, int(quota) / int(period)) if quota.isdigit() else usable
 
 
 def memory() -> int | None:
-    """Return how many bytes are free for this process, by the system and its control group;
-    None if nobody says.
+    """The bytes of memory that are free for this process, by the system and its control group.
+
+    None if neither says.
     """
-    said = [line.split() for line in _read("/proc/meminfo").splitlines() if line.startswith("MemAvailable:")]
-    most, used = (_read(f"/sys/fs/cgroup/memory.{name}").strip() for name in ("max", "current"))
-    found = [1024 * int(words[1]) for words in said]
-    found += [int(most) - int(used)] if most.isdigit() and used.isdigit() else []
-    return min(found, default=None)
+    free = []
+    for line in _read("/proc/meminfo").splitlines():
+        if line.startswith("MemAvailable:"):
+            kilobytes = line.split()[1]
+            free.append(1024 * int(kilobytes))
+    most = _read("/sys/fs/cgroup/memory.max").strip()
+    used = _read("/sys/fs/cgroup/memory.current").strip()
+    if most.isdigit() and used.isdigit():
+        free.append(int(most) - int(used))
+    return min(free, default=None)
 
 
 def disk() -> int:
-    """Return how many bytes are free where uploads and trainings lie."""
+    """The bytes that are free on the disk where uploads and trainings lie."""
     return shutil.disk_usage(tempfile.gettempdir()).free
 
 
@@ -83,7 +89,7 @@ def measured() -> tuple[float, float]:
 
 
 def faults() -> Iterator[str]:
-    """Return what is wrong with the settings and the machine, a sentence each."""
+    """The faults of the settings and of the machine, a sentence each."""
     yield from wrong()
     yield from _refused(default_device)
     yield from _refused(enabled)
@@ -109,7 +115,7 @@ def faults() -> Iterator[str]:
 
 
 def _refused(setting: Callable[..., object], *given: str) -> Iterator[str]:
-    """Return why a setting is refused by what it is for, if it is."""
+    """The sentence of a ValueError if the function behind a setting refuses it; else nothing."""
     try:
         setting(*given)
     except ValueError as error:
@@ -117,11 +123,12 @@ def _refused(setting: Callable[..., object], *given: str) -> Iterator[str]:
 
 
 def doctor() -> tuple[list[str], list[str]]:
-    """Return what this machine is and can serve, a line each, and what is wrong, a sentence each."""
+    """Lines about this machine and the visitors that it can serve; its faults, a sentence each."""
     wrongs = [*faults()]
     if wrongs:
         return [], wrongs
-    own, free = cores(), memory()
+    own = cores()
+    free = memory()
     a_pass, a_run = measured()
     click = THROUGH * a_run
     own_memory = resident() if sys.platform == "linux" else 2**29  # with the model, and a page run
@@ -137,10 +144,14 @@ def doctor() -> tuple[list[str], list[str]]:
     at = "what the system does not say" if free is None else f"{gigabytes(free)} free"
     visitors = math.floor(replicas * BUSY * SECONDS / click)
     router = "there" if shutil.which("haproxy") else "not there; two replicas on one machine need it"
+    limits = "of time and of memory"
+    if sys.platform != "linux":
+        limits = "of time; this system keeps to no limit of memory"
     return [
         f"cores      {own:g}; torch takes {torch.get_num_threads()} threads",
         f"memory     {at}; a replica may come to {gigabytes(each)}",
         f"disk       {gigabytes(disk())} free in {tempfile.gettempdir()}",
+        f"uploads    are read by a process with a limit {limits}",
         f"a pass     {1000 * a_pass:.1f} ms: the bundled model, {TOKENS} tokens",
         f"a click    {1000 * click:.0f} ms of a core: {THROUGH:g} times what the page Attention takes here",
         f"serves     about {visitors} visitors who click every {SECONDS} s, with {replicas} replicas",

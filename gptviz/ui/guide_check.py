@@ -19,6 +19,7 @@ from gptviz.guides.answers import CannotAsk
 from gptviz.guides.guide import with_facts
 from gptviz.guides.keys import answer_at
 from gptviz.loading import load
+from gptviz.suggest import did_you_mean
 from gptviz.ui.shell.navigation import PAGES, page_file
 from gptviz.ui.shell.question import ANSWERS
 from gptviz.ui.shell.state import DEFAULT_TEXT
@@ -49,9 +50,13 @@ def check(file: Path, model: str = "mini") -> Iterator[tuple[Step, str]]:
 
 
 def _named(step: Step) -> Iterator[tuple[int, str]]:
-    """Return what a step names and there is not."""
+    """The faults in what a step names, each with its line.
+
+    That is a page that does not exist, or a question with a wrong key or wrong values.
+    """
     if step.page not in PAGES:
-        yield step.line, f"there is no page {step.page[:60]!r}; there are {', '.join(PAGES)}"
+        meant = did_you_mean(step.page, PAGES)
+        yield step.line, f"there is no page {step.page[:60]!r}{meant}; there are {', '.join(PAGES)}"
     if step.ask is None:
         return
     try:
@@ -61,8 +66,9 @@ def _named(step: Step) -> Iterator[tuple[int, str]]:
 
 
 def _opened(file: Path, guide: Guide, model: str) -> list[tuple[int, str]]:
-    """Return what a visitor would see go wrong: a page that breaks,
-    a choice or an element that it has not.
+    """Open every step's page, and list the faults that a visitor would see, each with its line.
+
+    A page that breaks, a choice or an element that it does not have.
     """
     faults: list[tuple[int, str]] = []
     with mock.patch.dict(os.environ, {SETTING: str(file.resolve().parent)}):
@@ -77,7 +83,9 @@ def _opened(file: Path, guide: Guide, model: str) -> list[tuple[int, str]]:
             known = {param.name for param in at.session_state["gptviz_params"]}
             for name, _ in (*step.place, *step.until):
                 if name not in known:
-                    faults.append((step.line, f"the page {step.page} has no choice {name!r}"))
+                    faults.append(
+                        (step.line, f"the page {step.page} has no choice {name!r}{did_you_mean(name, known)}")
+                    )
             if step.look and step.look.split(" > ")[0] not in keys_of(at.main):
                 faults.append((step.line, f"the page {step.page} has nothing called {step.look!r} here"))
     return faults

@@ -104,7 +104,7 @@ def rows_to_compare(config: GPTConfig, n_tokens: int) -> Reduction:
 
 @per_run
 def moved(run: Run) -> torch.Tensor:
-    """Return how far each head's pattern is from the unchanged model's, (n_layers, H).
+    """The distance of each head's pattern from the unchanged model's, (n_layers, H).
 
     It is the mean total variation of the rows that are compared.
     """
@@ -141,7 +141,7 @@ def marks_table(run: Run) -> pd.DataFrame:
 
 @per_run
 def marks_say(run: Run) -> str:
-    """Return what the marks mean, and which pattern moved the most."""
+    """The caption below the heads: what the marks mean, and which head's pattern moved the most."""
     by = moved(run)
     block, head = divmod(int(by.argmax()), by.shape[1])
     changed = sum(mark["changed"] for row in marks(run) for mark in row)
@@ -149,7 +149,8 @@ def marks_say(run: Run) -> str:
     most = by.max().item()
     if most <= 0:
         return f"{hatched}No head's pattern moved."
-    rows, of = len(compared_rows(len(run), by.numel())), len(run) - 1
+    rows = len(compared_rows(len(run), by.numel()))
+    of = len(run) - 1
     some = "" if rows == of else f", over {rows:,} of {of:,} rows"
     return (
         f"{hatched}Tinted: the pattern moved, the stronger the more{some}; block {block} head {head} the "
@@ -161,7 +162,10 @@ SCALED = "Here a change scales its weights: its rows no longer sum to 1, and sha
 
 
 def scaled(run: Run, block: int, head: int) -> bool:
-    """Return whether a change scales a head's weights, or takes them away: rows need not sum to 1 then."""
+    """True if a change scales a head's attention weights, or sets them to 0.
+
+    Its rows need not sum to 1 then.
+    """
     names = (one.named and one.named.name for one in changed_in(run, block, head) if one.site == "attn")
     return any(name in ("zero", "x") for name in names)
 
@@ -175,12 +179,15 @@ def changed_in(run: Run, block: int, head: int) -> tuple[Edit, ...]:
 
 
 def general_work(run: Run) -> Work[General]:
-    """Return what all heads of this run's model do in general; its text does not matter, its edits do."""
+    """The work that finds what all heads of a run's model do in general, started if there is none.
+
+    The run's text does not matter, its edits do.
+    """
     return works.ask(run, general, known=_at_once(run)[0])
 
 
 def trial_work(run: Run, block: int, head: int, label: str) -> Work[Trial]:
-    """Return whether a label of a head holds.
+    """The work that tries whether a label of a head holds, started if there is none.
 
     What all heads do in general is worked out first, if not known.
     """
@@ -203,7 +210,10 @@ _known: WeakKeyDictionary[GPTModel, Known] = WeakKeyDictionary()
 
 
 def _at_once(run: Run) -> Known:
-    """Return what is known of the bundled model as it is: looked up once, by its weights' hash."""
+    """What ships with the unchanged bundled model: its heads in general, and their trials.
+
+    Looked up once, by its weights' hash; of any other model there are none.
+    """
     lm = runs.model(run)
     if lm.name != DEFAULT_MODEL or lm.edits:
         return None, {}

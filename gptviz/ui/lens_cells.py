@@ -37,10 +37,14 @@ def colors_of(measure: str, values: NDArray[Any], vocabulary: int) -> NDArray[np
 
 
 def legend_of(title: str, measure: str, vocabulary: int, mode: Mode) -> Legend:
-    """Return what the colours say: purple is what the model is for, orange, as for surprise, what it does not
-    know."""
-    colors, blind = palette(mode), f"{fixed(math.log2(max(vocabulary, 2)), 1)} bits"
-    purple, orange = colors.attention, [(0.0, colors.paper), (1.0, colors.signed[3][1])]
+    """The legend of a measure's colours, with the words at its two ends.
+
+    Purple says how much the model is for a token; orange, as for surprise, what it does not know.
+    """
+    colors = palette(mode)
+    blind = f"{fixed(math.log2(max(vocabulary, 2)), 1)} bits"  # of a guess among all tokens
+    purple = colors.attention
+    orange = [(0.0, colors.paper), (1.0, colors.signed[3][1])]
     return {
         "probability": Legend(title, "0", "1", purple),
         "rank": Legend(title, f"{vocabulary:,}", "1", purple),

@@ -65,8 +65,12 @@ def _without_text(said: object) -> object:
 
 
 def _where(error: BaseException) -> str:
-    """Return what an exception is, where it was raised, the innermost first, and what it came from."""
+    """An exception's type, its places in the code, innermost first, and the exceptions before it.
+
+    One line, without the exception's own text.
+    """
     frames = reversed(traceback.extract_tb(error.__traceback__))
-    said = " < ".join([type(error).__name__, *(f"{f.filename}:{f.lineno} {f.name}" for f in frames)])
+    places = [f"{frame.filename}:{frame.lineno} {frame.name}" for frame in frames]
+    raised = " < ".join([type(error).__name__, *places])
     before = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
-    return said if before is None else f"{said}, after {_where(before)}"
+    return raised if before is None else f"{raised}, after {_where(before)}"

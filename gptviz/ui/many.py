@@ -77,42 +77,55 @@ def section(
             old = several(scene.other, measured, each, says, "many_stop_old", stop, **options)
         for prompt, work, plain in zip(prompts, every, old, strict=True):
             try:
-                (now, logit), (was, _) = work.value, plain.value
+                now, logit = work.value
+                was, _ = plain.value
                 found.append((prompt, now, logit))
                 before.append(was)
             except ValueError as problem:
                 refused.append((prompt.text, str(problem)))
     if refused:
-        some = [as_code(f"“{text[:40]}{'…' * (len(text) > 40)}”: {why}") for text, why in refused[:5]]
-        some += [f"and {len(refused) - 5} more"] * (len(refused) > 5)
-        st.warning(f"{len(refused)} left out: {'; '.join(some)}.")
+        left_out_texts = [as_code(f"“{beginning(text, 40)}”: {why}") for text, why in refused[:5]]
+        if len(refused) > 5:
+            left_out_texts.append(f"and {len(refused) - 5} more")
+        st.warning(f"{len(refused)} left out: {'; '.join(left_out_texts)}.")
     if not found:
         return
-    kept, n = [prompt for prompt, _, _ in found], len(found)
-    told = Both([one for _, one, _ in found], None if scene.other is None else before)
-    if told.was and len(told.was[0]) != len(told.now[0]):
-        told = Both(told.now)  # a change may have added a part, which the unchanged model has not
+    n = len(found)
+    kept = [prompt for prompt, _, _ in found]
+    of_texts = Both([table for _, table, _ in found], None if scene.other is None else before)
+    if of_texts.was and len(of_texts.was[0]) != len(of_texts.now[0]):
+        of_texts = Both(of_texts.now)  # a change may have added a part, which the unchanged model has not
     not_averaged = ["metric", "effect"] if pairs else []
-    tables = told.map(lambda ones: averaged([one.drop(columns=not_averaged) for one in ones], columns))
-    (column, sign), (noun, unit) = drawn, words
+    tables = of_texts.map(lambda ones: averaged([one.drop(columns=not_averaged) for one in ones], columns))
+    column, sign = drawn
+    noun, unit = words
     both = tables.map(lambda t: (sign * t[column].to_numpy(float), t[f"{column}_se"].to_numpy(float)))
     mean, error = both.now
     rows = np.argsort(-np.abs(mean), kind="stable")[:LISTED].tolist()
-    first, own = rows[0], np.array([logit for _, _, logit in found])
-    spread = own.std(ddof=1) / n**0.5 if n > 1 else np.nan
-    was = "" if both.was is None else f"unchanged {plus_minus(*(one[first] for one in both.was))}; "
-    sure = f"{(np.abs(mean) > SURE * error).sum()} lie more than {SURE:.0f} standard errors from 0."
-    few = "With so few texts the standard error is a guess." if n > 1 else "One text has no standard error."
+    first = rows[0]
+    logits = np.array([logit for _, _, logit in found])
+    spread = logits.std(ddof=1) / n**0.5 if n > 1 else np.nan
+    how = f"mean ± standard error, n = {n}"
+    if both.was is not None:
+        how = f"unchanged {plus_minus(*(one[first] for one in both.was))}; {how}"
+    if n >= ENOUGH:
+        far = (np.abs(mean) > SURE * error).sum()
+        sure = f"{far} lie more than {SURE:.0f} standard errors from 0."
+    elif n > 1:
+        sure = "With so few texts the standard error is a guess."
+    else:
+        sure = "One text has no standard error."
     prose(
         f"Over **{counted(n, 'text')}** the largest of {len(mean)} is {noun.format(names[first])}: "
-        f"**{plus_minus(mean[first], error[first])}** {unit} ({was}mean ± standard error, n = {n}). In the "
-        f"text above it is {significant(sign * here[column].iloc[first])}. The difference of logits itself "
-        f"is {plus_minus(own.mean(), spread)}, above 0 in {(own > 0).sum()} of {n}. "
-        f"{sure if n >= ENOUGH else few}"
+        f"**{plus_minus(mean[first], error[first])}** {unit} ({how}). "
+        f"In the text above it is {significant(sign * here[column].iloc[first])}. "
+        f"The difference of logits itself is {plus_minus(logits.mean(), spread)}, above 0 in "
+        f"{(logits > 0).sum()} of {n}. {sure}"
     )
-    outlined = " Outlined is the unchanged model, at its own first choice where a line names no token."
-    whose = "" if tables.was is None else outlined
-    st.caption(f"The {len(rows)} largest means, with their standard errors.{whose}")
+    caption = f"The {len(rows)} largest means, with their standard errors."
+    if tables.was is not None:
+        caption += " Outlined is the unchanged model, at its own first choice where a line names no token."
+    st.caption(caption)
     sheet.bars(
         scene,
         "many",
@@ -138,6 +151,11 @@ def section(
     sheet.code_of(scene, [], function, **given, key="in_code_many", what="many texts")
 
 
+def beginning(text: str, length: int) -> str:
+    """A text, or its beginning and an ellipsis if it has more characters than this."""
+    return text if len(text) <= length else f"{text[:length]}…"
+
+
 # ---- the set ----
 
 
@@ -154,7 +172,8 @@ def _choose(lm: LanguageModel, pairs: bool) -> tuple[list[Prompt], Left]:
             "Any other position of one text is no place of another, longer one: there is no mean of it."
         )
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
-        chosen, who = SET.value == NAMES, "Who was given a thing? The indirect object of Wang et al., 2022"
+        chosen = SET.value == NAMES
+        who = "Who was given a thing? The indirect object of Wang et al., 2022"
         take = None if chosen else NAMES
         button("24 sentences with two names", "many_names", SET.set, take, primary=chosen, help=who)
         help = "After a tab, if you like: another text, the token, and the one that it is compared with. "
@@ -163,17 +182,19 @@ def _choose(lm: LanguageModel, pairs: bool) -> tuple[list[Prompt], Left]:
         how: Any = {"help": help, "max_upload_size": LARGEST, "width": 420}
         st.file_uploader(label, "txt", key=_BOX, on_change=_opened, **how)
     if chosen:
-        prompts, out = indirect_objects(lm), left_out(lm)
-        said = f"Of {escaped(lm.name)} too few of the names are single tokens: there is no sentence."
+        prompts = indirect_objects(lm)
+        out = left_out(lm)
+        caption = f"Of {escaped(lm.name)} too few of the names are single tokens: there is no sentence."
         if prompts:
             token, against = (as_code(str(word).replace(" ", "·")) for word in prompts[0].target)
-            said = f"Such as {as_code(prompts[0].text)}: the logit of {token} minus that of {against}."
+            caption = f"Such as {as_code(prompts[0].text)}: the logit of {token} minus that of {against}."
         if out:
-            some = [f"{word} ({count})" for word, count in out.items()]
-            said += (
-                f" Left out, being more than one token here: {', '.join(some[:6])}{' …' * (len(some) > 6)}."
-            )
-        st.caption(said)
+            tokens_of_words = [f"{word} ({count})" for word, count in out.items()]
+            listed = ", ".join(tokens_of_words[:6])
+            if len(tokens_of_words) > 6:
+                listed += " …"
+            caption += f" Left out, being more than one token here: {listed}."
+        st.caption(caption)
         return prompts, []
     lines = st.session_state.get(_LINES) if SET.value == FILE else ()
     if lines is None or isinstance(lines, str):

@@ -6,8 +6,8 @@ hundreds of MB between what stays: of a server that had read eight of them a thi
 """
 
 import ctypes
+import mmap
 import os
-import resource
 import sys
 from pathlib import Path
 
@@ -17,12 +17,13 @@ _trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linu
 _left = 0
 
 
+ASSUMED = 8 * 2**30  # bytes of a machine whose system does not say how many it has
 LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")  # version 2, and 1
 
 
 def of_the_machine() -> int:
     """The bytes of memory that this process may fill: the machine's, or less where its container says so."""
-    found = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
+    found = [_physical()]
     for limit in LIMITS:
         try:
             said = Path(limit).read_text().strip()
@@ -33,6 +34,28 @@ def of_the_machine() -> int:
     return min(found)
 
 
+class _WindowsMemory(ctypes.Structure):
+    """What `GlobalMemoryStatusEx` fills in: MEMORYSTATUSEX of Windows' sysinfoapi.h."""
+
+    _fields_ = (
+        ("length", ctypes.c_uint32),
+        ("load", ctypes.c_uint32),
+        ("physical", ctypes.c_uint64),
+        ("others", ctypes.c_uint64 * 6),
+    )
+
+
+def _physical() -> int:
+    """The bytes of memory that the machine has."""
+    if hasattr(os, "sysconf"):  # a Unix
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    windows = getattr(ctypes, "windll", None)
+    said = _WindowsMemory(length=ctypes.sizeof(_WindowsMemory))
+    if windows is not None and windows.kernel32.GlobalMemoryStatusEx(ctypes.byref(said)):
+        return said.physical
+    return ASSUMED
+
+
 def megabytes(divisor: int, most: int) -> int:
     """The default of a cache: this part of the machine's memory, and at most so many megabytes."""
     return min(most, of_the_machine() // divisor // 2**20)
@@ -40,7 +63,7 @@ def megabytes(divisor: int, most: int) -> int:
 
 def resident() -> int:
     """Bytes of this process that lie in memory; Linux says it."""
-    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+    return int(Path("/proc/self/statm").read_text().split()[1]) * mmap.PAGESIZE
 
 
 def give_back() -> None:

@@ -94,7 +94,7 @@ class Runs:
             return self._known(run) or self._pass(run, tuple(keep or ()), tuple(reduce))
 
     def _known(self, run: Run) -> Trace | None:
-        """Return what there is of a run: stored, or still worked with by a script."""
+        """The trace of a run that is stored, or in use by a script; None if there is none."""
         with self._lock:
             stored = self._cache.get(("trace", run))
             return self._alive.get(run) if stored is None else cast(Trace, stored[0])
@@ -107,7 +107,8 @@ class Runs:
         earlier, common = (None, 0) if is_short else self._earlier(run)
         new = pass_bytes(lm, len(run), keys) - pass_bytes(lm, common, keys)
         self._wait_for_room(new + (past_bytes(lm.config, len(run)) if earlier else 0))
-        found = lm.trace(run.ids, edits=run.edits, reduce=reduce, after=earlier, at_once=keep).released()
+        found = lm.trace(run.ids, edits=run.edits, reduce=reduce, after=earlier, at_once=keep)
+        found = found.released().uncopied()  # pages write into nothing
         self._register(run, found)
         if common < len(run):  # else it is cut from a longer one, and can be again
             self._store(("trace", run), found, found.nbytes)
@@ -230,8 +231,9 @@ def per_run(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def known(function: Callable[..., R], value: Callable[[], R], run: Run, *args: Any) -> R:
-    """Return what a function under `per_run` gives for a run and these arguments, all of them;
-    else this value.
+    """The kept result of a function under `per_run` for a run and all arguments, in their order.
+
+    Without one, call `value` and keep what it gives.
     """
     return runs().derived((f"{function.__module__}.{function.__qualname__}", args), run, value)
 

@@ -17,7 +17,7 @@ SETTINGS = {f"GPTVIZ_{name}": kind for kind, names in _OF_KIND.items() for name 
 
 
 def wrong() -> Iterator[str]:
-    """Return what is wrong with the environment, a sentence each."""
+    """The faults of the environment's GPTVIZ_ settings, a sentence each."""
     for name in sorted(name for name in os.environ if name.startswith("GPTVIZ_")):
         kind = SETTINGS.get(name)
         try:

@@ -38,7 +38,7 @@ from gptviz.ui.shell.scene import Frame, Scene
 from gptviz.ui.shell.slow import all_worked, is_asked_for, is_wanted, several, worked
 from gptviz.ui.shell.state import GUIDE, WHOLE
 from gptviz.ui.tables import joined
-from gptviz.ui.words import capital, prose, show_id
+from gptviz.ui.words import capital, listed, prose, show_id
 
 # what pages take from the shell, by one door
 __all__ = [
@@ -99,7 +99,7 @@ def of(
 
 @per_run
 def reduced(run: Run, reduction: Reduction) -> Any:
-    """Return what a pass makes of a site on the way, without keeping the site: once a run."""
+    """The results of a reduction, without keeping the site that it reads; worked out once a run."""
     return runs.get(run, (), (reduction,)).reduced(reduction)
 
 
@@ -144,20 +144,24 @@ def why_same(
     could have mattered there did not, and of the others it is said why they cannot.
     """
     places, layers, count = tuple(places), scene.lm.config.n_layers, len(scene.tokens)
-    found: dict[Unseen, list[str]] = {}
+    without_effect: dict[Unseen, list[str]] = {}  # the changes that cannot matter, by the reason
     for edit in scene.run.edits:
         reasons = [unseen(edit, site, block, layers, count, head, position) for site, block in places]
         if reasons and reasons[0] is not None and None not in reasons:
             change = says(edit, scene.labels, partial(show_id, scene.lm))
-            found.setdefault(reasons[0], []).append(change)
-    said, given = [], len(scene.run.edits)
-    if sum(map(len, found.values())) < given:
-        said = [f"**Your change{'s' * (given > 1)} changed nothing in {what}**: all is as it was."]
-    for why, changes in found.items():
-        *some, last = changes if len(changes) <= LISTED else [*changes[:2], f"{len(changes) - 2} more"]
-        who = " and ".join([", ".join(some)] * bool(some) + [last])
-        said.append(f"{capital(who)} {cannot_matter(why, what, len(changes) > 1)}.")
-    return " ".join(said)
+            without_effect.setdefault(reasons[0], []).append(change)
+    sentences = []
+    made = len(scene.run.edits)
+    if sum(map(len, without_effect.values())) < made:
+        your_changes = "Your change" if made == 1 else "Your changes"
+        sentences.append(f"**{your_changes} changed nothing in {what}**: all is as it was.")
+    for why, changes in without_effect.items():
+        named = changes
+        if len(changes) > LISTED:
+            named = [*changes[:2], f"{len(changes) - 2} more"]
+        reason = cannot_matter(why, what, len(changes) > 1)
+        sentences.append(f"{capital(listed(named))} {reason}.")
+    return " ".join(sentences)
 
 
 # ---- drawn ----
@@ -182,8 +186,9 @@ def shown(scene: Scene, *numbers: Both[Any], label: str = "Shown") -> str:
 
 
 def scene_of(scene: Scene, shown: str) -> Scene:
-    """Return what a picture is of, for `Scene.chart` and `Scene.saved`: its file says the changes,
-    or has none.
+    """The scene of the model that a picture shows; only the changed one's file names the changes.
+
+    `shown` is DIFFERENCE, CHANGED or UNCHANGED. For `Scene.chart` and `Scene.saved`.
     """
     return scene.unchanged if shown == UNCHANGED else scene
 
@@ -209,7 +214,10 @@ def maps(
         show = shown(scene, *(panel.cells for panel in panels))
     changed = [show] if any(panel.cells.was is not None for panel in panels) else []
     positions = range(len(scene.tokens))[few]
-    cell = None if at is None else (at[0], None if at[1] is None else at[1] - positions[0])
+    cell = None
+    if at is not None:
+        row, position = at
+        cell = (row, None if position is None else position - positions[0])
     if len(panels) > 1 and not joint:
         sideways(key)  # or their scales would lie one over the other
     fig = map_mark.maps(panels, rows, scene.labels[few], cell, scene.mode, show, joint, positions)
@@ -270,14 +278,16 @@ def table(name: str, numbers: Both[pd.DataFrame], digits: int = 4, chosen: int |
 
     The row `chosen` stands out.
     """
-    rows, frames = [], [[*frame.itertuples(index=False, name=None)] for frame in numbers.all]
+    frames = [[*frame.itertuples(index=False, name=None)] for frame in numbers.all]
+    rows = []
     for place, (was, now) in enumerate(zip(frames[0], frames[-1], strict=True)):
         rows.append(tables.Row(_cells(now, digits), "line chosen" if place == chosen else "line"))
         if was is not now and _cells(now, 6) != _cells(was, 6):
             rows.append(tables.Row([f"{was[0]}, {UNCHANGED}", *_cells(was, digits)[1:]]))
-    heads = [
-        f"{'#' if pd.api.types.is_numeric_dtype(kind) else ''}{c}" for c, kind in numbers.now.dtypes.items()
-    ]
+    heads = []
+    for column, kind in numbers.now.dtypes.items():
+        mark = "#" if pd.api.types.is_numeric_dtype(kind) else ""  # a column of numbers
+        heads.append(f"{mark}{column}")
     st.html(tables.STYLE + tables.table(name, heads, rows))
 
 

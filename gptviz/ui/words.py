@@ -26,14 +26,17 @@ from gptviz.tokenizer import show_token
 
 
 def does(role: HeadRole, shown: Sequence[str]) -> str:
-    """Return what a head does on a text, as a sentence goes on: "looks at the token just before"."""
+    """A head's role on a text, as a verb phrase: "looks at the token just before".
+
+    `shown` are the text's tokens as the screen shows them.
+    """
     if role.favourite is None or role.kind != "favourite":
         return ROLES[role.kind].does
     return f"keeps looking at {Place(shown[role.favourite], role.favourite)}"
 
 
 def compared_with(against: str | None) -> str:
-    """Return what a token's logit is compared with, in a sentence: another token's, or the mean of all."""
+    """The other side of a logit difference, in words: "that of `x`", or the mean of all tokens."""
     return "the mean over the vocabulary" if against is None else f"that of {as_code(against)}"
 
 
@@ -63,43 +66,64 @@ def nameless(token: str) -> str:
 
 
 def no_single_token(typed: str, pieces: Sequence[str], spaced: str | None) -> str:
-    """Return what is said of a typed text that is not exactly one token;
-    `spaced` is one with a space before it.
+    """A warning about a typed text that is not exactly one token of the model.
+
+    `pieces` are the tokens that it is read as; `spaced` is the text with a space before it, where
+    that is a token.
     """
     if not pieces:
         return "Nothing was typed. Choose a token, or type one; what was chosen before still holds."
     among = ", ".join(as_code(piece) for piece in pieces[:MOST_PIECES])
     more = f" and {len(pieces) - MOST_PIECES} more" if len(pieces) > MOST_PIECES else ""
     if len(pieces) == 1:
-        said = f"{as_code(typed)} is {among} to this model's tokenizer, which is no token of the model."
+        warning = f"{as_code(typed)} is {among} to this model's tokenizer, "
+        warning += "which is no token of the model."
     else:
-        said = f"{as_code(typed)} is not one token of this model but {len(pieces)}: {among}{more}."
+        warning = f"{as_code(typed)} is not one token of this model but {len(pieces)}: {among}{more}."
     if spaced is not None:
-        said += f" With a space before it, it is one: type {as_code(spaced)}."
+        warning += f" With a space before it, it is one: type {as_code(spaced)}."
     elif len(pieces) > 1:
-        said += f" Type one of them, such as {as_code(pieces[0])}."
-    return f"{said} What was chosen before still holds."
+        warning += f" Type one of them, such as {as_code(pieces[0])}."
+    return f"{warning} What was chosen before still holds."
 
 
 MOST_PIECES = 12
 
 
 def not_in_vocabulary(raws: Sequence[bytes], name: str) -> str:
-    """Return what becomes of chosen tokens when another model does not have them."""
+    """A sentence that the choice of these tokens is taken back: model `name` does not have them."""
     shown = " and ".join(as_code(show_token(raw)) for raw in raws)
     return f"{escaped(name)} has no such token as {shown}: the choice is taken back."
 
 
 def unlike_printed(printed: Iterable[float], ours: Iterable[float]) -> list[str]:
-    """Return where a text prints another last digit of four: "0.3389 where this is 0.3388", one for each."""
+    """The numbers printed otherwise at four decimals, each as "0.3389 where this is 0.3388"."""
     pairs = ((fixed(a, 4), fixed(round(b, 12), 4)) for a, b in zip(printed, ours, strict=True))
     return [f"{theirs} where this is {own}" for theirs, own in pairs if theirs != own]
 
 
+def plural(thing: str) -> str:
+    """The plural of a noun: "tokens", "batches"."""
+    ending = "es" if thing.endswith(("s", "x", "ch", "sh")) else "s"
+    return f"{thing}{ending}"
+
+
 def counted(count: int, thing: str) -> str:
-    """So many of a thing: "1 token", "1,200 tokens", "2 batches"."""
-    plural = f"{thing}{'es' if thing.endswith(('s', 'x', 'ch', 'sh')) else 's'}"
-    return f"{count:,} {thing if count == 1 else plural}"
+    """A count with its noun: "1 token", "1,200 tokens", "2 batches"."""
+    noun = thing if count == 1 else plural(thing)
+    return f"{count:,} {noun}"
+
+
+def is_or_are(count: int) -> str:
+    """The verb behind a count: "is" behind 1, "are" behind any other."""
+    return "is" if count == 1 else "are"
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names as a sentence lists them: "a", "a and b", "a, b and c"."""
+    if len(names) < 2:
+        return "".join(names)
+    return f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def capital(text: str) -> str:

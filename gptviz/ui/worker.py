@@ -33,7 +33,7 @@ class Worker:
 
     @property
     def ended_by(self) -> signal.Signals | None:
-        """Return what ended it, if it was a signal."""
+        """The signal that ended the process; None while it runs, or if it exited by itself."""
         code = self._process.returncode
         return None if code is None or code >= 0 else signal.Signals(-code)
 

@@ -83,9 +83,11 @@ class Cluster(Files):
 
     def __init__(self, address: str, folder: Callable[[], Path]):
         super().__init__(folder)
-        self.slots, self.large = 1, LARGE
+        self.slots = 1
+        self.large = LARGE
         self._reading: list[_OnCluster] = []
-        self._address, self._number = address, 0
+        self._address = address
+        self._number = 0
         self._running: dict[int, _OnCluster] = {}
         self._link: Connection | None = None
         self._lock = threading.RLock()
@@ -105,7 +107,14 @@ class Cluster(Files):
         if isinstance(file, LanguageModel):
             return lm
         mapped = torch.load(file, mmap=True, weights_only=False)
-        return Served(mapped.model, lm.tokenizer, lm.config, lm.name, read=partial(self._read, file, wait))
+        return Served(
+            mapped.model,
+            lm.tokenizer,
+            lm.config,
+            lm.name,
+            activation_is_assumed=lm.activation_is_assumed,
+            read=partial(self._read, file, wait),
+        )
 
     def _read(self, file: Path, wait: "Wait", *text: Any) -> Trace:
         """The trace of a `passes.Text`, as it was sent. Raises Lost, and what `LanguageModel.trace` does."""
@@ -174,7 +183,8 @@ class Cluster(Files):
         driver.wait()
         with self._lock:
             link.close()
-            self._link, self.slots = None, 1
+            self._link = None
+            self.slots = 1
             left = [*self._running]
         for number in left:
             self._ended(number, "lost", why)
@@ -224,7 +234,8 @@ class Served(LanguageModel):
         at_once: Iterable[str | Key] = (),
     ) -> Trace:
         """`LanguageModel.trace`: everything of a text elsewhere, and else, or where nobody answers, here."""
-        ids, every = tuple(self._ids(text, special_tokens)), (*self.edits, *edits_of(edits))
+        ids = tuple(self._ids(text, special_tokens))
+        every = (*self.edits, *edits_of(edits))
         known = after is not None and ids == tuple(token.id for token in after.tokens[: len(ids)])
         here = keep is not None or grad is not None or known or any(edit.is_function for edit in every)
         if not here:
@@ -235,7 +246,8 @@ class Served(LanguageModel):
 
 class _OnCluster:
     def __init__(self, cluster: Cluster, number: int):
-        self._cluster, self._number = cluster, number
+        self._cluster = cluster
+        self._number = number
         self.future: Future[Any] = Future()
         self.done = (0, 1)
 

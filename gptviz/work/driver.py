@@ -70,11 +70,13 @@ class Driver:
     """What a server says by `link`, done; what becomes of it, said there."""
 
     def __init__(self, link: Connection):
-        self._link, self._lock = link, threading.Lock()
+        self._link = link
+        self._lock = threading.Lock()
         self._models: dict[str, Any] = {}
         self._at_work: dict[int, Any] = {}
         self._told = Told.remote()  # type: ignore[attr-defined]
-        self._readers, self._deploying = ThreadPoolExecutor(READERS), threading.Lock()
+        self._readers = ThreadPoolExecutor(READERS)
+        self._deploying = threading.Lock()
         self._passes: Any = None
         threading.Thread(target=self._tell, daemon=True).start()
 

@@ -42,7 +42,8 @@ def do(task: Task, file: str, place: int, threads: int) -> Any:
     forward.threads_for_passes_only(threads)
 
     def progress(done: int, of: int) -> None:
-        _progress[2 * place], _progress[2 * place + 1] = done, of
+        _progress[2 * place] = done
+        _progress[2 * place + 1] = of
 
     return task.do(_model(file), progress)
 

@@ -24,7 +24,9 @@ GONE = 100.0  # seconds without a look: a tab in the background still looks once
 TICK = 0.5
 TRIES = 2  # a worker that dies takes a work with it once; a work that kills two is given up
 MOST_IDLE = 100  # works that are remembered though they gave nothing
-WAITING, OF_ONE = "GPTVIZ_WORKS_WAITING", "GPTVIZ_WORKS_OF_ONE"  # the settings of what may wait
+# the settings of what may wait
+WAITING = "GPTVIZ_WORKS_WAITING"
+OF_ONE = "GPTVIZ_WORKS_OF_ONE"
 
 
 class NotDone(RuntimeError):
@@ -39,8 +41,11 @@ class Work(Generic[R]):
     """
 
     def __init__(self, task: Task, model: Any, line: "Line"):
-        self.task, self.model, self._line = task, model, line
-        self.state, self.tries = "stopped", 0
+        self.task = task
+        self.model = model
+        self._line = line
+        self.state = "stopped"
+        self.tries = 0
         self.result: R | None = None
         self.nbytes = 0  # of the result
         self.problem: BaseException | None = None
@@ -51,7 +56,7 @@ class Work(Generic[R]):
 
     @property
     def active(self) -> bool:
-        """Return whether it will change by itself."""
+        """Whether it is still waiting or working, so that its state will change by itself."""
         return self.state in ("waiting", "working")
 
     @property
@@ -94,7 +99,8 @@ class Work(Generic[R]):
         """About how long it still takes, at the pace so far or as others took; None if not known."""
         with self._line.changed:
             if self.state == "working":
-                (done, of), passed = self.progress, self._line.now() - self.began
+                done, of = self.progress
+                passed = self._line.now() - self.began
                 return passed * (of - done) / done if done else None
             return self._line.seconds_until(self) if self.state == "waiting" else None
 
@@ -140,8 +146,11 @@ class Line:
         most_of_one: int = 100,
         now: Callable[[], float] = time.monotonic,
     ):
-        self.backend, self.max_bytes, self.now = backend, max_bytes, now
-        self.most_waiting, self.most_of_one = most_waiting, most_of_one
+        self.backend = backend
+        self.max_bytes = max_bytes
+        self.now = now
+        self.most_waiting = most_waiting
+        self.most_of_one = most_of_one
         self._works: dict[Task, Work[Any]] = {}  # the least recently asked for first
         self._waiting: list[Work[Any]] = []
         self._working: list[Work[Any]] = []
@@ -168,7 +177,9 @@ class Line:
             if work is None:
                 work = Work(task, model, self)
             if known is not None and not work.active:
-                work.result, work.nbytes, work.state = known, nbytes_of(known), "done"
+                work.result = known
+                work.nbytes = nbytes_of(known)
+                work.state = "done"
             self._works[task] = work  # asked for just now
             idle = [key for key, other in self._works.items() if other.state in ("failed", "stopped")]
             for key in idle[:-MOST_IDLE]:
@@ -203,10 +214,13 @@ class Line:
                 )
                 self._works.pop(work.task, None)  # whoever asks again gets another one
                 return
-            work.tries, work.who, work.asked = 0, who, self.now()
+            work.tries = 0
+            work.who = who
+            work.asked = self.now()
             came, worked, last = self._turns.get(who, (0.0, 0.0, -PAUSE))
             if self.now() - last > PAUSE and not self._has_some(who):
-                came, worked = self.now(), 0.0
+                came = self.now()
+                worked = 0.0
             self._turns[who] = came, worked, self.now()
             work.looked[who] = max(work.looked.get(who, 0.0), self.now() + GONE)
             self._queue(work)
@@ -215,7 +229,9 @@ class Line:
         return any(work.who == who for work in [*self._waiting, *self._working])
 
     def _queue(self, work: Work[Any]) -> None:
-        work.state, work.problem, work.running = "waiting", None, None
+        work.state = "waiting"
+        work.problem = None
+        work.running = None
         self._waiting.append(work)
         self._fill()
         if not self._ticking:
@@ -225,7 +241,7 @@ class Line:
     # ---- whose turn it is ----
 
     def _order(self, work: Work[Any]) -> tuple[float, ...]:
-        """Return who has nobody at work first, then who came first, then what he asked for first."""
+        """Sort key: fewest running jobs of this visitor, earliest visitor, earliest job."""
         own = sum(other.who == work.who for other in self._working)
         return own, self._turns[work.who][0], work.asked
 
@@ -239,7 +255,9 @@ class Line:
             work = min(self._waiting, key=self._order)
             self._waiting.remove(work)
             alone = not self._waiting and not self._working
-            work.state, work.began, work.tries = "working", self.now(), work.tries + 1
+            work.state = "working"
+            work.began = self.now()
+            work.tries = work.tries + 1
             self._working.append(work)
             try:
                 work.running = running = self.backend.start(work.task, work.model, alone)
@@ -257,16 +275,19 @@ class Line:
                 return  # it was stopped meanwhile
             try:
                 work.result = running.future.result()
-                work.nbytes, work.state = nbytes_of(work.result), "done"
+                work.nbytes = nbytes_of(work.result)
+                work.state = "done"
             except self.backend.gone as problem:
                 if work.tries < TRIES:
                     self._leave_slot(work)
                     self._queue(work)
                     return
                 said = f"the process that worked on it was ended from outside, twice ({problem}): try again"
-                work.problem, work.state = NotDone(said), "failed"
+                work.problem = NotDone(said)
+                work.state = "failed"
             except BaseException as problem:  # whatever it was, who waits is told
-                work.problem, work.state = problem, "failed"
+                work.problem = problem
+                work.state = "failed"
                 if not work.refused:
                     logging.getLogger(__name__).error("a work failed", exc_info=problem)
             took = self.now() - work.began
@@ -281,7 +302,8 @@ class Line:
         came, worked, _ = self._turns[work.who]
         worked += self.now() - work.began
         if worked > TURN:  # to the end of the line
-            came, worked = self.now(), 0.0
+            came = self.now()
+            worked = 0.0
         self._turns[work.who] = came, worked, self.now()
 
     def _tick(self) -> None:
@@ -303,7 +325,7 @@ class Line:
     # ---- who asks ----
 
     def in_order(self) -> list[Work[Any]]:
-        """Return what waits, the next first."""
+        """The waiting jobs, the next first."""
         return sorted(self._waiting, key=self._order)
 
     def seconds_until(self, work: Work[Any]) -> float | None:
@@ -323,7 +345,8 @@ class Line:
                 self._leave_slot(work)
             else:
                 return
-            work.state, running = "stopped", work.running
+            work.state = "stopped"
+            running = work.running
             if running is not None:
                 running.cancel()
             self._fill()
@@ -337,7 +360,7 @@ class Line:
                 self.stop(self._works.pop(task))
 
     def snapshot(self) -> dict[str, int]:
-        """Return how busy it is: for whoever watches the server."""
+        """The load of this queue, in numbers for whoever watches the server."""
         with self.changed:
             oldest = max((self.now() - work.asked for work in self._waiting), default=0.0)
             return {

@@ -42,7 +42,8 @@ class Files(ABC):
     """
 
     def __init__(self, folder: Callable[[], Path]):
-        self._folder, self._here = folder, Thread()
+        self._folder = folder
+        self._here = Thread()
         self._files: dict[str, Path] = {}
         self._saving = threading.Lock()
 
@@ -99,7 +100,9 @@ class Processes(Files):
         self._made = partial(
             ProcessPool, 2 * slots, context=context, initializer=inside.begin, initargs=(self._progress,)
         )
-        self._making, self._pool, self._closed = threading.RLock(), self._made(), False
+        self._making = threading.RLock()
+        self._pool = self._made()
+        self._closed = False
         self._given: list[Future[Any]] = []  # what the pool has to do
         self.stands()  # the first process imports torch, in some seconds: before somebody asks
 
@@ -120,7 +123,8 @@ class Processes(Files):
             if not (self._pool.active or self._closed):
                 # in a thread: it may be the ended pool's own that asks here for a task to be tried again
                 threading.Thread(target=_end, args=(self._pool, self._given), daemon=True).start()
-                self._pool, self._given = self._made(), []
+                self._pool = self._made()
+                self._given = []
             return bool(self._pool.active)
 
     def close(self) -> None:
@@ -152,7 +156,9 @@ def _end(pool: ProcessPool, given: "list[Future[Any]]") -> None:
 
 class _InProcess:
     def __init__(self, processes: Processes, task: Task, file: Path, threads: int):
-        self._processes, self._shared, self._place = processes, processes._progress, processes._free.pop()
+        self._processes = processes
+        self._shared = processes._progress
+        self._place = processes._free.pop()
         self._shared[2 * self._place : 2 * self._place + 2] = 0, 1
         self.future = processes.schedule(task, str(file), self._place, threads)
         self.future.add_done_callback(lambda _: processes._free.append(self._place))
@@ -181,7 +187,8 @@ class Thread:
     gone: tuple[type[BaseException], ...] = ()
 
     def __init__(self, rest: Callable[[float], None] = time.sleep):
-        self.executor, self.rest = ThreadPoolExecutor(1, "gptviz work"), rest
+        self.executor = ThreadPoolExecutor(1, "gptviz work")
+        self.rest = rest
 
     def ready(self, model: str, lm: LanguageModel) -> LanguageModel:
         return lm.plain
@@ -201,7 +208,9 @@ class Thread:
 
 class _InThread:
     def __init__(self, thread: Thread, task: Task, lm: LanguageModel):
-        self._done, self._stop, self._began = (0, 1), False, time.monotonic()
+        self._done = (0, 1)
+        self._stop = False
+        self._began = time.monotonic()
         self._rest = thread.rest
         self.future: Future[Any] = thread.executor.submit(self._do, task, lm)
 

@@ -20,7 +20,8 @@ from gptviz.engine.edits import Edit
 from gptviz.engine.sites import Key
 
 NAME = "gptviz"
-MODELS, TOGETHER = 3, 8  # models that a replica keeps; texts of a pass
+MODELS = 3  # that a replica keeps
+TOGETHER = 8  # texts of a pass
 WAIT = 0.01  # seconds in which others' texts may come
 
 # its ids, and what is asked of `LanguageModel.trace`: edits, at_once, reduce

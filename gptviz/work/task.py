@@ -53,9 +53,7 @@ class Backend(Protocol):
     def gone(self) -> tuple[type[BaseException], ...]: ...
 
     def ready(self, model: str, lm: LanguageModel) -> Any:
-        """Return what `start` needs of a model; it may take a while the first time. Raises OSError,
-        ValueError.
-        """
+        """What `start` needs of a model; slow the first time. Raises OSError, ValueError."""
 
     def start(self, task: Task, model: Any, alone: bool) -> Running:
         """Begin at once. `alone`: nobody else waits or works, so that it may have all cores."""
@@ -64,7 +62,7 @@ class Backend(Protocol):
         """A model is gone."""
 
     def stands(self) -> bool:
-        """Return whether tasks can be done."""
+        """Whether tasks can be done at present."""
 
     def close(self) -> None:
         """End everything."""

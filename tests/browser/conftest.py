@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
@@ -95,25 +95,26 @@ def start_server(
     home: Path,
     *options: str,
     app: str = "app.py",
-    gptviz: Path | None = None,
+    gptviz: Sequence[str] = (),
     folder: str = "",
     **environment: str,
 ) -> tuple[subprocess.Popen[bytes], str]:
     """`streamlit run` the app in a home where nobody has ever run Streamlit; waits until it answers.
 
-    An installed `gptviz` command runs its own app, away from this checkout. `folder` is that of its address.
+    `gptviz`, the command of an installed package, runs its own app, away from this checkout.
+    `folder` is that of the app's address.
     """
     streamlit = (sys.executable, "-m", "streamlit", "run", app)
     port = free_port()
     log = (home / "server.log").open("wb")
     process = subprocess.Popen(
         [
-            *(streamlit if gptviz is None else (str(gptviz), "app")),
+            *((*gptviz, "app") if gptviz else streamlit),
             *("--server.port", str(port), "--server.address", "127.0.0.1", "--server.headless", "true"),
             *(("--server.baseUrlPath", folder) if folder else ()),
             *options,
         ],
-        cwd=ROOT if gptviz is None else home,
+        cwd=home if gptviz else ROOT,
         env=os.environ | {"HOME": str(home), "BROWSER": "true", "GPTVIZ_WORKERS": "1"} | environment,
         stdin=subprocess.DEVNULL,
         stdout=log,

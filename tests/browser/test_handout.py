@@ -1,5 +1,7 @@
 """The file that computes: opened from the disk, with the network off, it gives the numbers of `lm.trace`."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -144,21 +146,27 @@ def test_a_model_of_another_kind(opened, tmp_path):
     characters = {character: id for id, character in enumerate("ab \n你👩é")}
     sizes = {"context_length": 9, "emb_dim": 6, "n_heads": 3, "n_layers": 2}
     bias = {"qkv_bias": True, "norm_bias": False, "linear_bias": False}
-    config = GPTConfig(len(characters), **sizes, **bias, activation="gelu", norm_eps=1e-3)
+    special = {"b": 1, "ba": 7, "éé": 8, "aéé": 9}  # the first is a character, too
+    config = GPTConfig(10, **sizes, **bias, activation="gelu", norm_eps=1e-3)
     torch.manual_seed(1)
     model = GPTModel(config).eval()
     for weight in model.parameters():
         torch.nn.init.normal_(weight)
-    tokenizer = fitted(of_characters(characters), "letters", len(characters))
+    vocabulary = replace(of_characters(characters), special=special, words=frozenset({"ba", "aéé"}))
+    tokenizer = fitted(vocabulary, "letters", 10)
     other = LanguageModel(model, tokenizer, config, "letters<b>")
     page = opened("", of=other)
     assert page.title() == "letters<b>: a GPT in one file"
     assert "no text yet" in page.get_by_role("status").inner_text()
     tried = [("a", [], False), ("你a b\n👩ébb", ["z.1.2=zero"], False), ("é👩", ["attn.*=uniform"], True)]
+    tried += [
+        (text, [], special) for text in ("babaéé", "aéébé", "ébéé", "b ba") for special in (False, True)
+    ]
+    assert other.encode("babaéé aéé") == [7, 7, 6, 6, 2, 9] and other.encode("aéébéé", True) == [9, 1, 8]
     compare(page, other, tried, tmp_path)
     page.get_by_role("textbox").fill("axb")
     page.get_by_role("button", name="Run").click()
-    assert "knows only the 7 tokens" in at_rest(page).get_by_role("status").inner_text()
+    assert "knows only the 10 tokens" in at_rest(page).get_by_role("status").inner_text()
 
 
 def test_what_cannot_be_computed_is_refused_in_a_sentence(page):
@@ -189,7 +197,8 @@ def test_tokens_look_as_in_the_app(page, lm):
     for text in [*examples(TEXTS, 60), "The unbelievable umbrella", "antidisestablishmentarianism" * 2]:
         at = 0
         for piece in show_work(lm.tokenizer, text, special_tokens=True):
-            mine = {"raw": piece.raw.decode("latin-1"), "ids": piece.ids, "special": piece.special}
+            mine = {"raw": piece.raw.decode("latin-1"), "ids": piece.ids}
+            mine |= {"special": piece.special, "word": piece.word}
             for part in range(len(piece.ids)):
                 asked.append([mine, part, at + part])
                 expected.append(merges_data(lm.tokenizer, piece, part, at + part))

@@ -1,11 +1,16 @@
 """Notebooks as a reader has them: run, exported, opened in Chromium without a network; pictures in files."""
 
+import base64
 import re
+from html import unescape
 
+import bleach
 import nbformat
 import pytest
+from bleach.sanitizer import ALLOWED_ATTRIBUTES, ALLOWED_PROTOCOLS, ALLOWED_TAGS
 from nbclient import NotebookClient
 from nbconvert import HTMLExporter
+from nbconvert.preprocessors.sanitize import SanitizeHTML
 from nbformat.v4 import new_code_cell, new_notebook
 
 from gptviz.ui.notebook import PICTURES, Picture
@@ -66,7 +71,8 @@ def test_a_notebook_is_run_exported_and_opened_offline(offline, tmp_path, t):
     assert outputs[0]["text/plain"] == "LanguageModel('mini', 6 blocks x 8 heads, 256 wide)"
     assert outputs[-1]["text/plain"] == "[]"  # Streamlit is not needed
     assert "<th>edit</th><td>z.4.3=zero</td>" in outputs[4]["text/html"]
-    assert len(nbformat.writes(notebook)) < 3_500_000  # Plotly once, in the one cell that needs it
+    assert len(nbformat.writes(notebook)) < 1_000_000  # no cell holds a library of charts
+    assert all(base64.b64decode(outputs[i]["image/png"]).startswith(b"\x89PNG") for i in (1, 2, 3))
     (file := tmp_path / "notebook.html").write_text(HTMLExporter().from_notebook_node(notebook)[0])
 
     page = offline(file)
@@ -85,8 +91,60 @@ def test_a_notebook_is_run_exported_and_opened_offline(offline, tmp_path, t):
     head.get_by_test_id("cells-weights").hover()
     page.mouse.wheel(0, 30)
     page.wait_for_function("wheel === 30")
-    assert norms.locator(".js-plotly-plot .main-svg").count() > 2
+    assert norms.get_by_test_id("chart").count() == 2
     assert "z.4.3=zero" in norms.locator("main").inner_text()
+    assert [page.locator(".gptviz-still").nth(i).is_visible() for i in range(3)] == [False] * 3
+    # the one that says no mode is as dark as what it stands on, at once and later
+    papers = {"light": "rgb(251, 250, 247)", "dark": "rgb(22, 21, 27)"}
+    root = "document.documentElement"
+    assert everything.locator("html").get_attribute("data-mode") == "light"
+    page.evaluate(f"{root}.style.background = '#101010'; document.body.className = 'vscode-dark'")
+    page.add_style_tag(content="* { background-color: transparent !important }")
+    page.add_style_tag(content="html { background: #101010 !important }")
+    page.evaluate("document.body.setAttribute('data-jp-theme-light', 'false')")
+    for frame in (everything, head, norms):
+        frame.locator("html[data-mode=dark]").wait_for()
+        paper = frame.locator("html").evaluate("html => getComputedStyle(html).backgroundColor")
+        assert paper == papers["dark"]
+    assert hovered(head, 5, 2, len(t)) == pytest.approx(t["attn", 3][1, 5, 2].item(), abs=1e-6)
+
+
+# What JupyterLab leaves of an output that is not trusted (its packages/apputils/src/sanitizer.ts).
+JUPYTERLAB = {
+    "tags": {*ALLOWED_TAGS, "div", "p", "img", "figure", "span", "table"},
+    "attributes": {**ALLOWED_ATTRIBUTES, "img": ["alt", "src", "width", "height"], "*": ["class", "title"]},
+    "protocols": {*ALLOWED_PROTOCOLS, "data"},
+}
+
+
+@pytest.mark.parametrize("name", ["attn", "why"])
+def test_where_a_notebook_is_not_trusted_a_still_picture_is_left(offline, tmp_path, t, name):
+    kept = t.show(name)._repr_mimebundle_()
+    left = bleach.clean(kept["text/html"], **JUPYTERLAB, strip=True)
+    assert "<iframe" not in left and "<script" not in left and "srcdoc" not in left
+    (file := tmp_path / "untrusted.html").write_text(f"<meta charset=utf-8>{left}")
+    page = offline(file)
+    image = page.locator("img")
+    assert image.evaluate("image => image.decode().then(() => image.naturalWidth)") > 300
+    assert "The cat sat on the mat" in unescape(image.get_attribute("alt"))
+    assert "File → Trust Notebook" in page.locator("p").inner_text()
+    cell = new_code_cell("t", outputs=[nbformat.v4.new_output("execute_result", kept)])
+    cleaned, _ = SanitizeHTML().preprocess_cell(cell, {}, 0)
+    assert cleaned.outputs[0].data["image/png"] == kept["image/png"]  # what VS Code shows, and GitHub may
+
+
+def test_a_picture_is_as_dark_as_its_reader_has_it(browser, tmp_path, t):
+    file = t.show("why").to_html(tmp_path / "why.html")
+    fixed = t.show("why", mode="light").to_html(tmp_path / "light.html")
+    for scheme, papers in (("light", ["#fbfaf7", "#fbfaf7"]), ("dark", ["#16151b", "#fbfaf7"])):
+        context = browser.new_context(color_scheme=scheme, offline=True)
+        for path, paper in zip((file, fixed), papers, strict=True):
+            page = context.new_page()
+            page.goto(path.as_uri())
+            drawn(page)
+            sheet = page.get_by_test_id("chart").first.locator("svg > rect").first
+            assert sheet.get_attribute("fill") == paper
+        context.close()
 
 
 def test_a_file_answers_clicks_and_saves_its_pictures(offline, tmp_path, t):
@@ -142,12 +200,24 @@ def test_every_picture_is_drawn_without_a_network(offline, tmp_path):
     assert found.count() == len(parts) == page.locator("[data-testid=picture-part][data-drawn]").count()
     heights = [found.nth(i).bounding_box()["height"] for i in range(len(parts))]
     assert all(high > (10 if "text" in part else 40) for high, part in zip(heights, parts, strict=True))
-    figures = page.locator(".js-plotly-plot")
+    figures = page.get_by_test_id("chart")
     assert figures.count() == sum("figure" in part for part in parts)
-    assert figures.evaluate_all("all => all.every((one) => one.querySelector('.main-svg'))")
-    grid = page.locator("[role=img][aria-label^='What muting each part']")
-    grid.locator(".nsewdrag").hover()
-    page.locator(".hovertext").first.wait_for()
-    grid.locator(".nsewdrag").click()  # what is clicked stays below the picture
-    said = grid.locator("xpath=..").get_by_test_id("pinned").inner_text()
+    muted = page.locator("[data-testid=picture-part]").filter(
+        has=page.locator("[role=img][aria-label^='What muting each part']")
+    )
+    grid = muted.get_by_test_id("chart")
+    box = grid.locator("svg").bounding_box()
+    grid.hover(position={"x": box["width"] / 2, "y": box["height"] / 2})
+    tip = muted.get_by_test_id("chart-tip")
+    tip.wait_for()
+    said = tip.inner_text()
+    grid.click(position={"x": box["width"] / 2, "y": box["height"] / 2})  # what is clicked stays below it
+    assert muted.get_by_test_id("pinned").inner_text() == said
     assert re.search(r"block \d · .*muting it takes away −?[\d.]+", said)
+    muted.get_by_test_id("chart-keys").focus()  # and by keyboard
+    first = None
+    for key in ("ArrowRight", "ArrowRight", "ArrowDown"):
+        page.keyboard.press(key)
+        heard = muted.get_by_test_id("chart-aloud").inner_text()
+        assert heard != first and re.search(r"muting it takes away", heard)
+        first = heard

@@ -151,6 +151,19 @@ def nanogpt_checkpoint(model, bias=True, compiled=False, masks=False):
     }
 
 
+def build_nanogpt_checkpoint(model, config=None):
+    """What build-nanogpt's train_gpt2.py saves; its config is an object of a class of the script's own."""
+    sizes = {name: getattr(model.config, name) for name in ("n_layer", "n_head", "n_embd", "vocab_size")}
+    sizes["block_size"] = model.config.n_positions
+    state = nanogpt_checkpoint(model)["model"]
+    return {
+        "model": state,
+        "config": sizes if config is None else config(**sizes),
+        "step": 5,
+        "val_loss": 3.1,
+    }
+
+
 def character_meta(count):
     characters = ["\n", " ", "é", "中", "🙂", *map(chr, range(33, 33 + count - 5))]
     return {

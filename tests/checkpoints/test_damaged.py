@@ -125,15 +125,15 @@ def test_a_tied_head_must_be_the_embedding(hf):
 
 
 REFUSED = [
-    ({"scale_attn_by_inverse_layer_idx": True}, '"scale_attn_by_inverse_layer_idx"'),
-    ({"reorder_and_upcast_attn": True}, '"reorder_and_upcast_attn"'),
-    ({"scale_attn_weights": False}, '"scale_attn_weights"'),
+    ({"scale_attn_by_inverse_layer_idx": 2}, '"scale_attn_by_inverse_layer_idx"'),
+    ({"reorder_and_upcast_attn": "yes"}, '"reorder_and_upcast_attn"'),
+    ({"scale_attn_weights": None}, '"scale_attn_weights"'),
     ({"add_cross_attention": True}, '"add_cross_attention"'),
     ({"architectures": ["LlamaForCausalLM"]}, '"architectures"'),
     ({"model_type": "gpt_neo"}, '"model_type"'),
     ({"n_inner": 32}, '"n_inner"'),
     ({"activation_function": "relu"}, '"activation_function"'),
-    ({"quantization_config": {"bits": 4}}, '"quantization_config"'),
+    ({"quantization_config": {"bits": 4}}, "is a quantised model"),
     ({"pruned_heads": {"0": [1]}}, '"pruned_heads"'),
     ({"tie_word_embeddings": "yes"}, '"tie_word_embeddings"'),
     ({"n_head": 5}, "5 heads"),
@@ -143,6 +143,7 @@ REFUSED = [
     ({"layer_norm_epsilon": "small"}, "norm_eps"),
     ({"layer_norm_epsilon": 1e-60}, "norm_eps is 1e-60, which is 0"),
     ({"n_embd": None, "n_inner": 64}, "emb_dim is None"),  # though another is derived from it
+    ({"n_layer": 10**9, "scale_attn_by_inverse_layer_idx": True}, "blocks"),
     *(({"n_layer": depth}, r"blocks|lacks|has transformer\.h\.1") for depth in (1, 3, 10**9)),
     ({"vocab_size": 10**12}, "shape"),  # sizes that no memory holds cost nothing
     ({"n_positions": 10**9}, "context length"),
@@ -215,9 +216,9 @@ def test_what_is_no_checkpoint_says_what_it_looked_for(tmp_path):
         recognise(tmp_path / "nothing")
     with pytest.raises(CheckpointError, match=r"no config\.json and no weights"):
         recognise(tmp_path)
-    (tmp_path / "model.gguf").write_bytes(b"GGUF")
+    (tmp_path / "model.xyz").write_bytes(b"xyz")
     with pytest.raises(CheckpointError, match=r"known are \.safetensors, \.pth"):
-        recognise(tmp_path / "model.gguf")
+        recognise(tmp_path / "model.xyz")
     torch.save({"linear.weight": torch.ones(2, 2)}, tmp_path / "other.pth")
     with pytest.raises(CheckpointError, match=r"no model known here \(such as linear\.weight\)"):
         recognise(tmp_path / "other.pth")

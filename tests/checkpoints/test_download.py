@@ -19,6 +19,7 @@ from gptviz.ui.models import in_use
 from gptviz.ui.models.cache import ModelCache
 from tests.checkpoints import makers
 from tests.checkpoints.hub_server import Hub
+from tests.tokenizer.test_hugging_face_keys import write
 from tests.waiting import together
 
 NAME = "someone/tiny"
@@ -65,6 +66,26 @@ def test_a_download_and_what_is_in_the_cache(server, repository, tmp_path):
     assert gptviz.load(NAME).config == lm.config
     assert len(server.requests) == before
     assert not loose_ends(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"model_type": "llama"}, "someone/tiny is a model of another architecture than GPT-2's"),
+        ({"quantization_config": {"bits": 4}}, "someone/tiny is a quantised model"),
+        ({"architectures": ["GPT2ForSequenceClassification"]}, "someone/tiny is a GPT-2 that gives classes"),
+        (None, r"someone/tiny is a PEFT adapter.*merge_and_unload"),
+    ],
+)
+def test_what_is_no_model_here_is_told_before_its_weights_are_fetched(server, changes, says):
+    config = json.loads(server.files.pop("config.json"))
+    if changes is None:
+        server.files["adapter_config.json"] = b"{}"
+    else:
+        server.files["config.json"] = json.dumps(config | changes).encode()
+    with pytest.raises(CheckpointError, match=says):
+        gptviz.load(NAME)
+    assert not [path for _, path, _ in server.requests if path.endswith(".safetensors")]
 
 
 def test_shards_are_all_fetched(server, tmp_path):
@@ -251,6 +272,23 @@ def test_weights_that_are_too_large_are_refused_before_they_begin(server):
     with pytest.raises(CheckpointError, match=r"model\.safetensors.*1\.00 TB, and at most 1\.07 GB are"):
         hub_folder(NAME, most_bytes=2**30)
     assert no_large_file_was_fetched(server)
+
+
+def test_all_files_that_may_change_ids_are_fetched(server, tmp_path):
+    made = tmp_path / "tokenizer"
+    made.mkdir()
+    write(made, files=True, config={"add_prefix_space": True})
+    server.files |= {file.name: file.read_bytes() for file in made.iterdir() if file.name != "config.json"}
+    with pytest.raises(CheckpointError, match=r'tokenizer_config\.json: "add_prefix_space" is true'):
+        gptviz.load(NAME)
+
+
+@pytest.mark.parametrize("name", ["spiece.model", "vocab.txt"])
+def test_a_tokenizer_that_cannot_be_followed_is_named_and_gpt2s_not_taken_for_it(server, name):
+    server.files[name] = b"\x0a\x0e"
+    with pytest.raises(CheckpointError, match=rf"brings {name} \(.*only byte-level BPE as GPT-2's"):
+        gptviz.load(NAME)
+    assert gptviz.load(NAME, tokenizer="gpt2").encode("the") == [1169]
 
 
 @pytest.mark.parametrize(

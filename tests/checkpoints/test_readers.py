@@ -1,14 +1,19 @@
 """Every reader against transformers on the same random weights: logits, attention and hidden states."""
 
+import json
 import pickle
+import warnings
 from pathlib import Path
 
 import pytest
 import torch
+from transformers import GPT2DoubleHeadsModel
+from transformers.activations import ACT2FN
 
 import gptviz
 from gptviz.checkpoints import CheckpointError, recognise
 from gptviz.checkpoints.hub import HUB_MODELS, cached_folder
+from gptviz.checkpoints.hugging_face import ACTIVATIONS
 from tests.checkpoints import makers
 
 CLOSE = {"atol": 1e-4, "rtol": 0}
@@ -45,6 +50,15 @@ SHAPES = [
     {"activation_function": "gelu_pytorch_tanh"},
     {"tie_word_embeddings": False},
     {"n_inner": 64},
+    {"reorder_and_upcast_attn": True},
+    {"scale_attn_by_inverse_layer_idx": True, "n_layer": 3},
+    {"scale_attn_weights": False},
+    {
+        "scale_attn_weights": False,
+        "scale_attn_by_inverse_layer_idx": True,
+        "reorder_and_upcast_attn": True,
+        "n_layer": 3,
+    },
 ]
 
 
@@ -55,6 +69,60 @@ def test_a_folder_of_transformers(tmp_path, shape):
     assert lm.name == "model"
     assert lm.config.tie_embeddings == shape.get("tie_word_embeddings", True)
     assert (lm.model.out_head.weight is lm.model.tok_emb.weight) == lm.config.tie_embeddings
+
+
+def test_every_name_of_a_gelu_that_is_read_is_that_gelu():
+    x = torch.linspace(-6, 6, 2001, dtype=torch.float64)
+    for name, ours in ACTIVATIONS.items():
+        kind = "tanh" if ours == "gelu_tanh" else "none"
+        made = torch.nn.functional.gelu(x, approximate=kind)
+        # the tanh of "gelu_fast" and "gelu_accurate" has a constant of ten digits
+        torch.testing.assert_close(ACT2FN[name](x), made, atol=1e-9, rtol=0)
+
+
+def headless(model):
+    """The same weights in transformers' class without a head."""
+    bare = model.transformer
+    bare.config.architectures = None
+    return bare
+
+
+@pytest.mark.parametrize("make", [makers.hf_model, makers.neo_model])
+def test_a_model_without_a_head_is_tied(tmp_path, make):
+    truth = make(1)
+    folder = makers.save_hf(headless(truth), tmp_path / "model")
+    values = json.loads((folder / "config.json").read_text())
+    assert values["architectures"] == [type(truth.transformer).__name__]
+    lm = assert_same_model(folder, truth, HF if make is makers.hf_model else NEO)
+    assert lm.config.tie_embeddings
+    characters = tmp_path / "characters.pkl"
+    wrapped = gptviz.wrap(truth.transformer, characters)
+    torch.testing.assert_close(wrapped.trace(IDS).logits(), lm.trace(IDS).logits(), **CLOSE)
+    (folder / "config.json").write_text(json.dumps(values | {"tie_word_embeddings": False}))
+    with pytest.raises(CheckpointError, match=r"lacks lm_head\.weight"):
+        gptviz.load(folder, tokenizer=characters)
+
+
+def test_a_second_head_is_left_out(tmp_path):
+    truth = makers.hf_model(1)
+    model = GPT2DoubleHeadsModel(truth.config)
+    model.load_state_dict(truth.state_dict(), strict=False)
+    assert_same_model(makers.save_hf(model, tmp_path / "model"), truth, HF)
+
+
+@pytest.mark.parametrize("tied", [True, False])
+def test_names_of_a_head_in_older_files(tmp_path, tied):
+    """DialoGPT's, and files in which one tensor of two names, head and embedding, is the head only."""
+    truth = makers.hf_model(1, tie_word_embeddings=tied)
+    folder = makers.save_hf_old(truth, tmp_path / "old")
+    state = torch.load(folder / "pytorch_model.bin")
+    state["lm_head.decoder.weight"] = truth.lm_head.weight.detach().clone()
+    torch.save(state, folder / "pytorch_model.bin")
+    assert_same_model(folder, truth, HF)
+    if tied:
+        del state["wte.weight"]
+        torch.save(state, folder / "pytorch_model.bin")
+        assert_same_model(folder, truth, HF)
 
 
 NEO = "a Hugging Face GPT-Neo"
@@ -166,6 +234,68 @@ def test_nanogpt(tmp_path, compiled, bias):
     torch.save(makers.nanogpt_checkpoint(truth, bias, compiled, masks=compiled), tmp_path / "ckpt.pt")
     lm = assert_same_model(tmp_path / "ckpt.pt", truth, NANO)
     assert (lm.model.final_norm.shift is None) == (not bias)
+
+
+@pytest.mark.parametrize(("theirs", "ours"), [("gelu", "gelu"), ("gelu_new", "gelu_tanh")])
+def test_which_gelu_a_nanogpt_has_is_assumed_aloud_and_can_be_said(tmp_path, theirs, ours):
+    truth = makers.hf_model(10, activation_function=theirs)
+    torch.save(makers.nanogpt_checkpoint(truth), tmp_path / "ckpt.pt")
+    makers.save_meta(tmp_path / "meta.pkl", makers.character_meta(61))
+    with torch.no_grad():
+        expected = truth(torch.tensor([IDS])).logits[0]
+
+    def is_off(lm):
+        return float((lm.trace(IDS).logits() - expected).abs().max())
+
+    with pytest.warns(UserWarning, match=r"ckpt\.pt does not say which GELU .* the exact one is assumed"):
+        assumed = gptviz.load(tmp_path)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        said = gptviz.load(tmp_path, activation=ours)
+    assert assumed.activation_is_assumed and "gelu, which is assumed" in assumed._repr_html_()
+    assert not said.activation_is_assumed and "assumed" not in said._repr_html_()
+    assert said.config.activation == ours and is_off(said) < 2e-6
+    assert (is_off(assumed) < 2e-6) == (theirs == "gelu")
+    for wrong in ("relu", "gelu_new", ""):
+        with pytest.raises(CheckpointError, match="it must be one of gelu_tanh, gelu"):
+            gptviz.load(tmp_path, activation=wrong)
+
+
+def test_a_nanogpt_that_does_not_know_of_biases_is_older_than_the_exact_gelu(tmp_path):
+    saved = makers.nanogpt_checkpoint(makers.hf_model(10))
+    del saved["model_args"]["bias"]
+    torch.save(saved, tmp_path / "ckpt.pt")
+    found = recognise(tmp_path / "ckpt.pt")
+    assert (found.config.activation, found.activation_is_assumed, found.doubt) == ("gelu_tanh", True, "")
+
+
+def test_an_activation_is_taken_where_the_files_do_not_say_it(tmp_path):
+    book = tmp_path / "model.pth"
+    makers.save_book(book)
+    assert recognise(book, 4).config.activation == "gelu_tanh" and recognise(book, 4).activation_is_assumed
+    said = recognise(book, 4, "gelu")
+    assert said.config.activation == "gelu" and not said.activation_is_assumed
+    folder = makers.save_hf(makers.hf_model(), tmp_path / "model")
+    assert not recognise(folder, activation="gelu_tanh").activation_is_assumed
+    with pytest.raises(CheckpointError, match="says that its activation is gelu_tanh, not gelu: leave"):
+        recognise(folder, activation="gelu")
+    with pytest.raises(CheckpointError, match="mini has its own heads, activation and tokenizer"):
+        gptviz.load("mini", activation="gelu")
+
+
+def test_nothing_of_one_gelu_passes_for_the_others(tmp_path):
+    """Two models of the same weights: what was made by the one is refused by the other."""
+    makers.save_characters(tmp_path)
+    exact, tanh = (gptviz.load(tmp_path, activation=kind) for kind in ("gelu", "gelu_tanh"))
+    made = exact.trace(IDS[:8])
+    with pytest.raises(ValueError, match="made by another model"):
+        tanh.trace(IDS, after=made)
+    with pytest.raises(ValueError, match="made by another model"):
+        made.past(tanh.model)
+    with pytest.raises(ValueError, match="made by another model"):
+        tanh.hidden(torch.tensor([IDS[8:]]), past=made.past(exact))
+    again = gptviz.load(tmp_path, activation="gelu")
+    torch.testing.assert_close(again.trace(IDS, after=made).logits(), exact.trace(IDS).logits(), **CLOSE)
 
 
 def test_nanogpt_characters(tmp_path):

@@ -43,7 +43,7 @@ def test_every_site_has_the_gradient_of_a_forward_by_hand(edit, against, positio
     trace = LM.trace(IDS, edits=text, grad=(TOKEN, against, position))
     against = None if against == "mean" else against  # its name
     wanted = by_autograd(IDS, edit, against, position)
-    assert list(trace.grad.values) == all_keys(LM.config)
+    assert trace.grad.sites() == all_keys(LM.config)
     for key in trace.sites():
         grad, truth = trace.grad[key], wanted[key]
         assert grad.shape == trace[key].shape and not grad.requires_grad and not trace[key].requires_grad

@@ -81,7 +81,7 @@ def test_the_memory_is_what_the_config_says(lm):
     forward.hidden(lm.model, IDS[:, :10].repeat(2, 1), past=found)
     real = [part for block in range(2) for part in (found.keys(block), found.values(block))]
     assert found.nbytes == sum(4 * part.numel() for part in real) == past_bytes(lm.config, 10, batch=2)
-    assert found.nbytes < found.memory.untyped_storage().nbytes() == past_bytes(lm.config, 16, batch=2)
+    assert found.nbytes < found.memory().untyped_storage().nbytes() == past_bytes(lm.config, 16, batch=2)
     assert past_bytes(lm.config, 10, bytes_a_number=2) * 4 == found.nbytes
 
 
@@ -90,7 +90,7 @@ def test_a_cut_shares_its_memory_until_it_grows_and_nobody_writes_into_anothers(
     _, whole = in_pieces(model, IDS[:, :20], [20], Past(model, room=64))
     keys = whole.keys(1).clone()
     branch, same = whole.cut(12), whole.cut(20)
-    assert branch.memory.data_ptr() == whole.memory.data_ptr() and (len(branch), branch.next) == (12, 12)
+    assert branch.memory().data_ptr() == whole.memory().data_ptr() and (len(branch), branch.next) == (12, 12)
     other = forward.hidden(model, IDS[:, 30:33], past=branch)
     assert torch.equal(whole.keys(1), keys) and len(whole) == 20
     assert torch.equal(branch.keys(1)[:, :, :12], keys[:, :, :12])
@@ -98,7 +98,7 @@ def test_a_cut_shares_its_memory_until_it_grows_and_nobody_writes_into_anothers(
     assert torch.allclose(other, direct, atol=1e-4)
     forward.hidden(model, IDS[:, 20:22], past=whole)  # in place: the memory's end is its own
     forward.hidden(model, IDS[:, 35:36], past=same)  # no more: it must not stand where `whole` has its own
-    assert whole.memory.data_ptr() != same.memory.data_ptr()
+    assert whole.memory().data_ptr() != same.memory().data_ptr()
     at_once = forward.hidden(model, torch.cat([IDS[:, :20], IDS[:, 35:38]], dim=1))[:, 21:]
     assert torch.allclose(forward.hidden(model, IDS[:, 36:38], past=same), at_once, atol=1e-4)
     on = forward.hidden(model, IDS[:, 22:25], past=whole)

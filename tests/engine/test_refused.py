@@ -87,7 +87,7 @@ REFUSED = [
     (lambda: draw(distribution(torch.zeros(3)), 1.0), "the point is"),
     (lambda: draw(distribution(torch.zeros(3)), -0.1), "the point is"),
     (lambda: draw(distribution(torch.zeros(3)), math.nan), "the point is"),
-    (lambda: T["attention", 0], "no site 'attention'; the sites are tok_emb"),
+    (lambda: T["attention", 0], r"no site 'attention' \(did you mean attn\?\); the sites are tok_emb"),
     (lambda: T["attn", None], "needs a block, from 0 to 1"),
     (lambda: T["attn", 2], "no block 2; they go from 0 to 1"),
     (lambda: T["attn", -3], "no block -3"),

@@ -224,7 +224,7 @@ def test_what_they_print_is_short():
     assert repr(lm.trace("The cat", edits=["z.4.3=zero"])).startswith("Trace('mini', 2 tokens, 1 edit, ")
     assert repr(Edit("z", 4, torch.zeros(4), heads=[3])) == "Edit('z.4.3=<a tensor>')"
     assert len(repr(next(lm.generate("The cat " * 50, 1)))) < 150
-    assert dir(gptviz) == sorted(gptviz.__all__)
+    assert dir(gptviz) == sorted([*gptviz.__all__, "__version__"])
 
 
 @pytest.mark.parametrize(

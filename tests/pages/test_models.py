@@ -1,6 +1,7 @@
 """Choosing a model, through AppTest: what can be shown is, and what cannot is said, with the prompt kept."""
 
 import io
+import json
 import logging
 import re
 from pathlib import Path
@@ -13,14 +14,17 @@ from huggingface_hub import constants
 import gptviz
 from gptviz.catalog import Entry
 from gptviz.checkpoints import transfer
+from gptviz.tokenizer import END_OF_TEXT
 from gptviz.ui.models import in_use as models
+from gptviz.ui.models.choice import Choice
 from gptviz.ui.models.in_use import ALLOW_PATHS
 from gptviz.ui.models.uploads import Uploads
 from gptviz.ui.shell import limits
-from tests.checkpoints import makers
+from tests.checkpoints import brought, makers
 from tests.checkpoints.hub_server import Hub
 from tests.pages.conftest import prompt_of
 from tests.specs import opened, put
+from tests.tokenizer.test_hugging_face_keys import added, write
 
 TEXT = "Seven green parrots sang"
 
@@ -177,12 +181,47 @@ def test_the_books_file_is_asked_for_its_heads(run_page, tmp_path, paths):
     assert "model.pth', n_heads=3)" in python_of(at)
 
 
+def test_which_gelu_a_file_has_is_shown_where_it_does_not_say_it_and_can_be_chosen(run_page, tmp_path, paths):
+    folder = makers.save_characters(tmp_path)
+    at = run_page("tokens", text="A B", model=f"path:{folder}")
+    which = at.sidebar.selectbox(key="model_activation")
+    assert (which.value, which.label) == ("gelu", "GELU (the file does not say which, so this is assumed)")
+    which.select("gelu_tanh").run()
+    which = at.sidebar.selectbox(key="model_activation")
+    assert (which.value, which.label) == ("gelu_tanh", "GELU (the file does not say which)")
+    assert at.query_params["activation"] == "gelu_tanh"
+    names = [Choice(f"path:{folder}", activation=kind) for kind in ("gelu", "gelu_tanh", None)]
+    found = [models.load(name)[1].config.activation for name in names]
+    assert found == ["gelu", "gelu_tanh", "gelu"] and not at.error
+    assert "activation='gelu_tanh'" in python_of(at)
+    at = run_page("tokens", text="A B", model="mini")
+    assert "model_activation" not in [one.key for one in at.selectbox]
+
+
 def test_a_file_without_tokenizer_is_asked_for_it(run_page, tmp_path, paths):
     at = run_page("tokens", text=TEXT, model=f"path:{book_file(tmp_path, 8192)}", n_heads=3)
     assert "brings no tokenizer" in said(at)
     at.selectbox(key="model_tokenizer").select("mini")
     button(at, "Load").click().run()
     assert "8,192" not in said(at) and "1 block × 3 heads" in at.sidebar.caption[0].value
+
+
+def test_added_tokens_without_a_row_can_be_gone_without(run_page, tmp_path, paths):
+    makers.save_hf(tiny(vocab_size=330), tmp_path)
+    tokens = [added("[PAD]", 330), added("<word>", 331, special=False)]
+
+    def change(whole):
+        whole["model"]["vocab"].pop(END_OF_TEXT)
+        whole["added_tokens"] = tokens
+
+    write(tmp_path, change, model=json.loads((tmp_path / "config.json").read_text()))
+    at = run_page("tokens", text="a [PAD]<word>", model=f"path:{tmp_path}")
+    assert not at.error and "no row for: '\\[PAD\\]' (330), '\\<word\\>' (331)" in said(at), said(at)
+    assert "drop_surplus" not in said(at) and "You see mini." in said(at)
+    button(at, "Go on without them").click().run()
+    assert "1 block × 3 heads, 12 wide" in at.sidebar.caption[0].value and not at.info
+    assert at.query_params["drop_surplus"] == "on" and prompt_of(at) == "a [PAD]<word>"
+    assert "drop_surplus=True)" in python_of(at)
 
 
 def test_a_damaged_file_is_named_and_the_model_in_use_stays(run_page, tmp_path, paths):
@@ -216,6 +255,15 @@ def test_a_character_model_names_the_character_that_it_does_not_know(run_page, t
     at = run_page("tokens", text="a Ω b", model=f"path:{tmp_path}")
     assert "knows only the 61 tokens it was trained on, and" in said(at) and "'Ω'" in said(at)
     assert prompt_of(at) == "a Ω b"
+
+
+def test_what_a_file_is_comes_with_lines_of_python_and_before_any_question(run_page, tmp_path, paths):
+    path = brought.classifier(tmp_path)
+    at = run_page("tokens", text=TEXT, model=f"path:{path}")
+    (error,) = at.error
+    assert "review_classifier.pth is a classifier of the book." in error.value and "torch" not in error.value
+    assert 'del state["out_head.weight"]' in next(code.value for code in at.code)
+    assert not at.info and prompt_of(at) == TEXT
 
 
 def test_a_model_that_is_too_large_for_the_server_is_refused_before_it_loads(run_page, monkeypatch):

@@ -1,16 +1,31 @@
 """Hugging Face's tokenizer files as tiktoken encodings, against the `tokenizers` library itself."""
 
 import json
+import pickle
 
 import pytest
 from hypothesis import given, settings, strategies as st
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+from transformers import AutoTokenizer
 from transformers.convert_slow_tokenizer import bytes_to_unicode
 
-from gptviz.tokenizer import encode, get_encoding, has_token, named_bytes, token_bytes
+import gptviz
+from gptviz.checkpoints import CheckpointError, SurplusTokens
+from gptviz.convert import convert
+from gptviz.tokenizer import (
+    END_OF_TEXT,
+    encode,
+    get_encoding,
+    has_token,
+    named_bytes,
+    needs_the_switch,
+    token_bytes,
+)
 from gptviz.tokenizer.files import read_folder, read_tokenizer_json, read_vocab_and_merges
 from gptviz.tokenizer.steps import show_work
 from gptviz.tokenizer.vocabulary import Vocabulary, fitted, of_characters, of_encoding
+from tests.checkpoints import makers
+from tests.tokenizer.test_hugging_face_keys import added, write
 
 TEXT = [
     "The cat sat on the mat; the other cats didn't. “你好,世界” — naïve café, 12345 times",
@@ -80,7 +95,7 @@ def edited(trained, tmp_path, change):
         ("pre_tokenizer", lambda w: w["pre_tokenizer"].update(type="Whitespace")),
         ("pre_tokenizer", lambda w: w["pre_tokenizer"].update(use_regex=False)),
         ("normalizer", lambda w: w.update(normalizer={"type": "NFC"})),
-        ('"BPE"', lambda w: w["model"].update(type="WordPiece")),
+        ("byte-level BPE", lambda w: w["model"].update(type="WordPiece")),
         ("dropout", lambda w: w["model"].update(dropout=0.1)),
         ("not in the order", lambda w: w["model"]["merges"].reverse()),
         ("no merge of older tokens makes", lambda w: w["model"]["merges"].pop()),
@@ -88,7 +103,7 @@ def edited(trained, tmp_path, change):
         ("has the id", lambda w: w["model"]["vocab"].update({"!": "7"})),
         ("GPT-2's spelling", lambda w: w["model"]["vocab"].update({"☃": 9999})),
         ("is not like", lambda w: w["model"].pop("merges")),
-        ("is not like", lambda w: w.update(added_tokens=[{"id": 3}])),
+        ('its "content"', lambda w: w.update(added_tokens=[{"id": 3}])),
         ("of two tokens", lambda w: w["model"]["merges"].append(["a", "b", "c"])),
     ],
 )
@@ -142,7 +157,7 @@ def test_a_model_padded_beyond_its_tokenizer():
     assert token_bytes(encoding, 50303) == named_bytes(encoding, 50303) == b"<id 50303>"
     assert not has_token(encoding, 50303) and has_token(encoding, 50256) and has_token(encoding, 11)
     with pytest.raises(ValueError, match="do not belong together"):
-        fitted(of_encoding(get_encoding("gpt2")), "short", 50256)
+        fitted(of_encoding(get_encoding("gpt2")), "short", 50255)
     with pytest.raises(ValueError, match="do not belong together"):
         fitted(of_encoding(get_encoding("mini")), "long", 50257)
 
@@ -164,3 +179,98 @@ def test_characters_are_checked():
         with pytest.raises(ValueError, match=r"characters must have the ids|is not one character"):
             of_characters(table)
     assert of_characters({"a": 0}) == Vocabulary(r"(?s:.)", {b"a": 0})
+
+
+@pytest.mark.parametrize(
+    ("names", "says"),
+    [
+        (
+            ["spiece.model"],
+            r"brings spiece\.model \(SentencePiece\), and such a tokenizer cannot be followed",
+        ),
+        (["tokenizer.model"], r"brings tokenizer\.model \(SentencePiece\)"),
+        (["vocab.txt", "tokenizer_config.json"], r"brings vocab\.txt \(a list of words or characters"),
+        (["vocab.json"], r"has vocab\.json and no merges\.txt: put the one"),
+        (["merges.txt"], r"has merges\.txt and no vocab\.json: put the one"),
+        (["tokenizer_config.json"], r"has tokenizer_config\.json, and neither tokenizer\.json nor"),
+        (["added_tokens.json"], r"has added_tokens\.json, and neither"),
+    ],
+)
+def test_what_a_folder_brought_is_named(tmp_path, names, says):
+    for name in names:
+        (tmp_path / name).write_text("{}")
+    with pytest.raises(ValueError, match=says):
+        read_folder(tmp_path)
+
+
+def test_a_folder_with_one_file_of_weights_has_its_tokenizer(tmp_path):
+    makers.save_book(tmp_path / "model.pth", vocab_size=331, n_embd=8, n_head=2, n_layer=1)
+    write(tmp_path)
+    (tmp_path / "config.json").unlink()
+    truth = Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
+    assert gptviz.load(tmp_path, n_heads=2).encode("the cat") == truth.encode("the cat").ids
+    (tmp_path / "tokenizer.json").rename(tmp_path / "vocab.txt")
+    with pytest.raises(CheckpointError, match=r"brings vocab\.txt"):
+        gptviz.load(tmp_path, n_heads=2)
+
+
+def test_a_model_of_gpt2s_size_does_not_take_gpt2s_tokenizer_for_one_that_it_brought(tmp_path):
+    makers.save_hf(makers.hf_model(vocab_size=50257, n_embd=8, n_head=2, n_layer=1), tmp_path)
+    assert gptviz.load(tmp_path).encode("the") == [1169]
+    (tmp_path / "spiece.model").write_bytes(b"\x0a\x0e")
+    with pytest.raises(CheckpointError, match=r"brings spiece\.model"):
+        gptviz.load(tmp_path)
+
+
+PADS = {"[PAD]": 330, "<word>": 331}  # behind a vocabulary of 330
+
+
+def padded(tmp_path):
+    """A GPT-2 of 330 tokens, whose tokenizer has two more: nobody resized its embedding."""
+    makers.save_hf(makers.hf_model(vocab_size=330), tmp_path)
+    model = json.loads((tmp_path / "config.json").read_text())
+
+    def change(whole):
+        whole["model"]["vocab"].pop(END_OF_TEXT)
+        whole["added_tokens"] = [added(name, id, special=name == "[PAD]") for name, id in PADS.items()]
+
+    write(tmp_path, change, config=dict.fromkeys(("bos_token", "eos_token", "unk_token")), model=model)
+    return tmp_path
+
+
+def test_added_tokens_without_a_row_are_named_and_can_be_gone_without(tmp_path):
+    folder = padded(tmp_path)
+    says = r"no row for: '\[PAD\]' \(330\), '<word>' \(331\).*end at 329.*drop_surplus=True"
+    with pytest.raises(SurplusTokens, match=says):
+        gptviz.load(folder)
+    lm = gptviz.load(folder, drop_surplus=True)
+    assert max(lm.encode("the [PAD] <word>", special_tokens=True)) < 330
+    assert lm.decode(lm.encode("the [PAD] <word>", special_tokens=True)) == "the [PAD] <word>"
+    lm.trace("the [PAD]")
+    model, tokenizer = makers.hf_model(vocab_size=330), AutoTokenizer.from_pretrained(folder)
+    with pytest.raises(SurplusTokens, match=says):
+        gptviz.wrap(model, tokenizer)
+    assert gptviz.wrap(model, tokenizer, drop_surplus=True).encode("the [PAD]") == lm.encode("the [PAD]")
+
+
+def test_what_was_converted_has_the_same_words_and_none_without_a_row(tmp_path):
+    folder, out = tmp_path / "theirs", tmp_path / "ours"
+    folder.mkdir()
+    out.mkdir()
+    padded(folder)
+    with pytest.raises(SurplusTokens):
+        convert(folder, out)
+    convert(folder, out, drop_surplus=True)
+    assert gptviz.load(out).encode("a <word>") == gptviz.load(folder, drop_surplus=True).encode("a <word>")
+    makers.save_hf(makers.hf_model(vocab_size=332), folder)
+    convert(folder, out)
+    lm = gptviz.load(out)
+    assert lm.encode("a<word> [PAD]")[1] == 331 and 330 not in lm.encode("a<word> [PAD]")
+    assert lm.encode("a<word> [PAD]", special_tokens=True) == gptviz.load(folder).encode(
+        "a<word> [PAD]", True
+    )
+    assert [needs_the_switch(lm.tokenizer, id) for id in (0, 330, 331)] == [False, True, False]
+    looked_up = [piece for piece in show_work(lm.tokenizer, "a<word> [PAD]", True) if piece.special]
+    assert [piece.kind for piece in looked_up] == ["an added word", "a special token"]
+    copied = pickle.loads(pickle.dumps(lm.tokenizer))
+    assert encode(copied, "a<word> [PAD]") == lm.encode("a<word> [PAD]")

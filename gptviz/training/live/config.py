@@ -80,7 +80,8 @@ class LiveConfig:
         one_of("the task", self.task, TASKS)
         one_of("the activation", self.activation, ACTIVATIONS)
         for name, (low, high) in LIMITS.items():
-            value, whole = getattr(self, name), isinstance(low, int)
+            value = getattr(self, name)
+            whole = isinstance(low, int)
             kind = int if whole else (int, float)
             if not isinstance(value, kind) or isinstance(value, bool) or not low <= value <= high:
                 number = "a whole number" if whole else "a number"
@@ -136,9 +137,11 @@ class LiveConfig:
         )
 
     def parameters(self, vocab_size: int) -> int:
-        """Return how many numbers are trained."""
-        D, blocks = self.emb_dim, self.n_layers
-        norms, positions = (2 * blocks + 1) * 2 * D, self.context_length * D
+        """The number of trained parameters."""
+        D = self.emb_dim
+        blocks = self.n_layers
+        norms = (2 * blocks + 1) * 2 * D
+        positions = self.context_length * D
         attentions = blocks * (4 * D * D + D)
         feed_forwards = blocks * (8 * D * D + 5 * D)
         parts = (
@@ -256,7 +259,7 @@ PRESETS = {
 
 
 def watch(*runs: LiveConfig) -> str | None:
-    """Return what to look for in these runs, where they are a preset's."""
+    """The advice on what to look for in these runs, where they are a preset's."""
     return next((preset.watch for preset in PRESETS.values() if preset.runs == runs), None)
 
 
@@ -273,7 +276,7 @@ _WORDS = {"chapter": "Alice", "own": "own text"} | ACTIVATIONS
 
 
 def named(config: LiveConfig) -> str:
-    """Return what a run is called: its task, and in what it differs from the usual one."""
+    """The name of a run: its task, and in what it differs from the usual one."""
     parts = []
     for name, said in _SAID.items():
         value = getattr(config, name)

@@ -35,7 +35,7 @@ class Trainer:
             train(self._folder, stop_at, snapshots)
 
     def news(self, wish: str | None) -> tuple[bool, Files]:
-        """Return whether it is over, and what has changed in the folder since the last time."""
+        """Whether the training is over, and its files that changed since the last call."""
         LiveRun(self._folder).ask(wish)
         over = not self._work.is_alive()
         found = news(self._folder, self._seen)
@@ -50,7 +50,8 @@ def train_far(address: str, folder: Path, stop_at: int | None = None, snapshots:
     Raises ValueError, a sentence, where no cluster answers, and where the machine is lost meanwhile: the run
     is then as it last was, and goes on elsewhere with the next `train` or `train_far`.
     """
-    run, over = LiveRun(folder), False
+    run = LiveRun(folder)
+    over = False
     join(address)
     try:
         trainer = Trainer.remote(  # type: ignore[attr-defined]

@@ -34,7 +34,11 @@ VARIANTS = {
     "shortcuts alone": (True, False),
     "both, as in GPT": (True, True),
 }
-WIDTH, HEADS, VOCABULARY, TOKENS, TEXTS = 32, 4, 64, 16, 4
+WIDTH = 32
+HEADS = 4
+VOCABULARY = 64
+TOKENS = 16
+TEXTS = 4
 
 
 class ExampleDeepNeuralNetwork(nn.Module):
@@ -47,7 +51,8 @@ class ExampleDeepNeuralNetwork(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         for layer in self.layers:
-            given, x = x, layer(x)
+            given = x
+            x = layer(x)
             if self.use_shortcut and given.shape == x.shape:
                 x = given + x
         return x

@@ -24,7 +24,8 @@ class NoShortcutBlock(TransformerBlock):
 
     def __init__(self, cfg: GPTConfig, attention: bool = True, feed_forward: bool = True):
         super().__init__(cfg)
-        self.has_attention, self.has_feed_forward = attention, feed_forward
+        self.has_attention = attention
+        self.has_feed_forward = feed_forward
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         mixed = self.drop_shortcut(self.att(self.norm1(x)))
@@ -80,7 +81,8 @@ def make_model(live: LiveConfig, config: GPTConfig, noise: torch.Generator | Non
             block.att.dropout = SteppedDropout(live.dropout, noise)
             block.drop_shortcut = SteppedDropout(live.dropout, noise)
         if not live.layer_norm:
-            block.norm1, block.norm2 = nn.Identity(), nn.Identity()
+            block.norm1 = nn.Identity()
+            block.norm2 = nn.Identity()
     if not live.layer_norm:
         model.final_norm = nn.Identity()
     if noise is not None:
@@ -98,7 +100,8 @@ def held_at_zero(live: LiveConfig, config: GPTConfig) -> dict[str, torch.Tensor]
     if not live.positions:
         masks["pos_emb.weight"] = torch.zeros(config.context_length, config.emb_dim)
     for i in range(config.n_layers):
-        at, width = f"trf_blocks.{i}.", config.head_dim
+        at = f"trf_blocks.{i}."
+        width = config.head_dim
         if not live.feed_forward:
             masks[f"{at}ff.layers.2.weight"] = torch.zeros(config.emb_dim, 4 * config.emb_dim)
             masks[f"{at}ff.layers.2.bias"] = torch.zeros(config.emb_dim)

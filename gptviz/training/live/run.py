@@ -35,7 +35,11 @@ from gptviz.training.live.snapshots import Snapshot, Snapshots
 from gptviz.training.live.tasks import Task, task_for
 from gptviz.whole import write_text, write_whole
 
-PLAN, TEXT, STATUS, MEASURES, WISH = "plan.json", "text.txt", "status.json", "measures.json", "wish"
+PLAN = "plan.json"
+TEXT = "text.txt"
+STATUS = "status.json"
+MEASURES = "measures.json"
+WISH = "wish"
 CURVE = ("step", "tokens", "train", "validation", "seconds")
 ENDED = ("paused", "stopped", "done", "failed")
 
@@ -99,7 +103,7 @@ class LiveRun:
 
     @property
     def measures(self) -> list[Snapshot]:
-        """Return what was measured at each point of the curve, and before the first step."""
+        """The measurements at each point of the curve, and before the first step."""
         return [Snapshot.from_dict(values) for values in self._read(MEASURES) or []]
 
     @property
@@ -138,7 +142,7 @@ class LiveRun:
         return f"{self.config.task}-step-{step}"
 
     def _text(self, name: str) -> str | None:
-        """Return what a file holds; None where it is not there yet, or the run was removed."""
+        """The text of a file; None where it is not there yet, or the run was removed."""
         try:
             return (self.folder / name).read_bytes().decode()
         except FileNotFoundError:
@@ -168,7 +172,7 @@ class LiveRun:
 
     @property
     def wish(self) -> str | None:
-        """Return what somebody wants of the run that trains: "pause" or "stop"."""
+        """The pending request to the run that trains: "pause", "stop" or none."""
         return self._text(WISH)
 
     def ask(self, wish: str | None) -> None:
@@ -240,7 +244,8 @@ def news(folder: Path, seen: Stamps) -> Files:
                 continue
             now = path.stat().st_mtime_ns, path.stat().st_size
             if seen.get(name) != now:
-                seen[name], changed[name] = now, path.read_bytes()
+                seen[name] = now
+                changed[name] = path.read_bytes()
     return changed
 
 

@@ -74,7 +74,8 @@ class Seen:
         """A row per point: its losses, and its best heads (block.head)."""
         rows = []
         for m in self.measures:
-            (induction, b, h), (previous, pb, ph) = m.best_induction, m.best_previous
+            induction, b, h = m.best_induction
+            previous, pb, ph = m.best_previous
             heads = (induction, f"{b}.{h}", previous, f"{pb}.{ph}")
             rows.append((m.step, m.train, m.validation, *heads, m.sample))
         return pd.DataFrame(
@@ -95,7 +96,7 @@ class Seen:
 
 
 def look(run: LiveRun, name: str) -> Seen:
-    """Return what there is of a run now."""
+    """Read the present state of a run."""
     measures = tuple(run.measures)
     known = {m.step for m in measures}  # a snapshot may be there a moment before its measures
     kept = tuple(step for step in run.kept.steps() if step in known)

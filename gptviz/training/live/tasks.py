@@ -38,7 +38,10 @@ MOST_CHARACTERS = 1_000  # different ones
 MOST_WINDOWS = 20_000
 BIGRAM_WINDOWS = 500  # of random tokens, for a bigram to be counted on
 
-_HELD_OUT_SEED, _PROBE_SEED, _BIGRAM_SEED = (0, 0, 1), (0, 0, 2), (0, 0, 3)  # no run's batches have three
+# no run's batches have three
+_HELD_OUT_SEED = (0, 0, 1)
+_PROBE_SEED = (0, 0, 2)
+_BIGRAM_SEED = (0, 0, 3)
 
 
 @dataclass(frozen=True)
@@ -149,7 +152,8 @@ def floor(vocab_size: int, max_length: int) -> float:
 
 
 def _repeats(config: LiveConfig) -> Task:
-    V, T = len(SYMBOLS), config.context_length
+    V = len(SYMBOLS)
+    T = config.context_length
     count = VALIDATION_BATCHES * config.batch_size
     held_out = draw_windows(V, T, count, np.random.default_rng(_HELD_OUT_SEED)).flatten()  # (count * (T+1),)
     counted = draw_windows(V, T, BIGRAM_WINDOWS, np.random.default_rng(_BIGRAM_SEED)).flatten()
@@ -159,7 +163,8 @@ def _repeats(config: LiveConfig) -> Task:
     passage = probes[1].text[: periods[1]]
     batches = RepeatedPassages(V, T, config.batch_size, config.seed)
     validation = TokenWindows(held_out.numpy().astype(np.uint16), T, T + 1)
-    prompt, ids = (passage + passage)[: periods[1] + 4], counted.numpy().astype(np.uint16)
+    prompt = (passage + passage)[: periods[1] + 4]
+    ids = counted.numpy().astype(np.uint16)
     return Task(config, SYMBOLS, batches, validation, probes, prompt, floor(V, T), ids)
 
 
@@ -180,7 +185,8 @@ def _characters(config: LiveConfig, text: str) -> Task:
     characters = "".join(sorted(set(text)))
     table = {character: id for id, character in enumerate(characters)}
     ids = np.array([table[character] for character in text], dtype=np.uint16)
-    training, held_out = ids[: _cut(len(ids), T)], ids[_cut(len(ids), T) :]
+    training = ids[: _cut(len(ids), T)]
+    held_out = ids[_cut(len(ids), T) :]
     windows = TokenWindows(training, T, max(1, len(training) // MOST_WINDOWS))
     rng = np.random.default_rng(_PROBE_SEED)
     own = held_out[:T].tolist()
@@ -194,7 +200,7 @@ def _characters(config: LiveConfig, text: str) -> Task:
 
 
 def _cut(length: int, max_length: int) -> int:
-    """Return where the held-out part begins: the last tenth, or the one window that validation needs."""
+    """Where the held-out part begins: the last tenth, or the one window that is needed."""
     return length - max(int(length * HELD_OUT), max_length + 1)
 
 

@@ -74,16 +74,21 @@ def train_one(changes: dict[str, Any] | None = None, text: str | None = None) ->
 
 class _Worker:
     def __init__(self, live: LiveRun, stop_at: int | None, snapshots: bool, max_bytes: int):
-        self.live, self.task = live, live.task
-        self.stop_at, self.snapshots, self.max_bytes = stop_at, snapshots, max_bytes
+        self.live = live
+        self.task = live.task
+        self.stop_at = stop_at
+        self.snapshots = snapshots
+        self.max_bytes = max_bytes
         config = live.config.gpt_config(self.task.vocab_size)
         self.noise = torch.Generator() if live.config.dropout else None
-        make, held = partial(make_model, live.config, noise=self.noise), held_at_zero(live.config, config)
+        make = partial(make_model, live.config, noise=self.noise)
+        held = held_at_zero(live.config, config)
         self.run = TrainingRun.start(config, live.config.recipe(), live.folder, make=make, held=held)
         self._begin_step()
         self.lm = LanguageModel(self.run.model, self.task.tokenizer, config, "live")
         self.measures: list[Snapshot] = [m for m in live.measures if m.step <= self.run.step]
-        self.began_at, self.seconds_before = self.run.step, self.run.seconds
+        self.began_at = self.run.step
+        self.seconds_before = self.run.seconds
         self.said_at = 0.0
         self.wished: str | None = None
 

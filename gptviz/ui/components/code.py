@@ -44,7 +44,7 @@ def served(file: str) -> str | None:
 
 
 def kernel() -> str:
-    """Return what all components stand on, as a module: see `scope`."""
+    """The JavaScript module that every component imports: see `scope`."""
     preact, rest = scope()
     return f"import * as preact from './{_serve('preact', preact)}';\n{rest}\nexport {{ gv }};"
 

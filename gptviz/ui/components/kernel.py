@@ -113,7 +113,8 @@ class Component:
 
         def changed(event: str) -> None:
             sent = st.session_state.get(key)  # None: it came late, when the page had been turned
-            value, run = checked(on[event][0], getattr(sent, event, None)), on[event][1]
+            value = checked(on[event][0], getattr(sent, event, None))
+            run = on[event][1]
             if run is not None and value is not None:
                 run(value)
 
@@ -142,7 +143,7 @@ def elsewhere(draw: Elsewhere, mode: Mode) -> Iterator[None]:
 
 
 def checked(check: Check, value: Any) -> Any:
-    """Return what came with an event, or None where it is nothing that the drawing offered."""
+    """Check the value of an event; None for nothing, or for what the drawing did not offer."""
     try:
         return None if value is None else check(value)
     except Refused:

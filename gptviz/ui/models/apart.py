@@ -6,7 +6,6 @@ after a look at the sizes. Who reads is one visitor at a time for each, and so m
 
 import json
 import shutil
-import signal
 import stat
 import tempfile
 import threading
@@ -19,10 +18,10 @@ from typing import Any
 import streamlit as st
 from streamlit import runtime
 
-from gptviz.checkpoints import CheckpointError, HeadsMissing, TokenizerMissing
+from gptviz.checkpoints import CheckpointError, HeadsMissing, SurplusTokens, TokenizerMissing
 from gptviz.checkpoints.folder import CONFIG, VOCABULARY, WEIGHTS
 from gptviz.checkpoints.looks import bytes_of
-from gptviz.convert import GROWTH, LONGEST_SENTENCE, SAID, Limits
+from gptviz.convert import ASSUMED, GROWTH, LONGEST_SENTENCE, SAID, Limits
 from gptviz.digits import gigabytes
 from gptviz.engine.config import WIDEST, divisors
 from gptviz.ui.models.room import room, session
@@ -107,7 +106,9 @@ def converted(
     n_heads: int | None = None,
     tokenizer: Path | str | None = None,
     *,
+    activation: str | None = None,
     named: bool = False,
+    drop_surplus: bool = False,
 ) -> Iterator[Path]:
     """A folder with the checkpoint at `path` as `gptviz.convert.convert` writes it; gone afterwards.
 
@@ -120,8 +121,11 @@ def converted(
     numbers = (limits.cpu_seconds, limits.memory_bytes, limits.seconds, limits.file_bytes)
     command = ["gptviz.convert", "--dtype", dtype, "--limits", *map(str, numbers)]
     command += [] if n_heads is None else ["--n-heads", str(n_heads)]
+    command += [] if activation is None else ["--activation", activation]
     command += [] if tokenizer is None else [f"--tokenizer={tokenizer}"]
     command += ["--named"] * named
+    if drop_surplus:
+        command.append("--drop-surplus")
     try:
         worker = start([*command, str(path), str(out)], out / "worker.log", 1)
         try:
@@ -136,6 +140,11 @@ def converted(
         raise
     finally:
         shutil.rmtree(out, ignore_errors=True)
+
+
+def activation_is_assumed(folder: Path) -> bool:
+    """Whether the GELU of a converted model stands in none of the files that it was made of."""
+    return bool(_read(folder / SAID, LARGEST[SAID])[ASSUMED])
 
 
 def limits_for(nbytes: int) -> Limits:
@@ -159,12 +168,13 @@ def _wait(worker: Worker, limits: Limits, check: Callable[[], None]) -> None:
         check()
         if time.monotonic() > end:
             raise _ended(f"took more than {limits.seconds} seconds", SECONDS)
-    if worker.ended_by == signal.SIGALRM:
+    ended_by = None if worker.ended_by is None else worker.ended_by.name  # Windows has no such signals
+    if ended_by == "SIGALRM":
         raise _ended(f"took more than {limits.seconds} seconds", SECONDS)
-    if worker.ended_by == signal.SIGXCPU:
+    if ended_by == "SIGXCPU":
         much = f"took more than {limits.cpu_seconds} seconds of a processor, and files of this size take less"
         raise _ended(f"{much}: it is damaged, or was made to be read for ever", CPU)
-    if worker.ended_by is not None:
+    if ended_by is not None:
         needs = f"the file is damaged, or needs more than {gigabytes(limits.memory_bytes)} of memory"
         raise _ended(f"was ended ({worker.how_it_ended}): {needs}", MEMORY)
 
@@ -175,7 +185,7 @@ def _ended(why: str, setting: str) -> CheckpointError:
 
 def _check_said(said: Any) -> None:
     """Raise the error that the process wrote down, if it did. Only its kind, text and width are looked at."""
-    if said == {"message": ""}:
+    if said in ({"message": "", ASSUMED: True}, {"message": "", ASSUMED: False}):
         return
     message, width = said.get("message"), said.get("emb_dim", 0)
     if not isinstance(message, str) or type(width) is not int:
@@ -183,7 +193,8 @@ def _check_said(said: Any) -> None:
     message = message[:LONGEST_SENTENCE]
     if said.get("error") == HeadsMissing.__name__ and 0 < width <= WIDEST:
         raise HeadsMissing(message, divisors(width), width)
-    raise (TokenizerMissing if said.get("error") == TokenizerMissing.__name__ else CheckpointError)(message)
+    kinds = {kind.__name__: kind for kind in (TokenizerMissing, SurplusTokens)}
+    raise kinds.get(str(said.get("error")), CheckpointError)(message)
 
 
 def _read(path: Path, most: int) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from gptviz import KNOWN_MODELS
 from gptviz.checkpoints.hub import HUB_MODELS, is_hub_id
+from gptviz.engine.config import ACTIVATIONS
 from gptviz.loading import DTYPES, devices
 
 DEFAULT_MODEL = "mini"
@@ -17,19 +18,22 @@ LONGEST_NAME = 1000
 class Choice:
     """A model and how to read it.
 
-    `name`: one of the catalogue's, owner/name on the hub, "upload:…" or "path:…". `n_heads` and
-    `tokenizer` are for files that do not say them. `device` None is the server's default.
+    `name`: one of the catalogue's, owner/name on the hub, "upload:…" or "path:…". `n_heads`,
+    `activation` and `tokenizer` are for files that do not say them. `device` None is the server's default.
+    `drop_surplus` goes on without added tokens that the model has no row for.
     """
 
     name: str = DEFAULT_MODEL
     n_heads: int | None = None
+    activation: str | None = None
     tokenizer: str | None = None
     dtype: str = "float32"
     device: str | None = None
+    drop_surplus: bool = False
 
     def named(self, name: str) -> "Choice":
         """Another model, computed in the same way."""
-        return replace(self, name=name, n_heads=None, tokenizer=None)
+        return replace(self, name=name, n_heads=None, activation=None, tokenizer=None, drop_surplus=False)
 
 
 def is_a_name(name: str) -> bool:
@@ -43,18 +47,23 @@ def is_a_name(name: str) -> bool:
 
 
 def choice_from(params: Mapping[str, str]) -> Choice:
-    """Read ?model, ?n_heads, ?tokenizer, ?dtype and ?device; nonsense is as if it were not there.
+    """Read ?model, ?n_heads, ?activation, ?tokenizer, ?dtype, ?device and ?drop_surplus.
 
-    So is what the model cannot need: only files may have to be told their heads and their tokenizer.
+    Nonsense is as if it were not there. So is what the model cannot need: only files may have to be told
+    their heads, GELU and tokenizer, and no model that we name ourselves has tokens too many.
     """
     name = params.get("model", DEFAULT_MODEL)
     own = name.startswith((UPLOAD, PATH))
     heads = params.get("n_heads", "") if own else ""
+    activation = params.get("activation", "") if own else ""
+    known = name in KNOWN_MODELS or name in HUB_MODELS or not is_a_name(name)
     dtype, device = params.get("dtype", ""), params.get("device", "")
     return Choice(
         name=name if is_a_name(name) else DEFAULT_MODEL,
         n_heads=int(heads) if heads.isascii() and heads.isdigit() and 0 < len(heads) < 6 else None,
+        activation=activation if activation in ACTIVATIONS else None,
         tokenizer=(params.get("tokenizer") or None) if own else None,
         dtype=dtype if dtype in DTYPES else "float32",
         device=device if device in devices() else None,  # a link from a machine that has another
+        drop_surplus=params.get("drop_surplus") == "on" and not known,
     )

@@ -1,7 +1,7 @@
 """The model that a session works with: the one that was asked for, or else the last that could be loaded."""
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from gptviz.checkpoints import CheckpointError
 from gptviz.checkpoints.hub import HUB_MODELS
 from gptviz.loading import Plan, devices, hub_folder, on_disk, plan
 from gptviz.tokenizer import encoding_names
-from gptviz.ui.models.apart import NotRead, check_here, converted, line
+from gptviz.ui.models.apart import NotRead, activation_is_assumed, check_here, converted, line
 from gptviz.ui.models.browsers import browser, find_upload
 from gptviz.ui.models.cache import model_cache
 from gptviz.ui.models.choice import PATH, UPLOAD, Choice
@@ -111,7 +111,8 @@ def key_of(choice: Choice) -> str:
     """Return what tells this model from every other; a file that was written anew is another model."""
     stamp = _stamp(Path(choice.name.removeprefix(PATH))) if choice.name.startswith(PATH) else ""
     device = choice.device or default_device()
-    return "|".join(map(str, (choice.name, choice.n_heads, choice.tokenizer, choice.dtype, device, stamp)))
+    how = (choice.n_heads, choice.activation, choice.tokenizer, choice.drop_surplus, choice.dtype, device)
+    return "|".join(map(str, (choice.name, *how, stamp)))
 
 
 def _stamp(path: Path) -> str:
@@ -176,10 +177,26 @@ def _read_apart(key: str, choice: Choice) -> LanguageModel:
     path, called, tokenizer = _files_of(choice)
     name = tokenizer if tokenizer in encoding_names() else None
     file = None if name else tokenizer
-    reading = converted(path, check_here, choice.dtype, choice.n_heads, file, named=name is not None)
+    drop = choice.drop_surplus
+    reading = converted(
+        path,
+        check_here,
+        choice.dtype,
+        choice.n_heads,
+        file,
+        activation=choice.activation,
+        named=name is not None,
+        drop_surplus=drop,
+    )
     with reading as folder:
-        device = choice.device or default_device()
-        made = partial(plan, folder, called=called, tokenizer=name, dtype=choice.dtype, device=device)
+
+        def made() -> Plan:
+            device = choice.device or default_device()
+            found = plan(
+                folder, called=called, tokenizer=name, drop_surplus=drop, dtype=choice.dtype, device=device
+            )
+            return replace(found, activation_is_assumed=activation_is_assumed(folder))
+
         return model_cache().get(key, made)
 
 
@@ -214,7 +231,13 @@ def code_of(model: InUse) -> str:
         upload = find_upload(choice.name.removeprefix(UPLOAD))
         name = upload.path.name if upload is not None and upload.path.is_file() else model.lm.name
     dtype = None if choice.dtype == "float32" else choice.dtype
-    options = {"n_heads": choice.n_heads, "tokenizer": choice.tokenizer, "dtype": dtype}
+    options = {
+        "n_heads": choice.n_heads,
+        "activation": choice.activation,
+        "tokenizer": choice.tokenizer,
+        "dtype": dtype,
+    }
+    options["drop_surplus"] = True if choice.drop_surplus else None
     given = [f"{key}={value!r}" for key, value in options.items() if value is not None]
     return f"gptviz.load({', '.join([repr(name), *given])})"
 

@@ -11,13 +11,24 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Protocol
 
 from gptviz.checkpoints import CheckpointError
+from gptviz.checkpoints.kinds import ENDINGS as NOT_READ, Seen, refuse
 from gptviz.digits import gigabytes
+from gptviz.tokenizer.added_files import BESIDE as BESIDE_A_TOKENIZER
+from gptviz.tokenizer.files import MERGES_TXT, OTHERS, VOCAB_JSON
 from gptviz.ui.models.room import Room
 
-WEIGHTS = (".pth", ".pt", ".bin", ".ckpt", ".safetensors")
-BESIDE = (".json", ".txt", ".pkl", ".tiktoken")  # configs and tokenizers
+WEIGHTS = (".pth", ".pt", ".bin", ".ckpt", ".safetensors", ".data-00000-of-00001")
+# configs and tokenizers, and what TensorFlow writes beside its weights
+BESIDE = (".json", ".txt", ".pkl", ".tiktoken", ".index", ".meta", ".bpe")
 TOKENIZERS = ("tokenizer.json", "tokenizer.tiktoken", "meta.pkl")
+OF_A_FOLDER = (
+    VOCAB_JSON,
+    MERGES_TXT,
+    *OTHERS,
+    *BESIDE_A_TOKENIZER,
+)  # read together, or refused by their names
 ENDINGS = (*WEIGHTS, *BESIDE)
+FIRST_BYTES = 1024  # that tell a kind of file
 LONGEST_NAME = 200  # bytes of a file's name; most disks take 255
 
 
@@ -55,7 +66,12 @@ class Upload:
         """A tokenizer file that was sent with a checkpoint which does not say that it has one."""
         if self.path.is_file() or (self.path / "config.json").is_file():
             return None
-        return next((self.path / name for name in TOKENIZERS if (self.path / name).is_file()), None)
+        for name in TOKENIZERS:
+            if (self.path / name).is_file():
+                return self.path / name
+        if any((self.path / name).is_file() for name in OF_A_FOLDER):
+            return self.path
+        return None
 
 
 class Uploads:
@@ -85,6 +101,10 @@ class Uploads:
         """Write the files of one checkpoint down. Raises CheckpointError, and then nothing is kept."""
         names = {file: _plain_name(file.name) for file in files}
         weights = [name for name in names.values() if name.endswith(WEIGHTS)]
+        if weights:  # other formats of the same model are left out, as in a folder
+            left_out = (*NOT_READ, "checkpoint")  # which TensorFlow writes for its own use
+            names = {file: name for file, name in names.items() if not name.endswith(left_out)}
+            files = list(names)
         self._check(files, list(names.values()), weights)
         number = uuid.uuid4().hex
         self.room.take(number, sum(file.size for file in files))
@@ -128,6 +148,8 @@ class Uploads:
                     f"{name[:60]!r} is no name for a file here: it has {len(name.encode()):,} bytes, and at "
                     f"most {LONGEST_NAME} work, none of them a control character. Give it another name"
                 )
+            if not weights:
+                _refuse(files, names)
             if not name.endswith(ENDINGS):
                 raise CheckpointError(f"{name} is no file of a checkpoint; those end in {', '.join(ENDINGS)}")
             if names.count(name) > 1:
@@ -144,6 +166,16 @@ class Uploads:
                 f"{gigabytes(self.max_bytes)} from one visitor: remove one of them. "
                 "Whoever runs it can raise server.maxUploadSize"
             )
+
+
+def _refuse(files: Sequence[Sent], names: list[str]) -> None:
+    """Raise the CheckpointError of files without weights that are of a known kind."""
+    inside = frozenset(names)
+    for file, name in zip(files, names, strict=True):
+        file.seek(0)
+        if not name.endswith(BESIDE):
+            refuse(Path(name), Seen(name=name, first=file.read(FIRST_BYTES)))
+    refuse(Path(names[0]), Seen(inside=inside))
 
 
 def _plain_name(name: str) -> str:

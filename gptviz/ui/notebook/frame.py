@@ -1,55 +1,73 @@
 """A picture as one HTML document: the components' scripts and the numbers are in it, and nothing is fetched.
 
 A notebook shows it in an `<iframe srcdoc>`: that works in Jupyter, VS Code, marimo and Colab alike and stays
-alive where the notebook is exported, as a widget (anywidget) would not without a script from elsewhere.
+alive where the notebook is exported, as a widget (anywidget) would not without a script from elsewhere. Each
+picture holds all that it needs, and needs no other cell: charts are drawn here, as SVG, and no library of
+charts goes with them.
+
+Where a notebook is not trusted its frames and scripts are taken out: JupyterLab keeps `<img>` with its data
+(packages/apputils/src/sanitizer.ts), VS Code leaves out `text/html` and shows `image/png`. So a still picture
+stands behind the frame, whose script hides it, and is given as a PNG besides, where matplotlib is installed.
 """
 
 import base64
-import gzip
 import json
 import re
 from dataclasses import dataclass
-from functools import cache
+from functools import cached_property
 from html import escape
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from gptviz.figures.theme import Mode, palette
+from gptviz.figures.still import raster
+from gptviz.figures.still.canvas import Canvas
+from gptviz.figures.still.charts import chart
+from gptviz.figures.still.svg import svg
+from gptviz.figures.theme import PALETTES, Mode
 from gptviz.ui.components.code import bundle, script
+from gptviz.ui.notebook.stills import drawn_still
 
 _HERE = Path(__file__).parent
+
+STILL = (
+    "A still picture. It answers pointers and clicks where the notebook is trusted: run its cell again, "
+    "or choose File → Trust Notebook."
+)
+KINDS = (".svg", ".png", ".pdf")
+STILL_HEIGHT = 900.0  # pixels of a still picture in a notebook; a file by `save` has all
+WHITE = "#ffffff"
 
 
 @dataclass(frozen=True, repr=False)
 class Picture:
-    """A page's picture: as the last line of a notebook's cell it is shown; `to_html` writes it as a file.
+    """A page's picture: as the last line of a notebook's cell it is shown.
 
-    `title` and `lines` stand above it, `parts` below each other, as frame.js draws them.
+    `to_html` writes it as a file that answers clicks, `save` as a figure for a paper. `title` and `lines`
+    stand above it, `parts` below each other, as frame.js draws them. Without a `mode` it is as light or dark
+    as the notebook; a part's `dark` is then what it has in a dark one.
     """
 
     title: str
     lines: tuple[str, ...]
     parts: tuple[dict[str, Any], ...]
-    mode: Mode = "light"
+    mode: Mode | None = None
 
     def __repr__(self) -> str:
         return f"Picture({self.title!r}, {len(self.html) / 1e6:.1f} MB)"
 
-    @property
+    @cached_property
     def html(self) -> str:
-        """The document. A figure of Plotly's needs its library, packed 1.9 MB; without one it is 0.1 MB."""
+        """The document, with all that it needs: some 0.1 MB of scripts, and its numbers."""
         names = {part["draw"]: None for part in self.parts if "draw" in part}
-        colors = vars(palette(self.mode)).items()
-        figures = any("figure" in part for part in self.parts)
-        given = {"parts": self.parts, "mode": self.mode, "plotly": _plotly() if figures else None}
+        given = {"parts": [_sent(part) for part in self.parts], "mode": self.mode}
         filled = {
             "TITLE": escape(self.title),
             "LINES": "".join(f"<p>{escape(line)}</p>" for line in self.lines),
             "STYLE": _file("frame.css"),
-            "THEME": "".join(f"--{name}:{color};" for name, color in colors if isinstance(color, str)),
+            "LIGHT": _colors(self.mode or "light"),
+            "DARK": _colors(self.mode or "dark"),
             "GIVEN": json.dumps(given).replace("<", r"\u003c"),
-            "SCRIPT": script(bundle(*names, *["chart"] * figures) + _file("frame.js")),
+            "SCRIPT": script(bundle(*names) + _file("chart.js") + _file("frame.js")),
         }
         return re.sub(r"\{\{([A-Z]+)\}\}", lambda found: filled[found[1]], _file("frame.html"))
 
@@ -59,17 +77,85 @@ class Picture:
         file.write_text(self.html, encoding="utf-8")
         return file
 
+    def save(self, path: str | Path, words: bool = True) -> Path:
+        """Write it as a figure, by the ending of the name, without a browser; gives back where it is.
+
+        .svg has shapes and text that can be edited, .pdf shapes and their fonts; .png has two pixels for one
+        of the screen. The last two need matplotlib. It stands on white, in the "dark" mode on dark paper.
+        Without `words` it has no title, no text and no model above it. The machine of "overview" has only its
+        numbers and what they say: a browser lays it out.
+
+        Raises ValueError for another ending, and without matplotlib where it is needed.
+        """
+        file = Path(path)
+        kind = file.suffix.lower()
+        if kind not in KINDS:
+            raise ValueError(
+                f"{file.name!r} ends in none of {', '.join(KINDS)}, which can be saved; .html is to_html's"
+            )
+        drawn = self.still(words)
+        if self.mode != "dark":
+            drawn.paper = WHITE
+        if kind == ".svg":
+            file.write_text(svg(drawn, self.title), encoding="utf-8")
+        elif kind == ".png":
+            file.write_bytes(raster.png(drawn))
+        else:
+            file.write_bytes(raster.pdf(drawn))
+        return file
+
+    def still(self, words: bool = True) -> Canvas:
+        """The picture as marks that do not move."""
+        title = self.title if words else ""
+        lines = self.lines if words else ()
+        return drawn_still(title, lines, self.parts, self.mode or "light")
+
+    def _first(self) -> Canvas:
+        """As much of it as a notebook keeps still."""
+        return drawn_still(self.title, self.lines, self.parts, self.mode or "light", STILL_HEIGHT)
+
     def _repr_html_(self) -> str:
-        """As a notebook shows it, and keeps it."""
+        """As a notebook shows it, and keeps it: the frame, and what is left where a frame is not allowed."""
         style = "width:100%;height:560px;border:0;display:block"
-        return f'<iframe title="{escape(self.title)}" style="{style}" srcdoc="{escape(self.html)}"></iframe>'
+        look = f'title="{escape(self.title)}" style="{style}"'
+        frame = f"<iframe {look} srcdoc='{_attribute(self.html)}'></iframe>"
+        return f'<div class="gptviz-picture">{frame}{self._still_html()}</div>'
+
+    def _still_html(self) -> str:
+        drawn = base64.b64encode(svg(self._first()).encode()).decode()
+        said = escape(" ".join((self.title, *self.lines)))
+        image = f'<img alt="{said}" src="data:image/svg+xml;base64,{drawn}">'
+        return f'<div class="gptviz-still">{image}<p>{STILL}</p></div>'
+
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
+        """What a notebook keeps of it: a reader shows the richest kind that it allows."""
+        kept = {"text/plain": repr(self), "text/html": self._repr_html_()}
+        if raster.is_installed():
+            kept["image/png"] = base64.b64encode(raster.small_png(self._first())).decode()
+        return kept
 
 
-@cache
-def _plotly() -> str:
-    """Plotly's own library, as gzip in base64: 1.9 MB instead of 4.8."""
-    file = resources.files("plotly").joinpath("package_data", "plotly.min.js")
-    return base64.b64encode(gzip.compress(file.read_bytes(), mtime=0)).decode()
+def _attribute(html: str) -> str:
+    """A document as an attribute in single quotation marks: it has mostly double ones, which may stay."""
+    return html.replace("&", "&amp;").replace("'", "&#x27;")
+
+
+def _sent(part: dict[str, Any]) -> dict[str, Any]:
+    """A part as frame.js has it: of a figure what was drawn of it, and what its parts say."""
+    if "figure" not in part:
+        return part
+    sent = {key: value for key, value in part.items() if key not in ("figure", "dark")}
+    drawn, hover = chart(part["figure"])
+    sent |= {"svg": svg(drawn), "hover": hover.data()}
+    if "dark" in part:
+        dark, _ = chart(part["dark"]["figure"])
+        sent["dark"] = {"svg": svg(dark)}
+    return sent
+
+
+def _colors(mode: Mode) -> str:
+    colors = vars(PALETTES[mode]).items()
+    return "".join(f"--{name}:{color};" for name, color in colors if isinstance(color, str))
 
 
 def _file(name: str) -> str:

@@ -36,13 +36,14 @@ from gptviz.figures.next_token import back_to_back, probability_text
 from gptviz.figures.shares import falling, share_grid
 from gptviz.figures.theme import PALETTES, Mode
 from gptviz.guides import FOLDER, read
+from gptviz.suggest import did_you_mean
 from gptviz.tokenizer import named_bytes
 from gptviz.tokenizer.one import MEAN, Against, OneToken
 from gptviz.tokenizer.steps import show_work
 from gptviz.ui.components.arcs import arcs as draw_arcs
 from gptviz.ui.components.candidates import candidate_bars
 from gptviz.ui.components.chips import chips
-from gptviz.ui.components.heads import Thumbnail, head_grid
+from gptviz.ui.components.heads import Thumbnail, as_data, head_grid
 from gptviz.ui.components.lens import lens_grid
 from gptviz.ui.components.machine import machine as draw_machine
 from gptviz.ui.components.matrix import encode, matrix, pattern
@@ -57,7 +58,7 @@ from gptviz.ui.notebook.whole import of_page
 from gptviz.ui.tables import joined
 
 MASS = 90  # percent of each row that arcs are drawn of, at first
-LARGEST = 8 * 2**20  # bytes of all heads' weights, as a file has them, beside a grid that opens each
+LARGEST = 3 * 2**19  # bytes of all heads' weights, or of all places of the machine, as a file has them
 
 # ---- read a text ----
 
@@ -97,16 +98,63 @@ def every_head(s: Sheet, block: int | None = None, head: int | None = None) -> N
     chips(s.t.tokens, s.position, ignored)
     _grid(s, place)
     _head(s, *place)
-    part, everyone = s.parts[-1], all_heads(s.lm)
-    if 8 / 3 * len(everyone) * len(s.t) ** 2 > LARGEST:
-        part["title"] += ", alone: with every head of so long a text it would be a large file"
-        return
+    part = s.parts[-1]
+    everyone = all_heads(s.lm)
+    together = _together(len(s.t), len(everyone))
+    if together > 1:
+        part["note"] = (
+            f"Of a text of {len(s.t)} tokens the other heads are kept coarser: a cell is the largest of "
+            f'{together} × {together} weights. t.show("attention", block, head) has every weight of one.'
+        )
     part["others"] = {}
     for b, h in everyone:
-        values, panel = _weights(s, b, h)
-        arrays = {"weights": encode(values, triangle=True)}
-        data = {"arrays": arrays, "panels": [part["data"]["panels"][0] | vars(panel)]}
-        part["others"][f"{b}.{h}"] = {"title": _name(b, h), "data": data}
+        if together > 1 and (b, h) != place:
+            part["others"][f"{b}.{h}"] = _coarse(s, part["data"], b, h, together)
+        else:
+            values, panel = _weights(s, b, h)
+            data = {
+                "arrays": {"weights": encode(values, triangle=True)},
+                "panels": [part["data"]["panels"][0] | vars(panel)],
+                "tokens": s.labels,
+                "positions": None,
+                "together": 1,
+            }
+            part["others"][f"{b}.{h}"] = {"title": _name(b, h), "data": data}
+
+
+def _together(count: int, heads: int) -> int:
+    """How many tokens share a row of a head's map, so that those of all heads have room in `LARGEST`."""
+    # a triangle of float32 in base64 has 8/3 bytes for each of its square
+    side = max(8, int((LARGEST * 3 / 8 / heads) ** 0.5))
+    return -(-count // side)
+
+
+def _coarse(s: Sheet, data: dict[str, Any], block: int, head: int, together: int) -> dict[str, Any]:
+    """A head's map with so many tokens in a row, of which each cell has the largest weight, or difference."""
+    values, panel = _weights(s, block, head)
+    starts = np.arange(0, len(s.t), together)
+    high, low = (
+        pooled.reduceat(pooled.reduceat(np.nan_to_num(values), starts, axis=0), starts, axis=1)
+        for pooled in (np.maximum, np.minimum)
+    )
+    largest = np.where(high >= -low, high, low)
+    says = "From the tokens at {query} to those at {key} the largest weight is {value}"
+    if panel.scale == "signed":
+        says = "From the tokens at {query} to those at {key} the largest difference is {value}"
+    ends = [min(start + together, len(s.t)) - 1 for start in starts.tolist()]
+    names = [f"{s.labels[start]} … {s.labels[end]}" for start, end in zip(starts, ends, strict=True)]
+    shape = {"rows": len(starts), "columns": len(starts), "says": says}
+    title = f"{_name(block, head)}, coarser: a cell is the largest of {together} × {together}"
+    return {
+        "title": title,
+        "data": {
+            "arrays": {"weights": encode(largest, triangle=True)},
+            "panels": [data["panels"][0] | vars(panel) | shape],
+            "tokens": names,
+            "positions": starts.tolist(),
+            "together": together,
+        },
+    }
 
 
 def tokens(s: Sheet) -> None:
@@ -227,6 +275,8 @@ def logit_lens(s: Sheet, measure: str = "probability") -> None:
     legend = legend_of(measure, measure, s.t.config.vocab_size, s.mode)
     grid, last = lens_cells(s.lm, found, (0, len(s.t)), measure), ("output", "The model's own output")
     lens_grid(grid, [*rows, last], s.labels, (len(rows), s.position), legend, ignored)
+    vocabulary = s.t.config.vocab_size
+    s.when_dark(lambda mode: {"data": {"legend": vars(legend_of(measure, measure, vocabulary, mode))}})
 
 
 def why(s: Sheet, token: OneToken | None = None, against: Against = MEAN) -> None:
@@ -242,15 +292,22 @@ def why(s: Sheet, token: OneToken | None = None, against: Against = MEAN) -> Non
     names = [label_of(*row) for row in table[keys].itertuples(index=False)]
     falls = Waterfall.of(names, values.map(lambda v: v[:-1]))
     s.title = f"Why this token? {title}: {significant(values.now[-1], 4)}"
-    fig = bars(falls.values, falls.names, s.mode, "", **falling(falls, s.mode))
-    s.figure(fig, "why_waterfall", f"The largest parts of {title}, and their sum")
+    s.figure(
+        lambda mode: bars(falls.values, falls.names, mode, "", **falling(falls, mode)),
+        "why_waterfall",
+        f"The largest parts of {title}, and their sum",
+    )
     blocks = np.flatnonzero(table["block"].notna())
     grids = values.map(lambda v: v[blocks].reshape(s.t.config.n_layers, -1))
     columns = [names[row].removeprefix("block 0 · ") for row in blocks[: grids.now.shape[1]]]
     shown = s.shown_of(grids)
     what = "its share has changed by" if shown == DIFFERENCE else "its share is"
-    fig = share_grid(Map("", grids).drawn(shown), columns, None, what, s.mode)
-    s.figure(fig, "why_grid", f"What every head and feed-forward wrote to {title}", what.removeprefix("its "))
+    s.figure(
+        lambda mode: share_grid(Map("", grids).drawn(shown), columns, None, what, mode),
+        "why_grid",
+        f"What every head and feed-forward wrote to {title}",
+        what.removeprefix("its "),
+    )
 
 
 # ---- experiment ----
@@ -273,8 +330,12 @@ def knock_out(
     grids = tables.map(lambda one: one["lost"].to_numpy(float).reshape(s.t.config.n_layers, -1))
     columns = [*_columns(s), "attention", "feed-forward"]
     s.title = f"What muting each part takes away from the probability of {show_id(s.lm, target)}"
-    fig = share_grid(grids.now, columns, None, "muting it takes away", s.mode, unchanged=grids.was)
-    s.figure(fig, "knock_out_map", s.title)
+    says = "muting it takes away"
+    s.figure(
+        lambda mode: share_grid(grids.now, columns, None, says, mode, unchanged=grids.was),
+        "knock_out_map",
+        s.title,
+    )
 
 
 def circuit(s: Sheet, token: OneToken | None = None, against: Against = MEAN, **options: Any) -> None:
@@ -284,13 +345,20 @@ def circuit(s: Sheet, token: OneToken | None = None, against: Against = MEAN, **
     found = search(s.lm, [one.id for one in s.t.tokens], pair, position=s.position, **options)
     s.title = f"The circuit of {title}: {len(found.heads)} of {len(all_heads(s.lm))} heads"
     nothing = np.full((s.t.config.n_layers, s.t.config.n_heads), np.nan)
-    fig = share_grid(nothing, _columns(s), None, "", s.mode, inside=set(found.heads))
-    s.figure(fig, "circuit_sheet", f"{s.title}: a thick frame is a head that is in")
+    s.figure(
+        lambda mode: share_grid(nothing, _columns(s), None, "", mode, inside=set(found.heads)),
+        "circuit_sheet",
+        f"{s.title}: a thick frame is a head that is in",
+    )
     steps = found.steps.sort_values("size")
     line, names = {"F": Both(steps["value"].to_numpy(float))}, [f"{n} heads" for n in steps["size"]]
     rests = [(found.whole, "the whole model")]
-    fig = curves(line, names, s.mode, "F", rests=rests, axis={"title": {"text": "heads in the circuit"}})
-    s.figure(fig, "circuit_curve", "F against the number of heads")
+    axis = {"title": {"text": "heads in the circuit"}}
+    s.figure(
+        lambda mode: curves(line, names, mode, "F", rests=rests, axis=axis),
+        "circuit_curve",
+        "F against the number of heads",
+    )
 
 
 def patching(s: Sheet, other: str | Sequence[int], site: str = "resid_pre", **options: Any) -> None:
@@ -302,13 +370,18 @@ def patching(s: Sheet, other: str | Sequence[int], site: str = "resid_pre", **op
     effects = table.map(lambda one: one["effect"].to_numpy(float).reshape(layers, -1))
     s.title = f"{site} patched at each place ({way}); the other text: “{s.lm.decode(theirs)}”"
     if table.now["position"].isna().all():  # a head's, at all positions
-        fig = share_grid(effects.now, _columns(s), None, "its effect is", s.mode, unchanged=effects.was)
+        says = "its effect is"
+        s.figure(
+            lambda mode: share_grid(effects.now, _columns(s), None, says, mode, unchanged=effects.was),
+            "patching_map",
+            s.title,
+        )
     else:
         words = [show_id(s.lm, i) for i in theirs]
         labels = [" | ".join(dict.fromkeys(pair)) for pair in zip(s.labels, words, strict=True)]
         panel, rows = Map("", effects, ends=(-1, 1), unit="effect"), [f"block {b}" for b in range(layers)]
-        fig = maps([panel], rows, labels[: effects.now.shape[1]], None, s.mode)
-    s.figure(fig, "patching_map", s.title)
+        columns = labels[: effects.now.shape[1]]
+        s.figure(lambda mode: maps([panel], rows, columns, None, mode), "patching_map", s.title)
 
 
 def compare(s: Sheet, other: Trace) -> None:
@@ -328,12 +401,15 @@ def compare(s: Sheet, other: Trace) -> None:
     sides = nexts[["left", "right"]].to_numpy(float)
     s.title = "What comes next in this trace, and in the other"
     s.lines = (*s.lines, *Sheet(other, 0, s.mode, s.shown).lines)
-    s.figure(back_to_back(shown, sides[:, 0], sides[:, 1], names, s.mode), "compare_next", s.title)
+    s.figure(lambda mode: back_to_back(shown, sides[:, 0], sides[:, 1], names, mode), "compare_next", s.title)
     ours, theirs = ((one.config.n_layers, one.config.n_heads) for one in (s.t, other))
     if ours == theirs and len(pairs) > 1:
         apart = comparing.heads_apart(s.t, other, pairs).numpy()
-        fig = share_grid(apart, _columns(s), None, "elsewhere is", s.mode, signed=False)
-        s.figure(fig, "compare_heads", "How much of each head's attention stands elsewhere")
+        s.figure(
+            lambda mode: share_grid(apart, _columns(s), None, "elsewhere is", mode, signed=False),
+            "compare_heads",
+            "How much of each head's attention stands elsewhere",
+        )
 
 
 # ---- with the book ----
@@ -398,9 +474,11 @@ def _grid(s: Sheet, chosen: tuple[int, int]) -> None:
         by = pattern_moved(was["attn", b][h], s.t["attn", b][h])
         return moved_words(said, by, any(edit.is_of_head(b, h) for edit in s.t.edits))
 
-    picture, side = small_heads((pool(s.t["attn", b].numpy()) for b in blocks), s.mode)
+    small = [pool(s.t["attn", b].numpy()) for b in blocks]
+    picture, side = small_heads(small, s.mode)
     words = [[thumbnail(b, h) for h in range(s.t.config.n_heads)] for b in blocks]
     head_grid(picture, side, words, chosen, ignored)
+    s.when_dark(lambda mode: {"data": {"picture": as_data(small_heads(small, mode)[0])}})
     if was is not None:
         s.parts[-1]["note"] = (
             "Hatched: a head that is changed. Tinted: one whose pattern moved, the stronger the more."
@@ -439,7 +517,7 @@ def show(
     page: str | None = None,
     *args: Any,
     position: int = -1,
-    mode: Mode = "light",
+    mode: Mode | None = None,
     shown: str = DIFFERENCE,
     whole: bool = False,
     **options: Any,
@@ -447,8 +525,9 @@ def show(
     """The picture of a page, of this trace: "attention", "layernorm"; without a name tokens and all heads.
 
     What follows the name is the picture's own: `t.show("attention", 3, 1)`, `t.show("why", " mat")`. It is
-    of the token at `position`, in the "light" or "dark" `mode`. Of a changed run it shows before and after
-    as the page does; `shown` is what its maps have: "difference", "changed" or "unchanged".
+    of the token at `position`, light or dark as the notebook is, or in the "light" or "dark" `mode`. Of a
+    changed run it shows before and after as the page does; `shown` is what its maps have: "difference",
+    "changed" or "unchanged".
 
     `whole` has every picture of the page, in its order and with its sentences, where it has not anyway: what
     follows are then the page's choices as an address has them: `t.show("tokens", whole=True)`.
@@ -457,15 +536,21 @@ def show(
     """
     name = SHORT.get(page or "every_head", page or "every_head").replace("-", "_").replace(" ", "_").lower()
     if name not in PICTURES:
-        raise ValueError(f"there is no picture {page!r} of a trace; there are {', '.join(PICTURES)}")
-    one_of("mode", mode, PALETTES)
+        meant = did_you_mean(page, PICTURES)
+        raise ValueError(f"there is no picture {page!r} of a trace{meant}; there are {', '.join(PICTURES)}")
+    if mode is not None:
+        one_of("mode", mode, PALETTES)
     one_of("shown", shown, SHOWN)
-    draw, sheet = PICTURES[name], Sheet(t, t.place_of(position), mode, shown)
+    draw = PICTURES[name]
+    sheet = Sheet(t, t.place_of(position), mode or "light", shown, follows=mode is None)
     if whole:
         if name not in WHOLE:
             raise ValueError(f"there is no whole page {name!r} of a trace; there are {', '.join(WHOLE)}")
         if args:
-            raise ValueError(f"{args[0]!r} has no name: of a whole page each choice has that of its address")
+            raise ValueError(
+                f"a whole page takes its choices by name, as they stand in its address (block=3); "
+                f"{args[0]!r} was given without a name"
+            )
         return sheet.drawn(of_page, name, **options)
     try:
         inspect.signature(draw).bind(sheet, *args, **options)

@@ -29,7 +29,10 @@ def ignored(*_: Any) -> None:
 
 @dataclass
 class Sheet:
-    """A trace `t`, the `position` and the `mode` to draw it in; `shown`: what maps have of a changed run."""
+    """A trace `t`, the `position` and the `mode` to draw it in; `shown`: what maps have of a changed run.
+
+    One that `follows` the notebook is drawn light, and each part has what is other in a dark one.
+    """
 
     t: Trace
     position: int
@@ -37,6 +40,7 @@ class Sheet:
     shown: str
     parts: list[dict[str, Any]] = field(default_factory=list)
     title: str = ""
+    follows: bool = False
 
     @cached_property
     def lm(self) -> LanguageModel:
@@ -83,11 +87,17 @@ class Sheet:
         """A component, as it is drawn while this hears of it: see `kernel.elsewhere`."""
         self.parts.append({"draw": name, "data": data})
 
-    def figure(self, fig: Figure, name: str, alt: str, title: str = "") -> None:
-        """A figure; `alt` says what it shows to those who do not see it."""
+    def figure(self, draw: Callable[[Mode], Figure], name: str, alt: str, title: str = "") -> None:
+        """A figure, drawn for a mode; `alt` says what it shows to those who do not see it."""
         words = {"key": f"{name}_{len(self.parts)}", "alt": alt, "title": title}
-        drawn = json.loads(fig.to_json())
+        drawn = json.loads(draw(self.mode).to_json())
         self.parts.append({"figure": drawn, "saved": self.saved(name).data(), **words})
+        self.when_dark(lambda mode: {"figure": json.loads(draw(mode).to_json())})
+
+    def when_dark(self, draw: Callable[[Mode], dict[str, Any]]) -> None:
+        """What is other of the last part where the notebook is dark, if the picture follows it."""
+        if self.follows:
+            self.parts[-1]["dark"] = draw("dark")
 
     def drawn(self, draw: Callable[..., None], *args: Any, **options: Any) -> Picture:
         """The picture that `draw(sheet, ...)` makes on this."""
@@ -96,4 +106,4 @@ class Sheet:
         for part in self.parts:
             if "draw" in part:
                 part["data"]["saved"] = self.saved(part["draw"]).data()
-        return Picture(self.title, self.lines, tuple(self.parts), self.mode)
+        return Picture(self.title, self.lines, tuple(self.parts), None if self.follows else self.mode)

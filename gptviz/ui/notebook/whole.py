@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 
+from gptviz.extras import needs_app
 from gptviz.ui.notebook.sheet import Sheet
 
 SHELL = ("prompt", "chips", "changes", "near", "seat", "cell_clicks", "guide_look", "theme_watch")
@@ -23,16 +24,18 @@ SECONDS = 600  # that a page may take
 def of_page(s: Sheet, name: str, **choices: Any) -> None:
     """Draw them: `choices` are the page's, by their names in the address ("ln_norm"); None is its default.
 
-    Raises ValueError where the app runs in this process, and for a choice that the page does not take.
+    Raises ValueError where the app runs in this process or is not installed, and for a choice that the page
+    does not take.
     """
     logging.getLogger("streamlit.runtime.scriptrunner_utils.script_run_context").addFilter(lambda _: False)
-    from streamlit.runtime import Runtime
-    from streamlit.testing.v1 import AppTest
+    with needs_app(f"t.show({name!r})"):
+        from streamlit.runtime import Runtime
+        from streamlit.testing.v1 import AppTest
 
-    from gptviz.ui import works
-    from gptviz.ui.runs import runs
-    from gptviz.ui.shell.navigation import PAGES, page_file
-    from gptviz.ui.shell.page import GIVEN
+        from gptviz.ui import works
+        from gptviz.ui.runs import runs
+        from gptviz.ui.shell.navigation import PAGES, page_file
+        from gptviz.ui.shell.page import GIVEN
 
     if Runtime.exists():
         raise ValueError("the app runs in this process: open the page there, or draw it in another process")
@@ -46,6 +49,7 @@ def of_page(s: Sheet, name: str, **choices: Any) -> None:
         at.query_params[key] = str(value)
     # what a server sets for itself, and Streamlit, which makes its script the main module
     main, threads, interval = sys.modules["__main__"], torch.get_num_threads(), sys.getswitchinterval()
+    dark: list[Any] = []
     try:
         at.run()
         panels = {box.key for box in at.expander if box.key}
@@ -54,6 +58,11 @@ def of_page(s: Sheet, name: str, **choices: Any) -> None:
             at.session_state[key] = True
         if closed:
             at.run()
+        light = list(_leaves(at.main))
+        if s.follows and not at.exception:
+            at.context = {"theme": "dark"}
+            at.run()
+            dark = list(_leaves(at.main))
     finally:
         for kept in (runs(), works.line()):
             kept.forget(f"given|{id(s.t)}")
@@ -64,18 +73,41 @@ def of_page(s: Sheet, name: str, **choices: Any) -> None:
         raise ValueError(f"this page cannot be drawn: {problem.message}")
     for key, value in choices.items():
         if key not in at.session_state or str(at.session_state[key]) != str(value):
-            raise ValueError(f"{key}={value!r} is no choice that there is on {name}")
+            raise ValueError(
+                f"the page {name!r} cannot be drawn with {key}={value!r}: it has no such choice. In the app "
+                "its address has the names of its choices, and what each of them may be"
+            )
     title, question = PAGES[name].title, PAGES[name].question
     s.title = f"{title}{'' if title.endswith('?') else ':'} {question}"
+    parts = _parts(s, light)
+    if dark:
+        for part, other in zip(parts, _parts(s, dark), strict=True):
+            _take_dark(part, other)
+    s.parts += parts
+
+
+def _parts(s: Sheet, elements: list[Any]) -> list[dict[str, Any]]:
+    """A page's elements as a picture's parts: no section without a picture, no heading over nothing."""
     sections: list[list[dict[str, Any]]] = [[]]
-    for element in _leaves(at.main):
+    for element in elements:
         if element.type == "subheader":
             sections.append([])
         _take(s, sections[-1], element)
     drawn = [section for section in sections if any("text" not in part for part in section)]
     parts = [part for section in drawn or sections for part in section]
     followed = pairwise((*parts, {"heading": True}))
-    s.parts += [one for one, other in followed if not (one.get("heading") and other.get("heading"))]
+    return [one for one, other in followed if not (one.get("heading") and other.get("heading"))]
+
+
+def _take_dark(part: dict[str, Any], other: dict[str, Any]) -> None:
+    """Keep of the same part on dark paper what is not as on light paper."""
+    if "figure" in part:
+        part["dark"] = {"figure": other["figure"]}
+    elif "draw" in part:
+        data = {key: value for key, value in other["data"].items() if value != part["data"].get(key)}
+        part["dark"] = {"data": data}
+    elif "html" in part and part["html"] != other["html"]:
+        part["dark"] = {"html": other["html"]}
 
 
 def _leaves(block: Any) -> Iterator[Any]:

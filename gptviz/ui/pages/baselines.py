@@ -35,7 +35,8 @@ SAMPLE = 240  # characters that each writes
 MEASURED_EVERY = 50  # steps of the MLP
 
 scene = frame("Baselines", (STEP, CONTEXT, STEPS, MEASURE), of_model=False)
-text, name = chapter(), as_code(scene.lm.name)
+text = chapter()
+name = as_code(scene.lm.name)
 
 
 # ---- what is learnt of the chapter knows no model ----
@@ -83,7 +84,8 @@ def both_tables() -> None:
     sentence = st.container()
     step = STEP.choose("Steps of training, right", KEPT_STEPS, st.select_slider)
     h = counts.characters.index("h")
-    best, loss = int(counts.pairs[h].argmax()), significant(networks[step].loss(counts), 4)
+    best = int(counts.pairs[h].argmax())
+    loss = significant(networks[step].loss(counts), 4)
     trained = f"after {so_many(step, 'step')}" if step else "before the first step, of random numbers"
     with sentence:
         prose(
@@ -93,7 +95,8 @@ def both_tables() -> None:
             f"{significant(math.log(len(names)), 4)}. Move the steps: it arrives at the counts, whose own "
             f"loss is {significant(counts.loss, 4)}. No table of pairs can have less."
         )
-    square, shown = np.ix_(often, often), [names[i] for i in often]
+    square = np.ix_(often, often)
+    shown = [names[i] for i in often]
     tables = {"Counted": counts.probabilities, f"Learnt, {trained}": networks[step].probabilities}
     panels = [Map(t, Both(p[square]), "weight", "probability", (0, 0.5)) for t, p in tables.items()]
     fig = maps(panels, shown, shown, None, scene.mode, joint=True, place="is followed by `%{x}`")
@@ -116,13 +119,15 @@ with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
     context = CONTEXT.choose("Characters it looks back", {n: str(n) for n in CONTEXTS})
     steps = STEPS.number(st.number_input, "Steps of training", 50, 3000, step=50, width=160)
 recipe = Recipe(context=context, steps=steps)
-fit, bar = fit_of(recipe), st.empty()
+fit = fit_of(recipe)
+bar = st.empty()
 size = len(fit.tokenizer.vocabulary)
 while not fit.done:  # a click interrupts it, and it goes on from there
     bar.progress(fit.step / recipe.steps, f"the MLP learns: step {fit.step} of {recipe.steps}")
     fit.go_on(MEASURED_EVERY)
 bar.empty()
-held_out, lowest = fit.held_out[-1], int(np.argmin(fit.held_out))
+held_out = fit.held_out[-1]
+lowest = int(np.argmin(fit.held_out))
 said = (
     f"A bigram forgets all but one character. This network looks the last {so_many(context, 'character')} up "
     f"in a table of {size} rows of {recipe.embedding} numbers, and sends what it finds through "
@@ -154,11 +159,14 @@ st.caption("The line across is the bigram, on the held-out text.")
 
 
 st.subheader("On one scale", anchor=False)
-place, cost, read = st.container(), None, reading(scene.lm)
+place = st.container()
+cost = None
+read = reading(scene.lm)
 if read is None:
     st.markdown(f"{name} is not among them: it lacks a token that the held-out text has, or predicts none.")
 elif is_wanted(MEASURE, scene.lm, len(read.windows[0]), len(read.windows)):
-    says, stop = "the model reads the held-out text: {} of {} windows".format, partial(MEASURE.set, "off")
+    says = "the model reads the held-out text: {} of {} windows".format
+    stop = partial(MEASURE.set, "off")
     cost = worked(Run(scene.key, (0,)), bits_per_byte, read, says=says, key="base_stop", stop=stop)
     lead(f", and the model {name} needs **{fixed(cost, 2)}**")
 else:
@@ -190,7 +198,8 @@ said = (
     "more than this chapter, looks farther back, and has more parameters."
 )
 if cost is not None and read is not None:
-    tokens, vocabulary = sum(len(window) - 1 for window in read.windows), scene.lm.config.vocab_size
+    tokens = sum(len(window) - 1 for window in read.windows)
+    vocabulary = scene.lm.config.vocab_size
     blind = tokens * math.log2(vocabulary) / read.bytes
     said += f" The model {name} reads windows of up to {len(read.windows[0]):,} tokens, and guesses what "
     said += f"begins one from little. A blind guess among its {vocabulary:,} tokens would cost "
@@ -204,7 +213,9 @@ st.markdown(
     "Each draws one character after the other from its own probabilities. The bigram knows which letters go "
     "together; the MLP begins to spell. A GPT writes words: see the page *Next token*."
 )
-ids, before = counts.tokenizer.encode(text[0]), fit.tokenizer.encode("\n" * context + text[0])
+ids = counts.tokenizer.encode(text[0])
+line_end = "\n"
+before = fit.tokenizer.encode(line_end * context + text[0])
 for writer, sample in (
     ("Counted bigram", counts.tokenizer.decode(bigram.write(counts.probabilities, ids[0], SAMPLE))),
     (f"MLP, {context} back", fit.tokenizer.decode(mlp.write(fit.model, before, SAMPLE))),
@@ -219,7 +230,8 @@ for writer, sample in (
 
 
 def pairs() -> pd.DataFrame:
-    step, (first, second) = STEP.value, np.indices(counts.pairs.shape).reshape(2, -1)  # (2, V, V) -> (2, V*V)
+    step = STEP.value
+    first, second = np.indices(counts.pairs.shape).reshape(2, -1)  # (2, V, V) -> (2, V*V)
     shares = {"share": counts.probabilities, f"after {step} steps": networks[step].probabilities}
     found = pd.DataFrame({"this": [names[i] for i in first], "next": [names[i] for i in second]})
     return found.assign(counted=counts.pairs.ravel(), **{name: p.ravel() for name, p in shares.items()})

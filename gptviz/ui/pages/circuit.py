@@ -40,9 +40,11 @@ PARAMS = (*target.PARAMS, OTHERS, FORWARDS, CIRCUIT, SEARCH, SCORE, SHEET, BESID
 NOBODY = "none"  # the empty circuit, in an address
 SEARCHES = {"remove": "Take heads away one by one", "add": "Add heads one by one"}
 CURVES = {"remove": "taken away one by one", "add": "added one by one"}
-RANDOM, HERE = "added in a random order", "this circuit"
+RANDOM = "added in a random order"
+HERE = "this circuit"
 # A link's score has four digits that mean something, and another machine other last ones of its logits.
-AGREES, OF_LOGITS = 0.005, 2e-5  # of the score, and at least
+AGREES = 0.005  # of the score
+OF_LOGITS = 2e-5  # and at least so much of the largest logit
 
 scene = page("Circuit", params=PARAMS)
 lm = scene.lm
@@ -58,7 +60,8 @@ if others == "sample":
 
 token = as_code(explained.shown)
 pair: Any = explained.token
-measured, axis = f"the probability of {token}", f"probability of {explained.shown}"
+measured = f"the probability of {token}"
+axis = f"probability of {explained.shown}"
 if explained.against is not None:
     pair = (explained.token, explained.against)
     measured = f"the logit of {token} minus that of {as_code(explained.against_shown or '')}"
@@ -71,9 +74,13 @@ def number(value: float) -> str:
 
 
 def known(name: str, function: Callable[..., T], *args: Any, stop: Callable[[], Any] | None = None) -> T:
-    """Return what `function(passes, *args)` gives for this question; with a button where it can stop."""
+    """Wait for `function(passes, *args)` on this text and prediction, and give its result.
+
+    There is a bar meanwhile, and with `stop` a button that ends it, whose key has `name` in it.
+    """
     question = (scene.run.ids, pair, others, forwards, scene.position)
-    says, key = "{} passes, at most {}".format, f"circuit_stop_{name}" if stop else None
+    says = "{} passes, at most {}".format
+    key = f"circuit_stop_{name}" if stop else None
     return worked(scene.run, numbers.of_passes, question, function, *args, says=says, key=key, stop=stop)
 
 
@@ -92,7 +99,7 @@ def also_search(way: str) -> None:
 
 # ---- the circuit in hand: clicked, from a link, or found by a search ----
 
-said = st.container()
+verdict_above = st.container()
 everyone = tuple(all_heads(lm))
 of = len(everyone)
 with st.container(horizontal=True, vertical_alignment="center", gap="small"):
@@ -115,7 +122,8 @@ if CIRCUIT.value is not None:
     except ValueError as error:
         st.warning(f"The link's circuit cannot be read, and is left out: {escaped(str(error))}.")
 
-tokens, shape = len(scene.tokens), (lm.config.n_layers, lm.config.n_heads)
+tokens = len(scene.tokens)
+shape = (lm.config.n_layers, lm.config.n_heads)
 asked = pair, heads, others, forwards, scene.position
 brought: Both[NDArray[np.float64]] | None = None  # what each head brings to this circuit
 if is_wanted(SHEET, lm, tokens, of):
@@ -124,35 +132,57 @@ if is_wanted(SHEET, lm, tokens, of):
 else:
     values = known("values", numbers.three_values, heads)
 whole, value, empty = values
-enough, size = numbers.allowed(whole, empty), len(heads)
-off, kept = number(abs(whole - value)), abs(whole - value) <= enough
-heads_in, verdict = counted(size, "head"), "kept" if kept else "not kept"
+enough = numbers.allowed(whole, empty)
+size = len(heads)
+off = number(abs(whole - value))
+kept = abs(whole - value) <= enough
+heads_in = counted(size, "head")
+verdict = "kept" if kept else "not kept"
 is_model = size == of and forwards
-everybody = "all" if forwards else "the whole model"  # which has its feed-forwards, too
+something_to_keep = enough > numbers.ROUNDING
 if is_model:
-    text = f"{'The one head is' if of == 1 else f'All {of} heads are'} in: that is the model itself, and "
-    text += f"{measured} is **{number(whole)}**. With no head in, each giving {GIVES[others]}, it is "
-    text += f"{number(empty)}. "
-    asks = enough > numbers.ROUNDING
-    text += "How few heads keep it as it is?" if asks else "No head is needed: there is nothing to keep."
-else:
-    who = {0: "No head is in", 1: f"**1 of {of} heads** is in"}.get(size, f"**{size} of {of} heads** are in")
-    text = f"{who}, and {measured} is **{number(value)}**; the whole model has {number(whole)}, no head "
-    text += f"{number(empty)}. Every other head {'' if forwards else 'and every feed-forward '}gives "
-    text += f"{GIVES[others]}. "
-    if enough <= numbers.ROUNDING:
-        them = "all heads" if forwards else everybody
-        text += f"No head at all gives the same as {them}: there is nothing to keep. This is {off} off."
+    all_in = "The one head is in" if of == 1 else f"All {of} heads are in"
+    sentences = [
+        f"{all_in}: that is the model itself, and {measured} is **{number(whole)}**.",
+        f"With no head in, each giving {GIVES[others]}, it is {number(empty)}.",
+    ]
+    if something_to_keep:
+        sentences.append("How few heads keep it as it is?")
     else:
+        sentences.append("No head is needed: there is nothing to keep.")
+else:
+    some_in = f"**{size} of {of} heads** are in"
+    if size == 0:
+        some_in = "No head is in"
+    elif size == 1:
+        some_in = f"**1 of {of} heads** is in"
+    left_out = "Every other head" if forwards else "Every other head and every feed-forward"
+    sentences = [
+        f"{some_in}, and {measured} is **{number(value)}**; the whole model has {number(whole)}, "
+        f"no head {number(empty)}.",
+        f"{left_out} gives {GIVES[others]}.",
+    ]
+    if something_to_keep:
         side = "higher" if value > whole else "lower"
-        text += f"The prediction is **{verdict}**: it is {off} {side} than in the whole model, and "
-        text += f"{number(enough)} is allowed, a tenth of the way from no head to {everybody}."
-    if enough > numbers.ROUNDING and not kept and (value > whole) == (whole > empty):
-        text += " This circuit overshoots: what is left out, taken together, "
-        text += f"{'lowers' if value > whole else 'raises'} it in the whole model."
-unchanged, worth = None, None
-with said:
-    prose(text, "head", "logit", "mean")
+        everybody = "all" if forwards else "the whole model"  # which has its feed-forwards, too
+        sentences.append(
+            f"The prediction is **{verdict}**: it is {off} {side} than in the whole model, and "
+            f"{number(enough)} is allowed, a tenth of the way from no head to {everybody}."
+        )
+    else:
+        everybody = "all heads" if forwards else "the whole model"
+        sentences += [
+            f"No head at all gives the same as {everybody}: there is nothing to keep.",
+            f"This is {off} off.",
+        ]
+    if something_to_keep and not kept and (value > whole) == (whole > empty):
+        lowers = "lowers it" if value > whole else "raises it"
+        left_out = "what is left out, taken together,"
+        sentences.append(f"This circuit overshoots: {left_out} {lowers} in the whole model.")
+unchanged = None
+worth = None
+with verdict_above:
+    prose(" ".join(sentences), "head", "logit", "mean")
     if scene.other is not None:
         logit, chance = target.whole(scene.other, scene.position, explained.token, explained.against)
         unchanged = chance if explained.against is None else logit
@@ -175,7 +205,8 @@ with said:
             )
     sets, everything = numbers.subsets(heads)
     if not is_model:  # of which both are 0
-        ask, stopped = "circuit_score_ask", "circuit_score_stopped"
+        ask = "circuit_score_ask"
+        stopped = "circuit_score_stopped"
         waits = st.session_state.get(stopped) == heads or is_asked_for(lm, tokens, 2 * len(sets))
         label = f"Work out faithfulness and completeness ({2 * len(sets)} passes)"
         if not waits or st.toggle(label, key=ask):
@@ -183,11 +214,15 @@ with said:
             worth = known("score", numbers.score, heads, stop=stop_it)
             worst = worth.loc[worth["gap"].idxmax()]
             where = f"for K = {worst['K']}" if worst["K"] else "with nothing taken out"
+            gap = f"**{number(worst['gap'])}**"
+            tried = "all"
+            if not everything:
+                gap = f"at least {gap}"
+                tried = "some"
             prose(
-                f"Faithfulness, |F(M) − F(C)|: **{off}**. Completeness, the largest |F(C without K) − F(M "
-                f"without K)|: {'' if everything else 'at least '}**{number(worst['gap'])}**, {where}, "
-                f"the worst of {'all' if everything else 'some'} sets K of its heads ({len(sets)}). 0 is "
-                "best for both."
+                f"Faithfulness, |F(M) − F(C)|: **{off}**. "
+                f"Completeness, the largest |F(C without K) − F(M without K)|: {gap}, {where}, the "
+                f"worst of {tried} sets K of its heads ({len(sets)}). 0 is best for both."
             )
 
 # ---- who is in, and what each brings ----
@@ -198,8 +233,10 @@ with left:
         label = f"Colour the sheet: what does each of the {of} heads bring?"
         button(label, "circuit_sheet_start", SHEET.set, "on")
     elif scene.other is not None and is_wanted(BESIDE, lm, tokens, 2 * of):
-        says, stop = "{} of {} heads tried".format, partial(BESIDE.set, "off")
-        key, ids = "circuit_stop_brings_beside", scene.other.ids
+        says = "{} of {} heads tried".format
+        stop = partial(BESIDE.set, "off")
+        key = "circuit_stop_brings_beside"
+        ids = scene.other.ids
         old = worked(scene.other, numbers.brings, ids, *asked, says=says, key=key, stop=stop)
         brought = Both(brought.now, old)
     elif scene.other is not None:
@@ -260,7 +297,7 @@ with right:
         scene,
         "circuit_curve",
         {name: Both(line) for name, line in {HERE: mine, **curves}.items()},
-        [f"{n} head{'s' * (n != 1)}" for n in range(of + 1)],
+        ["1 head" if n == 1 else f"{n} heads" for n in range(of + 1)],
         axis,
         f"F against the number of heads: {axis}",
         pick_point,
@@ -271,10 +308,11 @@ with right:
         written=number,
         height=360,
     )
+    all_parts = "all heads" if forwards else "all heads and feed-forwards"
     st.caption(
         "F for the circuits of the search, beside heads added in a random order. Between the dashed lines "
-        "around the whole model's F the prediction is kept: F is off by at most a tenth of what all heads "
-        f"{'' if forwards else 'and feed-forwards '}change. A click on a point takes that circuit."
+        "around the whole model's F the prediction is kept: F is off by at most a tenth of what "
+        f"{all_parts} change. A click on a point takes that circuit."
     )
 
 # ---- the link that holds the circuit and its score ----
@@ -283,9 +321,14 @@ sheet.end_unless_near("golf")
 if not is_model:
     edits = edits_of(lm, heads, others, forwards)
     button("Make this circuit the model, on every page", "circuit_everywhere", changes.add, *edits)
-text = f"the prediction is {verdict} (F is {off} off; {number(enough)} is allowed)."
-text += " Who needs fewer?" * (kept and enough > numbers.ROUNDING)
-st.markdown(f"**Circuit golf:** {heads_in}, and {text} The link holds the circuit and its F:")
+golf = [
+    f"**Circuit golf:** {heads_in}, and the prediction is {verdict} (F is {off} off; "
+    f"{number(enough)} is allowed)."
+]
+if kept and something_to_keep:
+    golf.append("Who needs fewer?")
+golf.append("The link holds the circuit and its F:")
+st.markdown(" ".join(golf))
 link = {CIRCUIT.name: numbers.written(heads) or NOBODY, SCORE.name: f"{value:.4g}", SEARCH.name: None}
 query = urlencode(state.link() | in_link(PARAMS, link), safe="+")
 st.code(f"{(st.context.url or '').partition('?')[0]}?{query}", language=None, wrap_lines=True)
@@ -330,7 +373,8 @@ def every_head() -> Both[pd.DataFrame]:
     if brought is None:
         return Both(table)
     change = brought.now.ravel()
-    with_it, without = np.where(inside, value, value + change), np.where(inside, value - change, value)
+    with_it = np.where(inside, value, value + change)
+    without = np.where(inside, value - change, value)
     table = table.assign(**{"F with it": with_it, "F without it": without, "brings": change})
     return Both(table, None if brought.was is None else table.assign(brings=brought.was.ravel()))
 

@@ -26,19 +26,22 @@ from gptviz.ui.words import counted, escaped
 
 CODE = Param("code", str, "")  # of a class, in the link that pupils get
 FILE = "class_file"  # a guide that a teacher brings
-ALL, OF_GUIDE = "All pages", "Only the guide's pages"
+ALL = "All pages"
+OF_GUIDE = "Only the guide's pages"
 
 
 def join() -> None:
     """Callback: this browser is a pupil."""
-    address, code = st.context.ip_address, str(st.session_state["class_code"])
+    address = st.context.ip_address
+    code = str(st.session_state["class_code"])
     if found := classroom.attempt(lambda: classroom.classes().join(code, address, browser())):
         classroom.become(found)
 
 
 def begin() -> None:
     """Callback: this browser is the teacher of a new class, with the model in hand."""
-    name, own = st.session_state["class_guide"], still_here(FILE)
+    name = st.session_state["class_guide"]
+    own = still_here(FILE)
     if st.session_state.get(FILE) is not None and not own:
         classroom.say("Your guide is no longer here: choose its file once more.")
         return
@@ -101,7 +104,8 @@ def answers(votes: list[Vote], guide: Guide) -> str:
         when = datetime.fromtimestamp(vote.at, UTC).isoformat(timespec="seconds")
         given, first = (json.dumps(one, ensure_ascii=False) for one in (vote.given, vote.first))
         heading = guide.steps[vote.step].heading if vote.step < len(guide.steps) else ""
-        place, skipped = (vote.step + 1, heading, vote.name), vote.given is None
+        place = (vote.step + 1, heading, vote.name)
+        skipped = vote.given is None
         rows.append((*place, given, first, vote.changes, vote.hints, skipped, when))
     return pd.DataFrame(rows, columns=columns.split()).to_csv(index=False, lineterminator="\r\n")
 
@@ -127,7 +131,7 @@ def nobody() -> None:
 
 
 def titles() -> dict[str, str]:
-    """Return what the guides are called, the tour first; one that cannot be read by its file's name."""
+    """Every guide's title and minutes, by its name, the tour first; a broken one's file name."""
     found = {}
     for name in sorted(files(), key=lambda name: (name != "tour", name)):
         found[name] = f"{name}.md"
@@ -149,7 +153,8 @@ def teacher(member: Member) -> None:
     """Draw what stands on the projector: the code and its picture, who is there; the steps,
     and the way on.
     """
-    room, guide = member.room, read(classroom.guide())
+    room = member.room
+    guide = read(classroom.guide())
     votes = classroom.attempt(lambda: classroom.classes().votes(room)) or []
     link = f"{origin()}/class?code={room.code}"
     with st.container(horizontal=True, gap="large"):
@@ -193,7 +198,8 @@ def gathered(room: Room) -> None:
     names = classroom.attempt(lambda: classroom.classes().names(room))
     classroom.say_wrong()
     if names is not None:
-        st.markdown(f"**{counted(len(names), 'pupil')}** {'has' if len(names) == 1 else 'have'} joined.")
+        have = "has" if len(names) == 1 else "have"
+        st.markdown(f"**{counted(len(names), 'pupil')}** {have} joined.")
         st.html("".join(f'<span class="gv-pupil">{name}</span>' for name in names) or "&nbsp;")
 
 

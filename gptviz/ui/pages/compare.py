@@ -41,13 +41,16 @@ from gptviz.ui.shell.params import Param, at_most_last, if_there
 from gptviz.ui.shell.state import BLOCK, open_head
 from gptviz.ui.words import Place, as_code, capital, escaped, prose, show_id
 
-TEXT, MODEL, EDITS = "text", "model", "edits"
+TEXT = "text"
+MODEL = "model"
+EDITS = "edits"
 DIFFERS = {TEXT: "the text", MODEL: "the model", EDITS: "the changes"}
 # the same model before and after training
 TWINS = {"mini": "mini-untrained", "gpt2": "gpt2-untrained"}
 TWINS |= {untrained: trained for trained, untrained in TWINS.items()}
 RANKED = 10  # of the heads that differ most, as buttons
-LARGEST, WINDOW = 380, 256  # pixels of a matrix's side, and tokens of each that are drawn
+LARGEST = 380  # pixels of a matrix's side
+WINDOW = 256  # tokens of each that are drawn
 
 VS: Param[str | None] = Param("vs", str, None, if_there)  # None: see below
 VS_TEXT: Param[str | None] = Param("vs_text", str, None)
@@ -84,7 +87,8 @@ def other_text() -> Scene | None:
     """Another text, read by the same model with the same changes."""
     shorter = without_beginning(scene.text)
     told = "Left empty: your text without its first sentence, or without its first word."
-    most, empty = state.LINK_CHARACTERS, shorter or "type the other text"
+    most = state.LINK_CHARACTERS
+    empty = shorter or "type the other text"
     shown: Any = {"value": None, "placeholder": empty, "max_chars": most, "help": told}
     text = VS_TEXT.widget(st.text_input, "The other text", **shown)
     return read(scene.key, scene.plain_load, text or shorter, scene.run.edits)
@@ -92,7 +96,8 @@ def other_text() -> Scene | None:
 
 def other_model() -> Scene | None:
     """The same text, read by another model: one that needs no download, or this browser's own."""
-    ours, asked = state.model(), VS_MODEL.value
+    ours = state.model()
+    asked = VS_MODEL.value
     hub = [name for name in HUB_MODELS if on_disk(name) is not None]
     names = [*KNOWN_MODELS, *hub, *(f"{UPLOAD}{upload.number}" for upload in uploads())]
     names = [name for name in names if name != ours.name]
@@ -131,7 +136,8 @@ def other_edits() -> Scene | None:
 
 def read(key: str, code: str, text: str, edits: Sequence[Edit]) -> Scene | None:
     """The right side as a scene of its own; None, with a sentence, where there is nothing to read."""
-    model, fit = runs.model(key), []
+    model = runs.model(key)
+    fit = []
     reading = prompt.read(model, text, scene.special)
     if reading.refusal or not reading.ids:
         st.warning(reading.refusal or "There is no text for the right side yet: type one into the box above.")
@@ -145,7 +151,8 @@ def read(key: str, code: str, text: str, edits: Sequence[Edit]) -> Scene | None:
         except ValueError as error:
             said = escaped(says(edit, shown=partial(show_id, model)))
             st.warning(f"On the right “{said}” is left out: {escaped(str(error))}.")
-    tokens, run = tuple(model.tokens(reading.ids)), Run(key, tuple(reading.ids), tuple(fit))
+    tokens = tuple(model.tokens(reading.ids))
+    run = Run(key, tuple(reading.ids), tuple(fit))
     return replace(scene, key=key, plain_load=code, run=run, other=None, text=text, tokens=tokens)
 
 
@@ -167,7 +174,8 @@ with st.container(horizontal=True, vertical_alignment="bottom", gap="medium", ke
     right = {TEXT: other_text, MODEL: other_model, EDITS: other_edits}[kind]()
 if right is None:
     end_page()
-their_lm, their_run = right.lm, right.run
+their_lm = right.lm
+their_run = right.run
 pairs = compare.align(scene.tokens, right.tokens, one_text=kind != TEXT)
 if not pairs:
     st.info(
@@ -177,16 +185,20 @@ if not pairs:
     end_page()
 chosen = pairs.nearest(scene.position)
 at = pairs.pairs[chosen]
-left, right = replace(scene, position=at[0]), replace(right, position=at[1])
+left = replace(scene, position=at[0])
+right = replace(right, position=at[1])
 sides = left, right
 right.get(keep_of(their_lm, None))  # here, so that one pass gives all that is compared
 made = [", ".join(says(edit, shown=partial(show_id, side.lm)) for edit in side.run.edits) for side in sides]
-also = [" (model changed)" * bool(edits) for edits in made]
-names = {
-    MODEL: (f"{lm.name} (changed)" if made[0] else lm.name, their_lm.name),
-    EDITS: (made[0] or "unchanged", made[1] or "unchanged"),
-    TEXT: (f"your text{also[0]}", f"the other text{also[1]}"),
-}[kind]
+if kind == MODEL:
+    names = (f"{lm.name} (changed)" if made[0] else lm.name, their_lm.name)
+elif kind == EDITS:
+    names = (made[0] or "unchanged", made[1] or "unchanged")
+else:
+    names = (
+        "your text (model changed)" if made[0] else "your text",
+        "the other text (model changed)" if made[1] else "the other text",
+    )
 
 
 def pick_right(query: int | None, key: int | None = None) -> None:
@@ -226,25 +238,34 @@ bold = [f"**{escaped(name)}**" for name in names]
 here, there = (Place(side.label, side.position) for side in sides)
 after = f"After {here}" if str(here) == str(there) else f"After {here}, on the right after {there},"
 if best[0] == best[1]:
-    said = f"{after} both expect {as_code(shown[best[0]])}: {bold[0]} with {p[0]}, {bold[1]} with {p[1]}."
+    both_expect = as_code(shown[best[0]])
+    summary = f"{after} both expect {both_expect}: {bold[0]} with {p[0]}, {bold[1]} with {p[1]}."
 else:
     others = [probabilities[row, 1 - side] for side, row in enumerate(best)]
     known = ["not in its vocabulary" if q != q else probability_text(q) for q in others]
     each = "{} expects {} with {} (on the other side: {})".format
-    said = f"{after} {'; '.join(map(each, bold, [as_code(shown[row]) for row in best], p, known))}."
+    summary = f"{after} {'; '.join(map(each, bold, [as_code(shown[row]) for row in best], p, known))}."
 if at[0] != scene.position:
     lonely = Place(scene.label, scene.position)
     which = "next" if at[0] > scene.position else "last"
-    said = f"{lonely} has no partner on the right: compared is the {which} place that both have read. {said}"
+    partner = f"compared is the {which} place that both have read"
+    summary = f"{lonely} has no partner on the right: {partner}. {summary}"
 if "kl_bits_left_right" in nexts:
     # from what holds: the left side, but beside a changed model the unchanged one, as in the strip
     back = kind == EDITS and not right.run.edits
-    bits, ends = nexts[f"kl_bits_{'right_left' if back else 'left_right'}"][0], names[:: -1 if back else 1]
-    said += f" The KL divergence, KL({escaped(ends[0])} ‖ {escaped(ends[1])}), is {significant(bits)} bits."
+    if back:
+        bits = nexts["kl_bits_right_left"][0]
+        holds, other_name = names[::-1]
+    else:
+        bits = nexts["kl_bits_left_right"][0]
+        holds, other_name = names
+    divergence = f"KL({escaped(holds)} ‖ {escaped(other_name)})"
+    summary += f" The KL divergence, {divergence}, is {significant(bits)} bits."
 else:
-    said += " Their vocabularies are two, so there is no KL divergence between them."
+    summary += " Their vocabularies are two, so there is no KL divergence between them."
 
-ours, other = lm.config, their_lm.config
+ours = lm.config
+other = their_lm.config
 one_shape = (ours.n_layers, ours.n_heads, ours.emb_dim) == (other.n_layers, other.n_heads, other.emb_dim)
 
 
@@ -287,7 +308,8 @@ if apart is not None:
                 f"A head of {escaped(lm.name)} and the one with the same number in {escaped(their_lm.name)} "
                 "do the same only if one was made from the other by training it further."
             )
-    same, share = int((apart < ROUNDING).sum()), significant(float(apart.max()), 2)
+    same = int((apart < ROUNDING).sum())
+    share = significant(float(apart.max()), 2)
     if same < apart.size:
         alike = int((apart > apart.max() - ROUNDING).sum())
         whose = "its" if alike == 1 else "their"
@@ -295,13 +317,13 @@ if apart is not None:
         if any(scaled(side.run, *most) for side in sides):
             how = f", by {share}: a change scales {whose} weights, and so this is what a row gained or lost"
         who = f"Head {most[1]} of block {most[0]} differs" if alike == 1 else f"{alike} heads differ"
-        said += f" {who} most{how}."
+        summary += f" {who} most{how}."
     if same:
         count = "All" if same == apart.size else f"{same} of {apart.size}"
-        said += f" {count} heads look where they look on the other side."
+        summary += f" {count} heads look where they look on the other side."
 with sentence:
     # a change's name may begin with one
-    prose(said, "KL divergence", *(() if kind == EDITS else ("head", "block")))
+    prose(summary, "KL divergence", *(() if kind == EDITS else ("head", "block")))
 st.markdown(
     "Tokens belong together where both sides have read as far. A head's number is the share of its attention "
     "that stands elsewhere on the other side, on average over these places (the first left out): 0 is the "
@@ -322,7 +344,8 @@ patterns = [sheet.once(side.run, weights, *place) for side, place in zip(sides, 
 called = [f"Block {b}, head {h}" for b, h in heads]
 thirds = st.columns(3, gap="small")
 for number, (side, (b, h), pick) in enumerate(zip(sides, heads, (scene.pick, pick_right), strict=True)):
-    seen, word = window(side.position, len(side.tokens), WINDOW), ("left", "right")[number]
+    seen = window(side.position, len(side.tokens), WINDOW)
+    word = ("left", "right")[number]
     with thirds[number]:
         title = f"{called[number]}: {names[number]}"
         st.markdown(f"**{called[number]}** · {escaped(names[number])}")
@@ -342,7 +365,8 @@ minus = f"{called[1]} of {names[1]} minus {called[0][:1].lower()}{called[0][1:]}
 mine, theirs = (
     compare.grouped(p[None], e)[0] for p, e in zip(patterns, (pairs.left, pairs.right), strict=True)
 )
-difference, seen = (theirs - mine).float().numpy(), window(chosen, len(pairs), WINDOW)
+difference = (theirs - mine).float().numpy()
+seen = window(chosen, len(pairs), WINDOW)
 limit = float(np.abs(difference).max()) or 1.0
 with thirds[2]:
     st.markdown("**Right minus left**, where both have read as far")

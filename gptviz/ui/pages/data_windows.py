@@ -22,7 +22,7 @@ from gptviz.ui import sheet
 from gptviz.ui.components.windows import draw_windows
 from gptviz.ui.sheet import Param, Scene, between, if_there, in_code, page, panel, side_by_side
 from gptviz.ui.tables import STYLE, Cell, Row, table
-from gptviz.ui.words import as_code, counted, prose
+from gptviz.ui.words import as_code, counted, is_or_are, prose
 
 SOURCE = Param("dw_text", str, "prompt", if_there)
 LENGTH = Param("dw_length", int, 4, between)
@@ -31,7 +31,8 @@ BATCH = Param("dw_batch", int, 8, between)
 DROP = Param("dw_drop", bool, True)
 WINDOW = Param("dw_window", int, 0, between)
 SOURCES = {"prompt": "The prompt", "chapter": "A chapter of Alice", "book": "The book's sentence"}
-LISTED, WRITTEN = 16, 12  # examples in the table, and tokens of a context there: its end matters most
+LISTED = 16  # examples in the table
+WRITTEN = 12  # tokens of a context there: its end matters most
 
 scene = page("Data windows", params=(SOURCE, LENGTH, STRIDE, BATCH, DROP, WINDOW))
 st.html(STYLE)
@@ -39,19 +40,22 @@ above = st.container()
 
 # ---- which text, and how it is cut ----
 
-own, story = scene.lm.config, scene.lm.encode(chapter())  # 2 ms for its 2,800 tokens
+own = scene.lm.config
+story = scene.lm.encode(chapter())  # 2 ms for its 2,800 tokens
 offered = [name for name in SOURCES if name != "chapter" or max(story) < own.vocab_size]
 with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="dw_controls"):
     source = SOURCE.choose("Text", {name: SOURCES[name] for name in offered})
     encoding = get_encoding("gpt2") if source == "book" else scene.lm.tokenizer  # as in its chapter 2
     ids = {"prompt": scene.run.ids, "chapter": tuple(story), "book": tuple(encoding.encode(VERDICT))}[source]
-    longest, box = max(1, min(1024, len(ids) - 1)), partial(st.number_input, step=1, width=130)
+    longest = max(1, min(1024, len(ids) - 1))
+    box = partial(st.number_input, step=1, width=130)
     length = LENGTH.number(box, "max_length", 1, longest, help="How many tokens a window holds.")
     stride = STRIDE.number(box, "stride", 1, 1024, help="How many tokens further on the next one begins.")
     batch_size = BATCH.number(box, "batch_size", 1, 64, help="How many windows are learned from at once.")
     drop = DROP.widget(st.toggle, "drop_last", help="Leave out the last windows if they do not fill a batch.")
 windows = Windows(ids, length, stride, batch_size, drop)
-count, tokens = len(windows), counted(length, "token")
+count = len(windows)
+tokens = counted(length, "token")
 
 
 def labels(positions: Sequence[int]) -> list[str]:
@@ -65,41 +69,62 @@ with above:
             "needs a target, too. Type a longer text, or take the chapter."
         )
     else:
-        further = f", {counted(stride, 'token')} further each time: **{count:,} windows**, a row each"
-        text = f"A window of **{tokens}** slides over the {len(ids):,} tokens of the "
-        text += f"text{further * (count > 1)}. Its **targets** are the same tokens, one place further right: "
-        text += "the text itself gives the answers, and nobody has to write them down."
-        prose(text, "token")
+        slides = f"A window of **{tokens}** slides over the {len(ids):,} tokens of the text"
+        if count > 1:
+            further = counted(stride, "token")
+            slides += f", {further} further each time: **{count:,} windows**, a row each"
+        prose(
+            f"{slides}. Its **targets** are the same tokens, one place further right: the text "
+            "itself gives the answers, and nobody has to write them down.",
+            "token",
+        )
         WINDOW.within((0, count - 1))
 
 
 # ---- what moves with the window ----
 
 
+def neighbours_share() -> str:
+    """How far two windows next to each other overlap."""
+    shared = windows.shared
+    if shared > 0:
+        most = min(count, -(-length // stride))  # all of them, where there are so few
+        return f"Neighbours share {shared} of their {tokens}: a token is in up to {most} windows."
+    if shared < 0:
+        between_two = counted(-shared, "token")
+        return f"The stride is larger than the window: between two, {between_two} are no input."
+    return "The stride is as large as the window: no token is an input twice, as is usual in training."
+
+
+def batches_filled() -> str:
+    """How many batches the windows fill, and what becomes of those left over."""
+    full = counted(count // batch_size, "batch")
+    filled = f"{counted(count, 'window')} {is_or_are(count)} {full} of {batch_size}"
+    last = count % batch_size
+    if not last:
+        return f"{filled} exactly."
+    if not drop:
+        return f"{filled} and one of the {last} left over."
+    leaves = "leaves it out" if last == 1 else "leaves these out"
+    sizes = "so that all batches are equally large"
+    return f"{filled} and {last} more; `drop_last` {leaves}, {sizes}."
+
+
+def never_a_target() -> str:
+    """How many tokens of the text no window has among its targets, the first token aside."""
+    never = windows.never_target()
+    if not never:
+        return "Every token but the first is a target at least once."
+    tokens_are = f"{counted(never, 'token')} of the text {is_or_are(never)}"
+    return f"Beside the first, {tokens_are} never to be predicted."
+
+
 def overlap() -> str:
-    """Return what neighbours share, and how the windows fill the batches."""
-    shared, last, never = windows.shared, count % batch_size, windows.never_target()
-    most = min(count, -(-length // stride))  # all of them, where there are so few
-    neighbours = (
-        f"Neighbours share {shared} of their {tokens}: a token is in up to {most} windows."
-        if shared > 0
-        else f"The stride is larger than the window: between two, {counted(-shared, 'token')} are no input."
-        if shared < 0
-        else "The stride is as large as the window: no token is an input twice, as is usual in training."
-    )
-    are = f"{counted(count, 'window')} {'is' if count == 1 else 'are'}"
-    full = f"{are} {counted(count // batch_size, 'batch')} of {batch_size}"
-    these = "it" if last == 1 else "these"
-    left = f"{full} and {last} more; `drop_last` leaves {these} out, so that all batches are equally large."
-    asked = f"Beside the first, {counted(never, 'token')} of the text {'is' if never == 1 else 'are'} never "
-    asked += "to be predicted."
-    return " ".join(
-        (
-            neighbours * (count > 1),
-            f"{full} exactly." if not last else left if drop else f"{full} and one of the {last} left over.",
-            asked if never else "Every token but the first is a target at least once.",
-        )
-    )
+    """Sentences: how windows overlap, how they fill batches, how many tokens are never a target."""
+    sentences = [batches_filled(), never_a_target()]
+    if count > 1:
+        sentences.insert(0, neighbours_share())
+    return " ".join(sentences)
 
 
 def reading(window: int) -> Scene | None:
@@ -114,11 +139,17 @@ def reading(window: int) -> Scene | None:
     return replace(scene, run=run, other=run.plain if edits else None)
 
 
-def found(window: int) -> Both[pd.DataFrame] | None:
-    """Return what the model loses at each target of a window."""
-    read, last = reading(window), int(windows.dataset[window][1][-1])
-    told = None if read is None else sheet.of(read, losses, last)
-    return told and told.map(lambda one: one.iloc[1:].reset_index(drop=True))
+def losses_in(window: int) -> Both[pd.DataFrame] | None:
+    """The model's loss at each target of a window, in both runs: a table with a row a target.
+
+    Its columns are those of `losses`. None if the model cannot read the window.
+    """
+    read = reading(window)
+    if read is None:
+        return None
+    last = int(windows.dataset[window][1][-1])
+    # the first row is about the window's first token, which is no target
+    return sheet.of(read, losses, last).map(lambda table: table.iloc[1:].reset_index(drop=True))
 
 
 def slide() -> None:
@@ -131,7 +162,8 @@ def slide() -> None:
     members = windows.members(batch)
     starts = [(i, windows.dataset.starts[i]) for i in members]
     title = f"Windows of {length} tokens, {stride} apart; targets of window {window}"
-    first, saved = starts[0][1], scene.saved("data_windows", title, f"window{window}")
+    first = starts[0][1]
+    saved = scene.saved("data_windows", title, f"window{window}")
     drawn = labels(range(first, starts[-1][1] + length + 1))
     draw_windows(drawn, first, starts, length, window, WINDOW.set, dropped=windows.used, saved=saved)
     prose(overlap())
@@ -152,34 +184,39 @@ def slide() -> None:
         )
 
     st.subheader(f"One window, {counted(length, 'example')}", anchor=False)
-    told = found(window)
-    said = f"Window {window} holds **{counted(length, 'training example')}**, one per position. The causal "
-    said += "mask hides what comes later, so one pass predicts after the first token, after the first two, "
-    said += "and so on, and learns from all of them. "
-    if told is not None:
-        mean = told.map(lambda one: loss_text(float(one["nats"].mean()))[0])
-        said += "The loss is −ln of the probability that this model gives a target. Their mean is "
-        said += f"**{mean}**."
-    prose(said, "causal mask")
+    of_targets = losses_in(window)
+    text = f"Window {window} holds **{counted(length, 'training example')}**, one per position. "
+    text += "The causal mask hides what comes later, so one pass predicts after the first token, "
+    text += "after the first two, and so on, and learns from all of them. "
+    if of_targets is not None:
+        mean = of_targets.map(lambda table: loss_text(float(table["nats"].mean()))[0])
+        text += "The loss is −ln of the probability that this model gives a target. Their mean is "
+        text += f"**{mean}**."
+    prose(text, "causal mask")
     left_out = sum(not edit.is_of_any_text for edit in scene.run.edits)
-    if told is not None and left_out:
+    if of_targets is not None and left_out:
         st.caption(
-            f"{counted(left_out, 'change')} of yours {'is' if left_out == 1 else 'are'} about a place of "
-            "your text, and not made here, where the model reads a window of it."
+            f"{counted(left_out, 'change')} of yours {is_or_are(left_out)} about a place of your "
+            "text, and not made here, where the model reads a window of it."
         )
     start = windows.dataset.starts[window]
     shown = labels(range(start, start + length + 1))
     rows = []
     for i, target in enumerate(shown[1 : LISTED + 1]):
-        seen = "… " * (i + 1 > WRITTEN) + " ".join(shown[: i + 1][-WRITTEN:])
+        seen = " ".join(shown[: i + 1][-WRITTEN:])
+        if i + 1 > WRITTEN:
+            seen = f"… {seen}"
         cells: list[Cell | str] = [str(i), Cell(seen, "code"), Cell(f"→ {target}", "code")]
-        if told is not None:
-            one = told.map(lambda one, i=i: one.iloc[i])  # type: ignore[misc]
-            chance = one.map(lambda row: probability_text(float(row["probability"])))
-            cells += [f"{chance}", f"{one.map(lambda row: float(row['nats']))}"]
+        if of_targets is not None:
+            row_of = of_targets.map(lambda table, i=i: table.iloc[i])  # type: ignore[misc]
+            chance = row_of.map(lambda row: probability_text(float(row["probability"])))
+            loss = row_of.map(lambda row: float(row["nats"]))
+            cells += [f"{chance}", f"{loss}"]
         rows.append(Row(cells))
     head = ["#example", "what the model may look at", "what comes next"]
-    st.html(table("examples", head + ["#probability", "#loss, −ln"] * (told is not None), rows))
+    if of_targets is not None:
+        head += ["#probability", "#loss, −ln"]
+    st.html(table("examples", head, rows))
     if length > LISTED:
         st.caption(f"The first {LISTED} of {length}; all are in *In numbers*.")
 
@@ -193,10 +230,11 @@ def in_window(window: int) -> Both[pd.DataFrame]:
     )
     start = windows.dataset.starts[window] + 1
     frame["token"] = labels(range(start, start + length))
-    told = found(window)
-    if told is None:
+    of_targets = losses_in(window)
+    if of_targets is None:
         return Both(frame)
-    return told.map(lambda one: frame.join(one[["probability", "nats"]].rename(columns={"nats": "loss"})))
+    columns = ["probability", "nats"]
+    return of_targets.map(lambda table: frame.join(table[columns].rename(columns={"nats": "loss"})))
 
 
 def program() -> str:
@@ -219,19 +257,24 @@ lm = {(read or scene).load}
 windows = Windows(tuple({given}), {length}, {stride}, {batch_size}, drop_last={drop})
 picture = windows.table()
 """
+    text = "chapter()"
+    tokenizer = "lm.tokenizer"
+    if source == "book":
+        text = "VERDICT"
+        tokenizer = "get_encoding('gpt2')"
     if source != "prompt":
         lines += f"""\
 
 from gptviz.book import create_dataloader_v1
 
 dataloader = create_dataloader_v1(
-    {"VERDICT" if source == "book" else "chapter()"},
+    {text},
     batch_size={batch_size},
     max_length={length},
     stride={stride},
     shuffle=False,
     drop_last={drop},
-    tokenizer={"get_encoding('gpt2')" if source == "book" else "lm.tokenizer"},
+    tokenizer={tokenizer},
 )
 for batch in dataloader:  # the batches that the page shows
     print(batch)
@@ -242,7 +285,10 @@ inputs, targets = (part.tolist() for part in windows.dataset[{window}])
 for context, target in examples(inputs, targets):
     print(context, "-->", target)
 """
-    for lm in ("lm.plain", "lm")[0 if read and read.other else 1 :] if read else ():
+    models = []
+    if read is not None:
+        models = ["lm"] if read.other is None else ["lm.plain", "lm"]
+    for lm in models:
         lines += f"""print(losses({lm}, {lm}.trace(inputs, keep=["final"]), targets[-1])["nats"].mean())\n"""
     return lines
 
@@ -262,8 +308,10 @@ def rest() -> None:
             )
             says = [f"position {i}: a target of {counted(n, 'window')}" for i, n in enumerate(times)]
             axis = {"title": {"text": "position in the text"}, "showgrid": False}
-            alt, unit = f"How often each of {counted(len(ids), 'token')} is a target", "times a target"
-            key, hovers = "data_windows_times", Both(says)
+            alt = f"How often each of {counted(len(ids), 'token')} is a target"
+            unit = "times a target"
+            key = "data_windows_times"
+            hovers = Both(says)
             sheet.bars(scene, key, Both(times), says, unit, alt, says=hovers, axis=axis, height=190)
     caption = "A row per window: where it stands, whether it is dropped, the ids of its inputs and targets."
     sheet.numbers_of("windows", windows.table, caption, "the windows")

@@ -44,8 +44,12 @@ class MeasureParam(Param[str]):
 MEASURE = MeasureParam("emb_measure", str, "cosine", if_there)
 
 scene = page("Embeddings", keep=embeddings.SITES, params=(DIMENSION, MEASURE, sheet.SHOWN))
-at, label, lm, tokens = scene.position, as_code(scene.label), scene.lm, scene.tokens
-rows, lengths = sheet.of(scene, embeddings.embedding_rows), sheet.of(scene, embeddings.lengths_table)
+at = scene.position
+label = as_code(scene.label)
+lm = scene.lm
+tokens = scene.tokens
+rows = sheet.of(scene, embeddings.embedding_rows)
+lengths = sheet.of(scene, embeddings.lengths_table)
 parts = rows.now  # (3, T, D)
 moved = np.zeros(parts.shape[:2], bool) if rows.was is None else (parts != rows.was).any(axis=-1)  # (3, T)
 replaced = rows.was is not None and not alike(parts[0, at] + parts[1, at], parts[2, at])
@@ -59,23 +63,27 @@ others = embeddings.same_token_elsewhere(tokens, at)
 # a change may give one of the two another row, or both positions the same
 if others and [np.array_equal(*part[[at, others[0]]]) for part in parts[:2]] == [True, False]:
     text += f"At position {others[0]} the same token has the same token row, and another position's row."
-terms, sites = ("token", "dimension", "embedding", "block"), [(site, None) for site in embeddings.SITES]
+terms = ("token", "dimension", "embedding", "block")
+sites = [(site, None) for site in embeddings.SITES]
 sheet.say(scene, text, *terms, about=rows, what="the embeddings", sites=sites)
 if rows.moved:
     which = ", ".join(name for name, one in zip(ROWS, moved, strict=True) if one.any())
-    prose(
+    text = (
         f"**Another than in the unchanged model:** {which}, at {int(moved.any(axis=0).sum()):,} of "
         f"{len(tokens):,} tokens. For {label} block 0 is given a row of length "
         f"{lengths.map(lambda t: t.loc[at, 'sum_norm']):3}."
-        + " A change put something else in place of the sum: the first two rows do not add up to the third."
-        * replaced
     )
+    if replaced:
+        text += " A change put something else in place of the sum: the first two rows do not add "
+        text += "up to the third."
+    prose(text)
 
 
 @st.fragment
 def three_rows() -> None:
     """The selected token's three rows and, about the chosen dimension, their digits."""
-    size, picture = parts.shape[2], st.container()
+    size = parts.shape[2]
+    picture = st.container()
     about = "A click on the rows chooses it, too. Left empty, it is where the sum is farthest from zero."
     largest = embeddings.largest_dimension(parts, at)
     dimension = DIMENSION.index("Dimension", size, largest, "the sum's largest", width=260, help=about)
@@ -83,24 +91,27 @@ def three_rows() -> None:
     cells = [embeddings.addition(parts, at, d).written() for d in window]
     first, second, total = embeddings.addition(parts, at, dimension).written()
     limit = sheet.once(scene.run, embeddings.rows_scale).limit
-    said = f"{first} + {term(second)} = **{total}**"
+    addition = f"{first} + {term(second)} = **{total}**"
+    third = "their sum"
     if replaced:
-        said = f"{first} and {second} are added up, and block 0 is given **{total}** instead"
+        addition = f"{first} and {second} are added up, and block 0 is given **{total}** instead"
+        third = "the third"
     with picture:
         shown = parts[:, at], scene.label, at, dimension, window, cells, limit
-        fig, which = embedding_sum(*shown, scene.mode, not replaced), (f"dimension{dimension}",)
-        alt = f"{scene.label} at position {at}, dimension {dimension}: {said.replace('*', '')}"
+        fig = embedding_sum(*shown, scene.mode, not replaced)
+        which = (f"dimension{dimension}",)
+        alt = f"{scene.label} at position {at}, dimension {dimension}: {addition.replace('*', '')}"
         scene.chart(
             fig, key="embedding_sum", which=which, alt=alt, on_cell=lambda _, place: DIMENSION.set(place)
         )
     own = lengths.now.loc[at]
-    text = f"In dimension {dimension}, {said}. The token's row has length {significant(own['token_norm'])}, "
-    text += f"the position's {significant(own['position_norm'])}, {'the third' if replaced else 'their sum'} "
-    text += f"{significant(own['sum_norm'])}"
+    row_lengths = (
+        f"The token's row has length {significant(own['token_norm'])}, the position's "
+        f"{significant(own['position_norm'])}, {third} {significant(own['sum_norm'])}"
+    )
     if own["token_norm"] and own["position_norm"]:  # a row of zeros has no direction
-        text += f"; the cosine between the first two is {fixed(own['cosine'], 2)}"
-    text += "."
-    prose(text, "cosine")
+        row_lengths += f"; the cosine between the first two is {fixed(own['cosine'], 2)}"
+    prose(f"In dimension {dimension}, {addition}. {row_lengths}.", "cosine")
 
 
 @st.fragment
@@ -111,24 +122,28 @@ def neighbors() -> None:
     table = lm.model.tok_emb.weight
     near = embeddings.nearest_tokens(table, tokens[at].id, k=10, measure=cast(embeddings.Measure, measure))
     ids = near["id"].tolist()
-    names, best = [show_id(lm, i) for i in ids], near.iloc[0]
+    names = [show_id(lm, i) for i in ids]
+    best = near.iloc[0]
     chance = embeddings.best_by_chance(len(table) - 1, table.shape[1])
-    # the output head's row of a token that never comes is only ever pushed away from what does come
-    unseen = ", and those that hardly ever stand in any" * lm.config.tie_embeddings
+    if best["cosine"] > 1.4 * chance:
+        meaning = "No one tells a model which tokens are alike: training moves those together "
+        meaning += "that stand in like places"
+        if lm.config.tie_embeddings:
+            # the output head's row of a token that never comes is only ever pushed away
+            # from what does come
+            meaning += ", and those that hardly ever stand in any"
+        meaning += "."
+    else:
+        meaning = "Among so many random rows the nearest by cosine would have one of about "
+        meaning += f"{fixed(chance, 2)}: this likeness may well be chance, and nothing that was learned."
     prose(
         f"Of the {len(table):,} rows of `tok_emb`, the nearest to that of {label} by {MEASURES[measure]} is "
         f"{as_code(names[0])}'s, with a cosine of {fixed(best['cosine'], 3)} and a dot product of "
-        f"{fixed(best['dot'], 2)}, which counts the lengths as well. "
-        + (
-            "No one tells a model which tokens are alike: training moves those together that stand in like "
-            f"places{unseen}."
-            if best["cosine"] > 1.4 * chance
-            else f"Among so many random rows the nearest by cosine would have one of about "
-            f"{fixed(chance, 2)}: this likeness may well be chance, and nothing that was learned."
-        ),
+        f"{fixed(best['dot'], 2)}, which counts the lengths as well. {meaning}",
         "dot product",
     )
-    values, unit = near[measure], MEASURES[measure]
+    values = near[measure]
+    unit = MEASURES[measure]
     pairs = zip(names, ids, values, strict=True)
     says = [f"`{name}` (id {i}) and `{scene.label}`: {unit} {fixed(value, 4)}" for name, i, value in pairs]
     sheet.bars(
@@ -161,7 +176,8 @@ def pick(dimension: int, position: int) -> None:
 
 with panel("Every token of the prompt", ":material/grid_on:", "emb_rows") as is_open:
     if is_open:
-        few, scale = window(at, len(tokens), MOST), sheet.once(scene.run, embeddings.rows_scale)
+        few = window(at, len(tokens), MOST)
+        scale = sheet.once(scene.run, embeddings.rows_scale)
         adds_up = alike(parts[0] + parts[1], parts[2])
         sideways("embedding_rows", 760)
         panels = [
@@ -172,12 +188,12 @@ with panel("Every token of the prompt", ":material/grid_on:", "emb_rows") as is_
         alt = f"Token embedding, position embedding and sum of {counted(len(tokens), 'token')}"
         cell = None, at
         sheet.maps(scene, "embedding_rows", panels, dimensions, alt, cell, pick, joint=True, few=few)
-        st.caption(
-            f"A column is a token, a row a dimension. {scale.outside:,} of the {scale.count:,} values lie "
-            f"beyond the scale; the largest is {significant(scale.largest)} from zero."
-            + f" Shown are {MOST} tokens around the selected one."
-            * (len(tokens) > MOST)
-        )
+        text = f"A column is a token, a row a dimension. {scale.outside:,} of the {scale.count:,} "
+        text += "values lie beyond the scale; "
+        text += f"the largest is {significant(scale.largest)} from zero."
+        if len(tokens) > MOST:
+            text += f" Shown are {MOST} tokens around the selected one."
+        st.caption(text)
         lines = {name: lengths.map(lambda t, c=f"{name}_norm": t[c]) for name in ("token", "position", "sum")}  # type: ignore[misc]
         alt = "The length of each token's three rows"
         axis = token_ticks(scene.labels, 80) | {"showgrid": False}
@@ -191,14 +207,15 @@ with panel("Which positions are alike?", ":material/straighten:", "emb_positions
         square = embeddings.position_similarity(table, places)[:, places]  # (n, n)
         own = embeddings.position_similarity(table, [at])[0]  # (C,)
         beside, apart = (embeddings.similarity_apart(table, d) for d in (min(1, count - 1), count // 2))
-        st.markdown(
+        text = (
             f"`pos_emb` has a learned row for each of the {count:,} positions; this prompt uses the first "
             f"{len(tokens):,} (shaded). Neighbours have a cosine of {fixed(beside, 2)} on average, what "
             f"stands {count // 2:,} apart {fixed(apart, 2)}: that 7 comes after 6 is written nowhere, a "
             "model has to learn it."
-            + f" The square shows {len(places)} of the positions, evenly spread."
-            * (len(places) < count)
         )
+        if len(places) < count:
+            text += f" The square shows {len(places)} of the positions, evenly spread."
+        st.markdown(text)
         left, right = st.columns(2)
         with left:
             alt = "The cosine of every learned position with every other"

@@ -32,21 +32,26 @@ UNIT: Param[int | None] = Param("ff_unit", int, None, if_there)
 SAMPLE = Param("ff_sample", bool, False)
 
 LARGEST = 10  # units in the table of those that write most, with TOKENS each; READ tokens of the chosen unit
-TOKENS, READ = 3, 6
+TOKENS = 3
+READ = 6
 PLACES = 6  # of the sample, or of a long text, that excite a unit most, with BESIDE tokens to each side
 BESIDE = 8
 
 
 def needs(lm: LanguageModel, tokens: Sequence[Token]) -> tuple[Keep, tuple[Reduction, ...]]:
-    """Return what the page reads of a pass: the chosen block's feed-forward (or the last one's),
-    the last stream.
+    """The sites that the page needs: those of the chosen block's feed-forward, and the last stream.
+
+    Without a choice it is the last block's. There are no reductions.
     """
-    chosen, last = BLOCK.within(lm.config.n_layers), lm.config.n_layers - 1
+    chosen = BLOCK.within(lm.config.n_layers)
+    last = lm.config.n_layers - 1
     return [*feed_forward.sites(last if chosen is None else chosen), ("resid_post", last)], ()
 
 
 scene = page("Feed-forward", needs, params=(UNIT, SAMPLE))
-lm, at, label = scene.lm, scene.position, as_code(scene.label)
+lm = scene.lm
+at = scene.position
+label = as_code(scene.label)
 last = lm.config.n_layers - 1
 
 # ---- which units fire, and what they write ----
@@ -59,30 +64,39 @@ with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
     # a change may put something else in the place of what GELU makes of them
     put = {one for one in scene.run.edits if one.site == "mlp_act" and block in one.blocks(last + 1)}
     put_here = any(at in positions_of(one, len(scene.tokens)) for one in put)
-    count, most = len(found.before), found.largest(1)[0]
+    count = len(found.before)
+    most = found.largest(1)[0]
     unit = UNIT.index("Unit", count, most, f"{most}, which writes most", width=320)
     menu(scene, Part("feed-forward", block), key="ff")
 with above:
-    fired, half = both.map(lambda u: int(u.fires.sum())), both.map(feed_forward.Units.half)
-    text = (
-        f"In block {block} the feed-forward turns {label} into {count:,} numbers, one per unit. "
-        f"**{fired.map(lambda n: f'{n:,}')} of them fire{'s' if fired.now == 1 else ''}**: their number is "
-        f"above 0{'' if put_here else ', and GELU lets more than half of it through'}. "
-        + "A change puts other numbers in the place of what GELU makes of them. "
-        * put_here
-    )
+    fired = both.map(lambda u: int(u.fires.sum()))
+    half = both.map(feed_forward.Units.half)
+    of_them_fire = "of them fires" if fired.now == 1 else "of them fire"
+    sentences = [
+        f"In block {block} the feed-forward turns {label} into {count:,} numbers, one per unit.",
+    ]
+    some_fire = f"**{fired.map(lambda n: f'{n:,}')} {of_them_fire}**: their number is above 0"
+    if put_here:
+        sentences += [
+            f"{some_fire}.",
+            "A change puts other numbers in the place of what GELU makes of them.",
+        ]
+    else:
+        sentences.append(f"{some_fire}, and GELU lets more than half of it through.")
     if both.was is not None and fired.moved:
-        text += f"{int((found.fires != both.was.fires).sum()):,} fire in only one of the two. "
+        in_one = int((found.fires != both.was.fires).sum())
+        sentences.append(f"{in_one:,} fire in only one of the two.")
     if half.now:
-        text += f"{half.map(lambda n: f'{n:,}')} make up half of all that is written, their sizes added up. "
+        most_of_it = half.map(lambda n: f"{n:,}")
+        sentences.append(f"{most_of_it} make up half of all that is written, their sizes added up.")
     size = f"a row of size {both.map(lambda u: u.size):3}"
     if found.is_replaced:
-        comes = f"A change replaces what they write together: {size} comes out."
+        sentences.append(f"A change replaces what they write together: {size} comes out.")
     else:
-        comes = f"All together write {size}."
+        sentences.append(f"All together write {size}.")
     sheet.say(
         scene,
-        f"{text}{comes}",
+        " ".join(sentences),
         *("block", "feed-forward"),
         about=both.map(lambda u: np.concatenate([u.before, u.written])),
         what=f"what the feed-forward of block {block} makes of {label}",
@@ -133,20 +147,23 @@ tokens = {
 largest = pd.DataFrame({"unit": order} | columns | writes | tokens).rename(columns={"columns": "column"})
 sheet.table("largest units", Both(largest), 3, order.index(unit) if unit in order else None)
 cut = {edit.site for edit in scene.run.edits} & (set(BREAKING) - {"embed", "attn_out"})
-st.caption(
-    "Raised and lowered is a token's logit minus the mean over the vocabulary: the direct effect, with the "
-    "final LayerNorm's divisor held as it is. What later blocks make of a write is not in it."
-    + " A change puts other numbers into the stream: where that is behind this block, what the units write "
-    "may not reach the output head, or be scaled on its way." * bool(cut or found.is_replaced)
-)
+caption = "Raised and lowered is a token's logit minus the mean over the vocabulary: the direct "
+caption += "effect, with the final LayerNorm's divisor held as it is. What later blocks make of a "
+caption += "write is not in it."
+if cut or found.is_replaced:
+    caption += " A change puts other numbers into the stream: where that is behind this block, what the "
+    caption += "units write may not reach the output head, or be scaled on its way."
+st.caption(caption)
 
 st.subheader(f"Unit {unit} of block {block}", anchor=False)
-before, after = both.map(lambda u: float(u.before[unit])), both.map(lambda u: float(u.after[unit]))
+before = both.map(lambda u: float(u.before[unit]))
+after = both.map(lambda u: float(u.after[unit]))
+it_fires = "it fires" if before.now > 0 else "it does not fire"
 prose(
-    f"For {label} unit {unit} is {before:3} before GELU, so it "
-    f"{'fires' if before.now > 0 else 'does not fire'}, and {after:3} after. Its column has size "
-    f"{significant(float(found.columns[unit]))}. What it writes is {percent(float(found.shares[unit]))} of "
-    "what the feed-forward writes, measured along that."
+    f"For {label} unit {unit} is {before:3} before GELU, so {it_fires}, and {after:3} after. "
+    f"Its column has size {significant(float(found.columns[unit]))}. "
+    f"What it writes is {percent(float(found.shares[unit]))} of what the feed-forward writes, "
+    "measured along that."
 )
 left, right = st.columns([3, 5], gap="large")
 with left:
@@ -157,7 +174,8 @@ with left:
     prose(text, "logit", "LayerNorm")
 
     def moves(token: int, by: float) -> list[Cell | str]:
-        return [Cell(show_id(lm, token), "label"), "+" * (by > 0) + significant(by)]
+        sign = "+" if by > 0 else ""
+        return [Cell(show_id(lm, token), "label"), f"{sign}{significant(by)}"]
 
     column = read[len(order)]
     rows = [Row([*moves(*up), *moves(*down)]) for up, down in zip(column.raises, column.lowers, strict=True)]
@@ -168,29 +186,37 @@ def excerpts(places: Iterable[tuple[float, Sequence[str], int, str]]) -> None:
     """Each (activation, tokens as shown, which of them, where they come from), as a table."""
     drawn = []
     for value, tokens, i, source in places:
-        start, end = max(0, i - BESIDE), i + 1 + BESIDE
+        start = max(0, i - BESIDE)
+        end = i + 1 + BESIDE
         # read as a text, a space is a space again
         text = [token.replace("·", " ") for token in tokens]
-        head, tail = "".join(text[start:i]), "".join(text[i + 1 : end])
-        cell = Cell("… " * (start > 0) + head, marked=text[i], rest=tail + " …" * (end < len(text)))
-        drawn.append(Row([significant(value), cell, source]))
+        head = "".join(text[start:i])
+        if start > 0:
+            head = f"… {head}"
+        tail = "".join(text[i + 1 : end])
+        if end < len(text):
+            tail = f"{tail} …"
+        drawn.append(Row([significant(value), Cell(head, marked=text[i], rest=tail), source]))
     st.html(tables.table("excerpts", ["#activation", "text", "from"], drawn))
 
 
 def fires_at(changes: Collection[Edit]) -> str:
-    """Return what is counted where a unit's number is above 0 after GELU, and after these changes of it."""
+    """The verb for tokens where a unit's number after GELU, and after `changes`, is above 0."""
     return "is above 0, with the change in it, at" if changes else "fires at"
 
 
 with right:
     activations = sheet.of(scene, feed_forward.excites, block, unit)
-    peak, is_flat = int(activations.now.argmax()), np.ptp(activations.now) == 0
+    peak = int(activations.now.argmax())
+    is_flat = np.ptp(activations.now) == 0
     where = "the same at every token" if is_flat else f"largest at {Place(scene.labels[peak], peak)}"
-    fires, of = int((activations.now > 0).sum()), counted(len(scene.tokens), "token")
+    fires = int((activations.now > 0).sum())
+    of = counted(len(scene.tokens), "token")
     text = f"In this text it {fires_at(put)} {fires:,} of {of}. "
     text += f"It is {where}: {significant(float(activations.now[peak]))}."
     prose(text, "token")
-    theme, axis = palette(scene.mode), {"showgrid": False, "range": [-0.6, len(scene.tokens) - 0.4]}
+    theme = palette(scene.mode)
+    axis = {"showgrid": False, "range": [-0.6, len(scene.tokens) - 0.4]}
     sheet.bars(
         scene,
         "unit_over_text",
@@ -221,7 +247,8 @@ def in_the_sample() -> None:
         st.info(f"{name} cannot read the sample: there are characters in it that it has no tokens for.")
         return
     edits = tuple(edit for edit in scene.run.edits if edit.is_of_any_text)
-    bar, peaks = st.progress(0.0), []
+    bar = st.progress(0.0)
+    peaks = []
     for i, window in enumerate(read_in):  # each is kept by itself: what was read before a stop stays
         bar.progress(i / len(read_in), f"window {i + 1} of {len(read_in)}")
         peaks.append(sheet.reduced(Run(scene.run.model, window.ids, edits), feed_forward.PEAKS)[block])
@@ -255,21 +282,30 @@ in_the_sample()
 strips = both.map(lambda u: [u.given, u.before, u.after, u.written])
 old = [None if alike(*pair) else pair[1] for pair in zip(strips.now, strips.all[0], strict=True)]
 st.subheader(f"From {len(found.given):,} to {count:,} and back", anchor=False)
-prose(
+after_it = "after the change" if put_here else "after it"
+least = significant(float(found.after.min()), 2)
+sentences = [
     f"The first matrix makes {count:,} numbers of {len(found.given):,}, the second {len(found.given):,} of "
-    f"{count:,} again. GELU stands between: after {'the change' if put_here else 'it'} nothing is below "
-    f"{significant(float(found.after.min()), 2)}. The chosen unit is framed."
-    + " Below a strip, in a dashed frame, is the unchanged model's."
-    * any(one is not None for one in old),
-    "GELU",
-)
+    f"{count:,} again.",
+    f"GELU stands between: {after_it} nothing is below {least}.",
+    "The chosen unit is framed.",
+]
+if any(strip is not None for strip in old):
+    sentences.append("Below a strip, in a dashed frame, is the unchanged model's.")
+prose(" ".join(sentences), "GELU")
 alt = f"{len(found.given)} numbers of {scene.label} become {count} units of block {block}, and back"
 scene.chart(expansion(strips.now, unit, scene.mode, old), key="expansion", alt=alt, which=(f"block{block}",))
 bias = lm.config.linear_bias
+parts = "All units' activations times their columns"
+if bias:
+    parts += ", and the bias,"
+reason = f"that is rounding to {lm.dtype}"
+if found.is_replaced:
+    reason = "a change put something else there"
+difference = significant(found.difference, 2)
 prose(
-    f"All units' activations times their columns{', and the bias,' * bias} add up to what the feed-forward "
-    f"writes: the largest difference of any number is {significant(found.difference, 2)}; "
-    + ("a change put something else there." if found.is_replaced else f"that is rounding to {lm.dtype}."),
+    f"{parts} add up to what the feed-forward writes: the largest difference of any number is "
+    f"{difference}; {reason}.",
     "bias",
 )
 

@@ -35,18 +35,21 @@ WHAT_FOR = {
 }
 MEASURES = {"logit": "logit difference", "probability": "probability"}
 EXAMPLES = ("A copied passage", "A name comes back", "A quotation closes")
-LISTED, ROW = 12, 25  # bars of the list, and the pixels of one
+LISTED = 12  # bars of the list
+ROW = 25  # pixels of one
 KEPT = 0.9  # of the probability: a head is not missed
 
 scene = page("Knock-out", params=(*target.PARAMS, NULL, MEASURE, PART, MAP, BESIDE, many.SET))
-lm, n_heads = scene.lm, scene.lm.config.n_heads
+lm = scene.lm
+n_heads = scene.lm.config.n_heads
 explained = target.target_input(scene, "Token to watch")
 PART.within(KINDS)
 with st.container(horizontal=True, vertical_alignment="bottom", gap="medium", key="set_knock_out"):
     null = NULL.choose("A muted part gives", GIVES)
     measure = MEASURE.choose("What is lost is measured by the", MEASURES)
 asked = scene.position, explained.token, explained.against
-token, parts = as_code(explained.shown), len(parts_of(lm))
+token = as_code(explained.shown)
+parts = len(parts_of(lm))
 difference = f"the logit of {token} minus {compared_with(explained.against_shown)}"
 what = f"the probability of {token}" if measure == "probability" else difference
 
@@ -69,7 +72,8 @@ if not is_wanted(MAP, lm, scene.position + 1, parts):
 # ---- what is lost without each part ----
 
 own = Both(scene.run, scene.other).map(lambda run: target.whole(run, *asked))
-table, old = knocked(scene, explained, "knock_out_stop", lambda: MAP.set("off"), null), None
+table = knocked(scene, explained, "knock_out_stop", lambda: MAP.set("off"), null)
+old = None
 if scene.other is not None and is_wanted(BESIDE, lm, scene.position + 1, 2 * parts):
     old = knocked(scene, explained, "knock_out_stop_beside", lambda: BESIDE.set("off"), null, scene.other)
 tables = Both(table, old)
@@ -81,12 +85,12 @@ strongest = next(row for row in order if is_head[row])
 
 
 def number(logit: float, probability: float) -> str:
-    """Return what is measured, of the two."""
+    """The chosen measure as the page shows it: the probability, or the logit to two decimals."""
     return probability_text(probability) if measure == "probability" else fixed(logit, 2)
 
 
 def without(row: int) -> Both[str]:
-    """Return what is measured, without this part."""
+    """The chosen measure of a pass without the part of this row, changed and unchanged model."""
     return tables.map(lambda t: number(*t[["logit", "probability"]].iloc[row]))
 
 
@@ -98,7 +102,8 @@ def open_part(block: int, column: int) -> None:
         HEAD.set(column)
 
 
-block, head = BLOCK.within(lm.config.n_layers), HEAD.within(n_heads)
+block = BLOCK.within(lm.config.n_layers)
+head = HEAD.within(n_heads)
 column = head if PART.value == "head" else n_heads + KINDS.index(PART.value) - 1
 # as long as nobody chose
 opened = strongest if block is None or column is None else block * (n_heads + 2) + column
@@ -106,7 +111,8 @@ harmless = int((table["probability"][is_head] >= KEPT * own.now[1]).sum())
 now = own.map(lambda w: number(*w))
 text = f"After {as_code(scene.label)} (position {scene.position}) {what} is **{now}**. "
 still = table[["effect", "lost"]].abs().max(axis=1) <= ROUNDING
-stays, first = f"**{without(strongest)}**", f"Without {labels[order[0]]} it is {without(order[0])};"
+stays = f"**{without(strongest)}**"
+first = f"Without {labels[order[0]]} it is {without(order[0])};"
 if still.all():
     text += f"Muted one at a time, none of the {parts} parts changes it: it stays {stays}. "
 elif still[is_head].all():
@@ -128,7 +134,8 @@ with right:
     rows = order[:LISTED]
 
     def hovers(found: pd.DataFrame) -> list[str]:
-        says, few = "without {}: probability {}, logit difference {}".format, found.iloc[rows]
+        says = "without {}: probability {}, logit difference {}".format
+        few = found.iloc[rows]
         written = few["probability"].map(probability_text), few["logit"].map(lambda logit: fixed(logit, 3))
         return list(map(says, [labels[row] for row in rows], *written))
 
@@ -159,7 +166,8 @@ if scene.other is not None:  # here, so that the map stays in the first screen
 # ---- the opened part ----
 
 sheet.end_unless_near("opened")
-row, name = table.iloc[opened], labels[opened]
+row = table.iloc[opened]
+name = labels[opened]
 both = own.map(lambda w: w[1]), tables.map(lambda t: t["probability"].iloc[opened])
 chances = [p.map(probability_text) for p in both]
 if row["effect"] == 0 or still.iloc[opened]:
@@ -168,9 +176,10 @@ if row["effect"] == 0 or still.iloc[opened]:
         f"Without {name} the prediction is the same, {same}: the probability of {token} stays {chances[1]}."
     )
 else:
+    moves = "falls" if row["effect"] < 0 else "rises"
     prose(
         f"With {GIVES[null]} in place of what {name} gives, the probability of {token} goes from "
-        f"{chances[0]} to **{chances[1]}**, and {difference} {'falls' if row['effect'] < 0 else 'rises'} by "
+        f"{chances[0]} to **{chances[1]}**, and {difference} {moves} by "
         f"{significant(abs(row['effect']))}: number {order.index(opened) + 1} of {parts} by size."
     )
 one = None if pd.isna(row["head"]) else int(row["head"])

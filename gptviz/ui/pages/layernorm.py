@@ -20,7 +20,9 @@ DIMENSION: Param[int | None] = Param("ln_dim", int, None, if_there)
 QUANTITY = Param("ln_quantity", str, numbers.QUANTITIES[0], if_there)
 
 scene = page("LayerNorm", keep=SITES, params=(NORM, DIMENSION, QUANTITY, SHOWN))
-lm, label, size = scene.lm, as_code(scene.label), scene.lm.config.emb_dim
+lm = scene.lm
+label = as_code(scene.label)
+size = scene.lm.config.emb_dim
 norms = {norm.name: norm for norm in norms_of(lm.model)}
 names = list(norms)
 
@@ -31,7 +33,8 @@ with st.container(horizontal=True):
     name = NORM.choose("Norm", names, st.selectbox, width=220)
     steps = sheet.of(scene, numbers.inside, name, scene.position)
     told = "The orange mark. A click on a bar of scale or shift chooses it, too."
-    largest, empty = numbers.largest_dimension(steps.now), "the farthest from the mean"
+    largest = numbers.largest_dimension(steps.now)
+    empty = "the farthest from the mean"
     dimension = DIMENSION.index("Dimension", size, largest, empty, width=260, help=told)
 given = steps.map(lambda s: s.before)
 ends = {stage: steps.map(lambda s, stage=stage: float(s.stage(stage).var())) for stage in numbers.STAGES}  # type: ignore[misc]
@@ -51,11 +54,11 @@ with above:
     scene.chart(
         norm_histograms(steps, dimension, scene.mode), key="layernorm_histograms", which=which, alt=alt
     )
-    ghosts = " The grey outline and the open mark are the unchanged model's." * given.moved
-    st.caption(
-        "How many dimensions have a value of about this size. The line is the mean, the band one standard "
-        f"deviation to each side of it, the orange mark dimension {dimension}.{ghosts}"
-    )
+    caption = "How many dimensions have a value of about this size. The line is the mean, the band one "
+    caption += f"standard deviation to each side of it, the orange mark dimension {dimension}."
+    if given.moved:
+        caption += " The grey outline and the open mark are the unchanged model's."
+    st.caption(caption)
 one = (name, scene.position, dimension)
 tables = sheet.of(scene, numbers.worked_out, *one)
 sheet.table("stages", tables.map(lambda t: t[0]))
@@ -69,7 +72,8 @@ learned_by = "scale and shift" if steps.now.has_shift else "its scale"
 with st.container(horizontal=True):
     quantity = QUANTITY.choose("Of each token's values", numbers.QUANTITIES)
     grids = sheet.of(scene, numbers.norm_grids, quantity)
-    before, after = grids.map(lambda g: g[0]), grids.map(lambda g: g[1])
+    before = grids.map(lambda g: g[0])
+    after = grids.map(lambda g: g[1])
     shown = sheet.shown(scene, before)
 with said:
     runs = [
@@ -80,7 +84,8 @@ with said:
     if quantity == "mean":
         text += f" Each norm subtracts the mean; what there is of one after it comes from {learned_by}."
     sources = [norm.source for norm in norms.values()]
-    terms, what = ("mean", "residual stream"), "what the LayerNorms are given"
+    terms = ("mean", "residual stream")
+    what = "what the LayerNorms are given"
     sheet.say(scene, text, *terms, about=before, what=what, sites=sources)
     if before.moved:
         far = np.abs(Map("", before, "log" if quantity == "variance" else "signed").drawn(DIFFERENCE))
@@ -99,7 +104,8 @@ def pick(row: int, column: int) -> None:
     scene.select(column)
 
 
-both, is_variance = {"before": before, "after": after}, quantity == "variance"
+both = {"before": before, "after": after}
+is_variance = quantity == "variance"
 scale: Scale = "log" if is_variance else "signed"
 sheet.maps(
     scene,
@@ -132,7 +138,8 @@ st.caption(f"{label} through the depth of the network, norm by norm.")
 
 # ---- why not 1: scale and shift ----
 
-parts, now = numbers.variance_parts(steps.now), steps.now
+parts = numbers.variance_parts(steps.now)
+now = steps.now
 st.subheader(f"Why {significant(parts.after)} and not 1", anchor=False)
 why = f"Dividing by √(variance + eps) leaves variance / (variance + eps) = {significant(now.variance, 4)} / "
 why += f"({significant(now.variance, 4)} + {now.eps_written}) = {significant(parts.normalised, 6)}. Then "
@@ -178,11 +185,10 @@ for key, what, weights, rest in learned[: 1 + now.has_shift]:
         rests=[(rest, "")],
         axis={"title": {"text": "dimension"}, "range": [-1, size], "showgrid": False},
     )
-nothing = "lines are where they" if now.has_shift else "line is where it"
-st.caption(
-    f"The same for every token. The {nothing} would change nothing: a scale of 1"
-    f"{', a shift of 0' * now.has_shift}."
-)
+nothing = "The line is where it would change nothing: a scale of 1."
+if now.has_shift:
+    nothing = "The lines are where they would change nothing: a scale of 1, a shift of 0."
+st.caption(f"The same for every token. {nothing}")
 st.markdown(f"**Dimension {dimension}, step by step** (worked out with all digits, written with four)")
 sheet.table("step by step", Both(tables.now[1]))
 

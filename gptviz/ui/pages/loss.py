@@ -23,17 +23,21 @@ from gptviz.ui.tables import STYLE, Cell, Row, table
 from gptviz.ui.words import Place, as_code, counted, prose, show_id, unlike_printed
 
 EXAMPLES = ("A copied passage", "A name comes back", "Once upon a time")
-NAMED, ROWS = 3, 5  # of the most expensive positions; of the largest logits
+NAMED = 3  # of the most expensive positions
+ROWS = 5  # of the largest logits
 FEWEST = 8  # places on the axis: one bar alone would be a wall
 
 scene = page("Loss", keep=("final",))
 st.html(STYLE)
 found = sheet.of(scene, losses)
-labels, last, vocabulary = scene.labels, len(scene.tokens) - 1, scene.lm.config.vocab_size
+labels = scene.labels
+last = len(scene.tokens) - 1
+vocabulary = scene.lm.config.vocab_size
 nats = found.map(lambda one: one["nats"].to_numpy()[1:])  # (T - 1,): of the positions that have a target
 mean = nats.map(lambda one: float(one.mean()) if len(one) else math.nan)
 guess = lesson.uniform_loss(vocabulary)
-loss, perplexity = mean.map(lambda x: loss_text(x)[0]), mean.map(lambda x: loss_text(x)[1])
+loss = mean.map(lambda x: loss_text(x)[0])
+perplexity = mean.map(lambda x: loss_text(x)[1])
 
 
 def bar_says(one: pd.DataFrame) -> list[str]:
@@ -47,7 +51,8 @@ def bar_says(one: pd.DataFrame) -> list[str]:
 
 def picture() -> None:
     """Draw what the text costs, in a sentence, as bars, and on the text itself."""
-    even, cost = f"all {vocabulary:,} tokens the same", f"ln {vocabulary:,} = {short(guess)}"
+    even = f"all {vocabulary:,} tokens the same"
+    cost = f"ln {vocabulary:,} = {short(guess)}"
     against = f"That is no better than to give {even}, which costs {cost}."
     if mean.now < guess:
         against = f"A guess that gives {even} costs {cost}."
@@ -76,18 +81,22 @@ def picture() -> None:
     dearest = np.argsort(-nats.now, kind="stable")[:NAMED]
     parts = [f"{as_code(labels[i + 1])} after {as_code(labels[i])} ({short(nats.now[i])})" for i in dearest]
     share = 100 * nats.now[dearest].sum() / nats.now.sum() if nats.now.sum() else 0.0
-    of_all = f": {significant(share, 2)} % of all that this text cost, in {len(parts)} of {last} positions"
+    were = "were" if last > 1 else "was"
+    most_expensive = f"Most expensive {were} {', '.join(parts)}"
+    if len(parts) < last:
+        of_all = f"{significant(share, 2)} % of all that this text cost"
+        most_expensive += f": {of_all}, in {len(parts)} of {last} positions"
     prose(
-        "A bar is what one token cost: −ln of the probability that it had. Most expensive "
-        f"{'were' * (last > 1) or 'was'} {', '.join(parts)}{of_all if len(parts) < last else ''}. A token "
-        "that the model was sure of costs almost nothing. There is no limit for one that it thought "
-        "impossible: −ln p grows for ever as p goes to 0. Training makes the mean smaller. Click on a bar, "
-        "or on a token of the text below.",
+        "A bar is what one token cost: −ln of the probability that it had. "
+        f"{most_expensive}. A token that the model was sure of costs almost nothing. There is no "
+        "limit for one that it thought impossible: −ln p grows for ever as p goes to 0. Training "
+        "makes the mean smaller. Click on a bar, or on a token of the text below.",
         "logit",
     )
     chips, legend = surprise_rows(found.now, labels, vocabulary, scene.mode, found.was)
     key = "loss_text"
-    raws, saved = [token.raw for token in scene.tokens], scene.saved(key, "What each token cost, in nats")
+    raws = [token.raw for token in scene.tokens]
+    saved = scene.saved(key, "What each token cost, in nats")
     surprise_chips(chips, scene.position + 1, legend, scene.select, raws=raws, key=key, saved=saved)
 
 
@@ -102,14 +111,18 @@ def one_position() -> None:
     row = found.map(lambda one: one.iloc[position + 1])
     logit, log_sum = (fixed(float(row.now[name]), 4) for name in ("logit", "log_sum"))
     p = row.map(lambda one: probability_text(float(one["probability"])))
-    some = " + ".join(map(short, nats.now[:3].tolist())) + " + …" * (last > 3)
+    losses_summed = " + ".join(map(short, nats.now[:3].tolist()))
+    if last > 3:
+        losses_summed += " + …"
+    if last > 1:
+        losses_summed = f"({losses_summed})"
     lines = (
         f"**logits**: {vocabulary:,} numbers, one per token; the target's is **{logit}**",
         f"**softmax**: e^{term(logit)} ÷ the sum of such powers over the vocabulary = e^({logit} − "
         f"{term(log_sum)}) = **{p}**, where {log_sum} is the sum's logarithm",
         f"**−ln** of the target's probability: −ln {p.now} = "
         f"**{row.map(lambda one: float(one['nats'])):.4}** nats, or {log_sum} − {term(logit)}",
-        f"**mean** over {counted(last, 'position')} with a target: {f'({some})' if last > 1 else some} ÷ "
+        f"**mean** over {counted(last, 'position')} with a target: {losses_summed} ÷ "
         f"{last:,} = **{loss.now}**, the cross-entropy. e^{loss.now} = **{perplexity.now}**, the perplexity; "
         f"in bits it is {loss.now} ÷ ln 2 = {fixed(mean.now / math.log(2), 4)}.",
     )
@@ -125,13 +138,21 @@ def largest_logits(position: int, cost: float) -> str:
     target = scene.tokens[position + 1].id
     was = None if scene.other is None else logits_at(scene.other, position).double().softmax(-1)
     found = candidates_at(scene.run, position, Sampling(), ROWS, (target,))
-    rows, rest = [], 1.0
+    rows = []
+    rest = 1.0
     for id, rank, logit, p in found.table[["id", "rank", "logit", "probability"]].itertuples(index=False):
         before = None if was is None else float(was[id])
-        said, rest = Both(float(p), before).map(probability_text), rest - (before or 0.0)
-        name = show_id(scene.lm, int(id)) + ", the target" * (id == target)
-        numbers = [f"{rank:,}", fixed(float(logit), 4), f"{said}", fixed(cost, 4) if id == target else ""]
-        rows.append(Row([Cell(name, "word"), *numbers], "chosen" if id == target else "line"))
+        chance = Both(float(p), before).map(probability_text)
+        rest = rest - (before or 0.0)
+        name = show_id(scene.lm, int(id))
+        own_cost = ""
+        kind = "line"
+        if id == target:
+            name += ", the target"
+            own_cost = fixed(cost, 4)
+            kind = "chosen"
+        numbers = [f"{rank:,}", fixed(float(logit), 4), f"{chance}", own_cost]
+        rows.append(Row([Cell(name, "word"), *numbers], kind))
     if found.rest:
         left = Both(found.rest_probability, None if was is None else max(0.0, rest)).map(probability_text)
         rows.append(Row([f"{found.rest:,} others", "", "", f"{left}", ""]))
@@ -144,12 +165,13 @@ def smallest() -> None:
     logits = torch.tensor([lesson.SLIDE_LOGITS] * len(lesson.SLIDE_LOGITS), dtype=torch.float64)
     steps = lesson.loss_steps(logits, torch.arange(len(lesson.SLIDE_LOGITS)))  # each token as the target once
     others = unlike_printed(lesson.SLIDE_LOSSES, steps.loss.tolist())
-    more = f" Its logits have more digits than it prints, and so it has {', '.join(others)}."
     left, right = st.columns([5, 6], gap="medium")
     with left:
         text = "A vocabulary of five, from Fijalkow's slides *Transformers from scratch*: five logits, their "
         text += "softmax, and the loss that each token would cost as the target. The target is token 0. The "
-        text += f"slides print 1.4411, and so does `torch.nn.functional.cross_entropy`.{more * bool(others)}"
+        text += "slides print 1.4411, and so does `torch.nn.functional.cross_entropy`."
+        if others:
+            text += f" Its logits have more digits than it prints, and so it has {', '.join(others)}."
         prose(text, "softmax")
         characters = lesson.NOTEBOOK_CHARACTERS
         start = fixed(lesson.uniform_loss(characters), 4)
@@ -160,11 +182,16 @@ def smallest() -> None:
             "worse than none, since they are sure of the wrong things."
         )
     with right:
-        rows, columns = [], (lesson.SLIDE_LOGITS, steps.probability.tolist(), steps.loss.tolist())
+        rows = []
+        columns = (lesson.SLIDE_LOGITS, steps.probability.tolist(), steps.loss.tolist())
         for i, cells in enumerate(zip(*columns, strict=True)):
-            name = Cell(f"token {i}" + ", the target" * (i == lesson.SLIDE_TARGET), "word")
+            name = f"token {i}"
+            kind = "line"
+            if i == lesson.SLIDE_TARGET:
+                name += ", the target"
+                kind = "chosen"
             numbers = [fixed(value, 4) for value in cells]
-            rows.append(Row([name, *numbers], "chosen" if i == lesson.SLIDE_TARGET else "line"))
+            rows.append(Row([Cell(name, "word"), *numbers], kind))
         st.html(table("slides", ["", "#logit", "#softmax", "#−ln"], rows))
 
 

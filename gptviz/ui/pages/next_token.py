@@ -54,28 +54,38 @@ def found_for(sampling: Sampling, count: int) -> Both[Candidates]:
 
 
 def chance(run: Run, token: int) -> float:
-    """Return what the model by itself gives a token."""
+    """A token's probability after the selected position, at temperature 1, with nothing cut off."""
     return float(torch.softmax(logits_at(run, scene.position).double(), dim=0)[token])
 
 
 def sentence() -> str:
-    """Return what the model by itself expects, and what became of it; the settings change nothing in it."""
-    lm, found = scene.lm, found_for(AS_IT_IS, ROWS[0])
-    best = first(found.now)
-    given, unsure = runs_of.map(lambda run: chance(run, best)), found.map(lambda one: one.entropy.perplexity)
-    who = "the model" if scene.other is None else "the **changed** model"
-    said = f"After {Place(scene.label, scene.position)} {who} gives {as_code(show_id(lm, best))} {given:%}. "
-    said += f"It is as unsure as between {unsure:3} equally likely tokens."
-    if scene.other is not None and found.was is not None and (old := first(found.was)) != best:
-        before, now = percent(chance(scene.other, old)), percent(chance(scene.run, old))
-        said += f" The unchanged model expects {as_code(show_id(lm, old))}, {before}, which now has {now}."
+    """The model's first choice, how unsure it is, and the chance it gave to what came next.
+
+    All at temperature 1, with nothing cut off: the page's settings change nothing in it.
+    """
+    lm = scene.lm
+    candidates = found_for(AS_IT_IS, ROWS[0])
+    best = first(candidates.now)
+    given = runs_of.map(lambda run: chance(run, best))
+    unsure = candidates.map(lambda of_run: of_run.entropy.perplexity)
+    model = "the model" if scene.other is None else "the **changed** model"
+    token_says = as_code(show_id(lm, best))
+    text = f"After {Place(scene.label, scene.position)} {model} gives {token_says} {given:%}. "
+    text += f"It is as unsure as between {unsure:3} equally likely tokens."
+    if scene.other is not None and candidates.was is not None:
+        old = first(candidates.was)
+        if old != best:
+            before = percent(chance(scene.other, old))
+            now = percent(chance(scene.run, old))
+            expected = as_code(show_id(lm, old))
+            text += f" The unchanged model expects {expected}, {before}, which now has {now}."
     if came is not None:
         token = came
         p = runs_of.map(lambda run: chance(run, token))
-        rank = found.map(lambda one: f"{int(one.chosen.rank[token]) + 1:,}")
+        rank = candidates.map(lambda of_run: f"{int(of_run.chosen.rank[token]) + 1:,}")
         after = as_code(show_token(scene.tokens[scene.position + 1].raw))
-        said += f" In the prompt {after} came next: the model gave it {p:%}, rank {rank}."
-    return said
+        text += f" In the prompt {after} came next: the model gave it {p:%}, rank {rank}."
+    return text
 
 
 prose(sentence(), "perplexity")
@@ -92,7 +102,8 @@ def stage() -> None:  # it may outlive the visit: it holds the scene, and looks 
     count = COUNT.widget(row.selectbox, "Rows", options=ROWS, width=100, help="How many bars to show.")
     found = found_for(sampling, count)
     headline(top, found)
-    show, whole = partial(show_id, lm), partial(is_whole, lm)
+    show = partial(show_id, lm)
+    whole = partial(is_whole, lm)
     rows, rest = candidate_rows(found.now, sampling, show, whole, came, found.was)
     # what tells the picture from the one of the model as it is, for the file's name
     set_to = {"temperature": sampling.temperature, "top-k": sampling.top_k, "top-p": sampling.top_p}
@@ -113,7 +124,8 @@ def stage() -> None:  # it may outlive the visit: it holds the scene, and looks 
 
 def headline(place: st.delta_generator.DeltaGenerator, found: Both[Candidates]) -> None:
     """The end of the text with the most probable next token after it, and the entropy of the bars."""
-    colors, quiet = palette(scene.mode), "font-size: 0.9rem; margin-left: 0.7em"
+    colors = palette(scene.mode)
+    quiet = "font-size: 0.9rem; margin-left: 0.7em"
     text = show_token(b"".join(token.raw for token in scene.tokens[: scene.position + 1])).replace("·", " ")
     tail = ("…" if len(text) > TAIL else "") + text[-TAIL:]
 
@@ -134,13 +146,16 @@ def headline(place: st.delta_generator.DeltaGenerator, found: Both[Candidates]) 
         '<div data-testid="headline" style="font-size: 1.15rem; line-height: 1.5; overflow-wrap: anywhere">'
         f'<span style="color: {colors.quiet}">{escape(tail)}</span>{best}</div>'
     )
-    bits, kept = found.map(lambda one: fixed(one.entropy.bits, 2)), f"{counted(found.now.kept, 'token')} kept"
-    now, ghost = found.now.entropy, ""
+    bits = found.map(lambda one: fixed(one.entropy.bits, 2))
+    kept = f"{counted(found.now.kept, 'token')} kept"
+    now = found.now.entropy
+    ghost = ""
     said = (
         f"entropy {bits} bits = {fixed(now.nats, 2)} nats · perplexity {significant(now.perplexity)} · {kept}"
     )
     if found.was is not None:  # beside a longer headline
-        said, ghost = f"entropy {bits} bits · {kept}", f' data-unchanged-nats="{found.was.entropy.nats}"'
+        said = f"entropy {bits} bits · {kept}"
+        ghost = f' data-unchanged-nats="{found.was.entropy.nats}"'
     place.html(
         f'<div data-testid="entropy" data-nats="{now.nats}"{ghost} style="font-size: 0.92rem">{said}</div>'
     )
@@ -166,7 +181,8 @@ def look_for(sampling: Sampling, found: Both[Candidates]) -> None:
 
 
 def show_vocabulary(found: Both[Candidates]) -> None:
-    lm, own = scene.lm, found.now
+    lm = scene.lm
+    own = found.now
     pairs = zip(runs_of.all, found.all, strict=True)
     lines = [curve(logits_at(run, scene.position), one) for run, one in pairs]
     *old, (now, names) = [(line, [show_id(lm, i) for i in line["id"]]) for line in lines]
@@ -195,9 +211,11 @@ def append(token: int) -> str:
 
 
 def sample_one(sampling: Sampling) -> None:
-    chances, number = distribution(logits_at(scene.run, scene.position), sampling), sampling.seed or 0
+    chances = distribution(logits_at(scene.run, scene.position), sampling)
+    number = sampling.seed or 0
     token = draw(chances, sampling.points(1)[0])
-    refusal, p = append(token), probability_text(float(chances.probabilities[token]))
+    refusal = append(token)
+    p = probability_text(float(chances.probabilities[token]))
     say(f"Seed {number} drew {as_code(show_id(scene.lm, token))}, which had probability {p}. {refusal}")
     SEED.set((number + 1) % SEEDS)
 
@@ -227,13 +245,15 @@ def go_on(sampling: Sampling) -> None:
 
 
 def details(sampling: Sampling, found: Both[Candidates]) -> None:
-    lm, ids = scene.lm, tuple(int(i) for i in found.now.table["id"])
+    lm = scene.lm
+    ids = tuple(int(i) for i in found.now.table["id"])
 
     def rows(run: Run) -> pd.DataFrame:
         frame = sheet.once(run, next_table, scene.position, sampling, ids)
         frame = frame.astype({"rank": "Int64", "id": "Int64"})
         frame.insert(1, "token", [show_id(lm, i) for i in ids])
-        logits, shown = logits_at(run, scene.position), torch.tensor(ids)
+        logits = logits_at(run, scene.position)
+        shown = torch.tensor(ids)
         settings = {"probability": sampling, "model_probability": AS_IT_IS}
         others = {
             name: rest_of(distribution(logits, how).probabilities, shown) for name, how in settings.items()

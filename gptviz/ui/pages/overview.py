@@ -26,15 +26,17 @@ from gptviz.ui.words import counted, prose
 
 
 def reads(lm: LanguageModel, tokens: Sequence[Token]) -> tuple[Sites, tuple[Reduction, ...]]:
-    """Return what the page reads of a pass: at the place in hand, and to know where *Play* leads.
+    """The sites and reductions that the page needs, for the place in hand and where *Play* leads.
 
-    Of the stream as a whole the lengths are enough, made on the way.
+    The view of the whole model needs only the residual stream's lengths, reduced during the pass.
     """
     places = [(at, 0) for at in way]
-    sites, lengths = machine.reading(lm), machine.LENGTHS
+    sites = machine.reading(lm)
+    lengths = machine.LENGTHS
     if AT.value:
         places.append((AT.value, len(tokens) - 1))
-        sites, lengths = sites_of(machine.level, lm, AT.value), ()
+        sites = sites_of(machine.level, lm, AT.value)
+        lengths = ()
     return (*sites, *(site for place in places for site in sites_of(resolve, lm, *place))), lengths
 
 
@@ -46,12 +48,14 @@ named = state.TOKEN.value is not None or "token" in st.query_params
 if chosen.kind == "cell" and chosen.query >= 0 and not named:
     state.TOKEN.set(chosen.query)  # the link of a cell names its query
 scene = page("Overview", reads, params=(AT,))
-config, position = scene.lm.config, scene.position
+config = scene.lm.config
+position = scene.position
 if chosen.kind == "cell" and 0 <= chosen.query != position:  # another token was selected: its own cell
     chosen = replace(chosen, query=position, key=min(chosen.key, position))
 here = sheet.once(scene.run, resolve, chosen.at, position)
 picture.stored()
-now, was = sheet.once(scene.run, machine.level, here.at, position), None
+now = sheet.once(scene.run, machine.level, here.at, position)
+was = None
 if scene.other is not None:
     runs.get(scene.other, scene.keep, scene.reduce)
     was = sheet.once(scene.other, machine.level, here.at, position, now["shown"])
@@ -76,7 +80,8 @@ path, beside = ([(one.at, one.name) for one in some] for some in (here.path, her
 along = [sheet.once(scene.run, resolve, at, position).at for at in way]
 played = [{"at": at, "says": step.text} for at, step in zip(along, steps, strict=True)]
 saved = scene.saved("overview", f"From a text to the next token: {here.name}", here.at.replace(".", "-"))
-where, table = (path, scene.labels, position, beside), tables.joined(both.map(machine.table))
+where = (path, scene.labels, position, beside)
+table = tables.joined(both.map(machine.table))
 opened = draw(here.kind, both, table, *where, more, played, go, scene.select, saved)
 if opened is not None and about is not None:
     for name, value in about[1].items():
@@ -84,17 +89,18 @@ if opened is not None and about is not None:
     st.switch_page(page_target(opened), query_params=state.link())
 guide.offers()
 example_row()
-prose(
+blocks = "the one block" if config.n_layers == 1 else f"each of {config.n_layers} blocks"
+text = (
     "**What you see** is one pass of a real GPT over your text; nothing is made up. Each token is a row of "
-    f"{config.emb_dim} numbers that runs from left to right, the thicker the larger they are. In "
-    f"{'the one block' if config.n_layers == 1 else f'each of {config.n_layers} blocks'} "
-    f"attention (purple) reads earlier rows through {counted(config.n_heads, 'head')}, the feed-forward "
-    "(orange) works on the row alone, and what each makes is added: that is the residual stream. The lines "
-    "show what the selected token reads most. Click "
-    "anything to fall into it (or Ctrl and the wheel, or two fingers); Escape leads back out."
-    + ("" if scene.other is None else " Dashed and outlined is the unchanged model."),
-    *("token", "block", "attention", "head", "feed-forward", "residual stream"),
+    f"{config.emb_dim} numbers that runs from left to right, the thicker the larger they are. "
+    f"In {blocks} attention (purple) reads earlier rows through {counted(config.n_heads, 'head')}, "
+    "the feed-forward (orange) works on the row alone, and what each makes is added: that is the "
+    "residual stream. The lines show what the selected token reads most. Click anything to fall "
+    "into it (or Ctrl and the wheel, or two fingers); Escape leads back out."
 )
+if scene.other is not None:
+    text += " Dashed and outlined is the unchanged model."
+prose(text, "token", "block", "attention", "head", "feed-forward", "residual stream")
 
 # ---- details ----
 

@@ -1,5 +1,6 @@
 """How a model knows where a token stands: learned rows, sines, rotations, or nothing; and what if not."""
 
+import inspect
 from dataclasses import replace
 
 import numpy as np
@@ -33,7 +34,9 @@ WHAT = Param("pos_what", str, "shuffle", if_there)
 SEED = Param("pos_seed", int, 1, between)
 WHAT_IF = {"shuffle": "Shuffled", "mean": "All the same", "zero": "None"}
 
-MOST_ROWS, MOST_COLUMNS = 128, 256  # of the picture; the numbers are of all
+# of the picture; the numbers are of all
+MOST_ROWS = 128
+MOST_COLUMNS = 256
 DIALS = 4  # pairs of dimensions that are drawn as arrows
 LOSS_TOKENS = 256  # a longer text's losses, a row of logits each, are worked out only in *In numbers*
 FIRST = 5  # tokens of each prediction that are listed
@@ -41,7 +44,9 @@ FIRST = 5  # tokens of each prediction that are listed
 scene = page(
     "Positions", lambda _, tokens: ((), (heads.scores_of(tokens),)), params=(SCHEME, DISTANCE, AT, WHAT, SEED)
 )
-config, position, label = scene.lm.config, scene.position, as_code(scene.label)
+config = scene.lm.config
+position = scene.position
+label = as_code(scene.label)
 count = config.context_length
 DISTANCE.within((0, count - 1))
 
@@ -49,16 +54,20 @@ DISTANCE.within((0, count - 1))
 
 above = st.container()
 scheme = SCHEME.choose("Positions", SCHEMES, label_visibility="collapsed")
-rows, by_distance = position_rows(scene.lm, scheme), products(scene.lm, scheme)
-size, distance = rows.shape[1], DISTANCE.value
-apart, product = f"{counted(distance, 'token')} apart", by_distance.iloc[distance]
+rows = position_rows(scene.lm, scheme)
+by_distance = products(scene.lm, scheme)
+size = rows.shape[1]
+distance = DISTANCE.value
+apart = f"{counted(distance, 'token')} apart"
+product = by_distance.iloc[distance]
 same = f"{apart.capitalize()}, the dot product is {significant(product['mean'])} wherever the two stand: "
 same += "only the distance counts, and all three lines are one."
 example = min(7, count - 1)
 untrained = "-untrained" in scene.lm.name
 slowest = 2 * np.pi / float(lesson.frequencies(size)[-1])
+learned = "to be learned" if untrained else "learned"
 sentences = {
-    "learned": f"**A row per position, {'to be ' * untrained}learned in training.** This model has "
+    "learned": f"**A row per position, {learned} in training.** This model has "
     f"{count:,} rows of {size} numbers; row {example} is added to whatever token stands at position "
     f"{example}. Nothing says that {example} comes after {example - 1}: two rows {apart} have a dot product "
     f"of {significant(product['mean'])} on average, but from {significant(product['least'])} to "
@@ -143,24 +152,26 @@ shares = heads.previous_shares(scene.run)  # (n_layers, H): what each head gives
 first_head = opened_head(config, lambda: (0, int(shares[0].argmax())))[1]
 before = scene.tokens[max(0, position - 1)]
 pair = (scene.tokens[position].id, before.id, first_head, distance)
-known, plain = runs.runs(), scene.run.plain  # of the weights alone
+known = runs.runs()  # of the weights alone
+plain = scene.run.plain
 scores = known.derived(("pair_scores", pair), plain, lambda: pair_scores(runs.model(plain), *pair))
 by = known.derived(("compared", pair), plain, lambda: compared(runs.model(plain), scores))
 moves = dict(zip(by["scheme"], by["score changes"], strict=True))
-other_label, turns = scene.labels[before.position], "Without positions it stays, and at every distance."
+other_label = scene.labels[before.position]
+turns = "Without positions it stays, and at every distance."
 if "RoPE" in moves:
     turns = f"Turned as in RoPE it stays, to {significant(moves['RoPE'], 2)}: a rotation keeps the distance "
     turns += "and nothing else. Without positions it stays, too, but at every distance."
-prose(
+text = (
     f"{label} looks at {as_code(other_label)}, {counted(distance, 'token')} before it, at every place of a "
     f"text: the score in head {first_head} of block 0, with this model's own weights. With its learned rows "
     f"the score changes by **{significant(moves['Learned'])}**; with sines instead, by "
-    f"**{significant(moves['Sinusoidal'])}**, since query and key mix token and position. "
-    f"{turns}"
-    + " (Only the learned rows are what this model was trained with; the others show the scheme, not what a "
-    "model would learn with it.)" * (not untrained),
-    *("query", "key"),
+    f"**{significant(moves['Sinusoidal'])}**, since query and key mix token and position. {turns}"
 )
+if not untrained:
+    text += " (Only the learned rows are what this model was trained with; the others show the "
+    text += "scheme, not what a model would learn with it.)"
+prose(text, "query", "key")
 places = scores.index.tolist()  # of the query: the first is the distance
 ticks = list(range(0, len(places), max(1, len(places) // 8)))
 sheet.curves(
@@ -205,7 +216,8 @@ with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
     block_and_head_inputs(config, block, head)
     st.button("Change it on every page", key="pos_keep", help=f"`{edit}`", on_click=changes.add, args=(edit,))
 # where something is changed for the whole app, both passes have it: this page's edit comes after
-changed, site = replace(scene, run=scene.run.edited(edit), other=None), ("attn", block)
+changed = replace(scene, run=scene.run.edited(edit), other=None)
+site = ("attn", block)
 if 1 < len(scene.tokens) <= LOSS_TOKENS:
     changed.get((site, "final"))  # in one pass
 
@@ -215,14 +227,15 @@ def following(run: Run) -> np.ndarray:
     return torch.softmax(logits_at(run, position).double(), dim=-1).numpy()
 
 
-own, now = following(scene.run), following(changed.run)
-best, best_now = int(own.argmax()), int(now.argmax())
+own = following(scene.run)
+now = following(changed.run)
+best = int(own.argmax())
+best_now = int(now.argmax())
 if scene.other is not None:
-    prose(
-        "Both passes have what is changed above in them, and the second has other positions, too."
-        + " Positions are changed above already: this is done to what stands there now."
-        * any(made.site == "pos_emb" for made in scene.run.edits)
-    )
+    text = "Both passes have what is changed above in them, and the second has other positions, too."
+    if any(made.site == "pos_emb" for made in scene.run.edits):
+        text += " Positions are changed above already: this is done to what stands there now."
+    prose(text)
 order = shuffled(len(scene.tokens), SEED.value)
 kept = what == "shuffle" and bool((order == np.arange(len(order))).all())
 said = {
@@ -260,7 +273,8 @@ for name, title, one, weights in sheet.side_by_side(passes):
     st.markdown(f"**{title}**")
     which = f"block{block}", f"head{head}"
     saved = one.saved(f"positions_{name}", f"{title}: attention of block {block}, head {head}", *which)
-    panel, cells_of = attention_panel(title), {"weights": weights.numpy()}
+    panel = attention_panel(title)
+    cells_of = {"weights": weights.numpy()}
     matrix(f"positions_{name}", [panel], cells_of, scene.labels, position, None, scene.pick, saved=saved)
 
 columns = {"as it is" if scene.other is None else "changed above": own, WHAT_IF[what].lower(): now}
@@ -294,5 +308,5 @@ program = sheet.program(scene, position_rows, scheme) + (
     f"\nlm = lm.edited({str(edit)!r})\n"
     f"print(lm.trace({sheet.read(scene)}, keep=()).next_tokens(k={FIRST}, position={position}))\n"
 )
-sinusoidal = lesson.sinusoidal.__wrapped__
+sinusoidal = inspect.unwrap(lesson.sinusoidal)
 in_code([GPTModel.final_hidden, sinusoidal, lesson.rotate, position_rows, products, Edit.apply], program)

@@ -35,8 +35,10 @@ def gradients(scene: Scene) -> None:
     """Draw how much of the gradient reaches each block of an untrained GPT, and the book's five layers."""
     depth = DEPTH.choose("Blocks", lesson.DEPTHS)
     table = lesson.gradients_by_block(depth)
-    first, last = table.iloc[0], table.iloc[-1]
-    bare, with_both = "neither", "both, as in GPT"
+    first = table.iloc[0]
+    last = table.iloc[-1]
+    bare = "neither"
+    with_both = "both, as in GPT"
     prose(
         "Training goes backwards: a block gets its gradient through all that come after it. In an untrained "
         f"GPT of {depth} blocks, block 0 gets {significant(first[with_both])} and block {depth - 1} "
@@ -78,12 +80,15 @@ def gradients(scene: Scene) -> None:
 
 
 scene = page("Residual stream", keep=numbers.SITES, params=(sheet.SHOWN, DEPTH))
-at, label, layers = scene.position, as_code(scene.label), scene.lm.config.n_layers
+at = scene.position
+label = as_code(scene.label)
+layers = scene.lm.config.n_layers
 names = numbers.step_names(layers)
 streams = sheet.of(scene, numbers.stream)
 moved = None if scene.other is None else sheet.compared(scene.run, scene.other, numbers.apart)
 found = streams.now
-sizes, writes = found.sizes[:, at], found.writes[:, at]
+sizes = found.sizes[:, at]
+writes = found.writes[:, at]
 
 # ---- the ladder ----
 
@@ -95,20 +100,22 @@ with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
     menu(scene, *(Part("site", block, position=at, site=site) for site in offered), key="stream")
 with above:
     largest = int(writes.argmax())
-    biggest = f"The largest, of size {significant(float(writes[largest]))}, is from the "
-    biggest += f"{numbers.PARTS[largest % 2]} of block {largest // 2}."
+    biggest = "Here all of them are zeros."
+    if writes[largest]:
+        biggest = f"The largest, of size {significant(float(writes[largest]))}, is from the "
+        biggest += f"{numbers.PARTS[largest % 2]} of block {largest // 2}."
     prose(
         f"{label} enters block 0 as a row of size {significant(float(sizes[0]))} and leaves the last block "
         f"with size **{significant(float(sizes[-1]))}**. On the way every block adds two rows to the "
-        "residual stream: one of attention, one of the feed-forward. "
-        f"{biggest if writes[largest] else 'Here all of them are zeros.'}",
+        f"residual stream: one of attention, one of the feed-forward. {biggest}",
         *("residual stream", "block", "attention", "feed-forward"),
     )
     if moved is not None:
         gaps = moved.distances[:, at]
         seen = ~np.isclose(gaps, 0, atol=1e-5)
         if seen.any():
-            ends, angle = streams.map(lambda s: float(s.sizes[-1, at])), float(moved.angles[-1, at])
+            ends = streams.map(lambda s: float(s.sizes[-1, at]))
+            angle = float(moved.angles[-1, at])
             turned = (
                 "" if np.isnan(angle) else f", at an angle of **{fixed(angle, 0)}°** to the unchanged one"
             )
@@ -132,9 +139,13 @@ scene.chart(
 
 
 def says(write: int) -> str:
-    """Return what a write of the block does to the stream."""
+    """A sentence or two about a write into the stream: its size, its cosine with it, and its turn.
+
+    `write` counts two a block: 2b is the attention's of block b, 2b + 1 the feed-forward's.
+    """
     size = streams.map(lambda s: float(s.writes[write, at]))
-    cosine, part = streams.map(lambda s: float(s.cosines[write, at])), numbers.PARTS[write % 2]
+    cosine = streams.map(lambda s: float(s.cosines[write, at]))
+    part = numbers.PARTS[write % 2]
     if size.now == 0:
         return f"Its {part} writes nothing."
     return (
@@ -222,10 +233,11 @@ with right:
 
 st.subheader("What if there were no shortcut?", anchor=False)
 (alone, whole, cosine1), (alone2, whole2, cosine2) = work.without
+next_reader = "the final LayerNorm" if block == layers - 1 else f"block {block + 1}"
 prose(
     f"Without the first shortcut, `norm2` of block {block} would get attention's row alone: size "
     f"{significant(alone)} where it now reads {significant(whole)}, cosine {fixed(cosine1, 2)} with it. "
-    f"Without the second, {'the final LayerNorm' if block == layers - 1 else f'block {block + 1}'} would get "
+    f"Without the second, {next_reader} would get "
     f"the feed-forward's row alone: size {significant(alone2)} instead of {significant(whole2)}, cosine "
     f"{fixed(cosine2, 2)}. What the stream brought into block {block} makes up **{percent(work.share)}** of "
     "the stream behind it, measured along that stream. These are the numbers of this pass, taken apart: a "

@@ -18,7 +18,8 @@ from gptviz.ui.tables import STYLE, Row, table
 from gptviz.ui.words import as_code, escaped, prose
 
 OFFLINE = ("mini", "gpt2")
-HELLO, MOST_WORDS = "Hello, world!", 12  # a text beside the prompt, and words of that
+HELLO = "Hello, world!"  # a text beside the prompt
+MOST_WORDS = 12  # words of it
 SOURCES = ALICE, PROMPT = "a chapter of Alice", "this prompt"
 FIT = Param("tok_fit", str, ALICE, if_there)
 MORE: Param[str | None] = Param("tok_more", str, None, if_there)
@@ -30,11 +31,14 @@ def ids_of(ids: list[int]) -> str:
 
 
 scene = page("Tokens", params=(FIT, MORE), strip=False)
-encoding, text, token = scene.lm.tokenizer, scene.text[:READ_CHARACTERS], scene.tokens[scene.position]
+encoding = scene.lm.tokenizer
+text = scene.text[:READ_CHARACTERS]
+token = scene.tokens[scene.position]
 size = scene.lm.config.vocab_size  # bytes that a model has no token for have ids from there on
 pieces = show_work(encoding, text, scene.special, limit=len(scene.tokens))
 place, part = numbers.place_of(pieces, scene.position)
-piece, shown = pieces[place], as_code(show_token(token.raw))
+piece = pieces[place]
+shown = as_code(show_token(token.raw))
 st.html(STYLE)
 
 # ---- the cards ----
@@ -52,20 +56,27 @@ token_cards(pieces, scene.tokens, scene.position, scene.select, saved=picture)
 
 st.markdown(f"#### How {shown} was built")
 own = [] if piece.special else merges_of_part(piece, part)
-among = f"one of {len(piece.parts)} tokens in the piece {as_code(show_token(piece.raw))}"
-cut = f"A regular expression first cuts the text; the line under the cards shows each piece. {shown} is "
-cut += f"{'a whole piece' if len(piece.parts) == 1 else among}. "
+of_piece = "a whole piece"
+if len(piece.parts) != 1:
+    of_piece = f"one of {len(piece.parts)} tokens in the piece {as_code(show_token(piece.raw))}"
+cut = "A regular expression first cuts the text; the line under the cards shows each piece. "
+cut += f"{shown} is {of_piece}."
 if piece.special:
-    prose(f"{shown} is id {token.id}, a special token: it has no spelling, no merge leads to it.")
+    prose(f"{shown} is id {token.id}, {piece.kind}: it was looked up as a whole, and no merge made it.")
 elif own:
-    ranks = ", ".join(str(merge.rank) for merge in own[:12]) + (", …" if len(own) > 12 else "")
-    said = f"{cut}Its {len(token.raw)} bytes took {len(own)} merge{'s' * (len(own) > 1)}, at rank {ranks}. "
-    said += "Frequent pairs were learned first: they have low ranks and join first. The last rank is the "
-    said += f"token's id, {token.id}."
-    prose(said, "vocabulary")
+    ranks = ", ".join(str(merge.rank) for merge in own[:12])
+    if len(own) > 12:
+        ranks += ", …"
+    count = "1 merge" if len(own) == 1 else f"{len(own)} merges"
+    prose(
+        f"{cut} Its {len(token.raw)} bytes took {count}, at rank {ranks}. "
+        "Frequent pairs were learned first: they have low ranks and join first. The last rank is "
+        f"the token's id, {token.id}.",
+        "vocabulary",
+    )
 else:
-    one = "a single byte, where all merging begins" if len(token.raw) == 1 else "looked up as a whole"
-    prose(f"{cut}It is {one}: no merge was needed.")
+    how = "a single byte, where all merging begins" if len(token.raw) == 1 else "looked up as a whole"
+    prose(f"{cut} It is {how}: no merge was needed.")
 saved = scene.saved("merges", f"How {show_token(token.raw)} was built from its bytes")
 merges(encoding, piece, part, scene.position, saved=saved)
 with st.expander("What the regex cut", icon=":material/content_cut:"):
@@ -190,19 +201,20 @@ with byte:
         st.html(table("pieces of a character", ["tokens", "bytes", "decoded"], rows))
 
 st.subheader("Special tokens", anchor=False)
-end, name = numbers.end_of_text(encoding, text), as_code(END_OF_TEXT)
+end = numbers.end_of_text(encoding, text)
+name = as_code(END_OF_TEXT)
 if end is None:
     prose(f"This model's tokenizer, {escaped(encoding.name)}, has no {name}: all that you type is text.")
 else:
+    switch = "on" if scene.special else "off"
+    in_prompt = "Your prompt does not hold it, so the switch changes nothing."
+    if end.lengths is not None:
+        off, on = end.lengths
+        in_prompt = f"Your prompt is {off} tokens with the switch off, {on} with it on."
     prose(
         f"{name} marks where a text ends in training. Typed into a prompt it is plain text, "
         f"{len(end.typed)} tokens: {' '.join(map(as_code, end.typed))}. With *Special tokens* on, in the "
-        f"sidebar, it is one token, id {end.id}. The switch is **{'on' if scene.special else 'off'}**. "
-        + (
-            "Your prompt does not hold it, so the switch changes nothing."
-            if end.lengths is None
-            else f"Your prompt is {end.lengths[0]} tokens with the switch off, {end.lengths[1]} with it on."
-        )
+        f"sidebar, it is one token, id {end.id}. The switch is **{switch}**. {in_prompt}"
     )
 
 caption = "Every token of the prompt. `part_of` names the character that a token holds only some bytes of."

@@ -11,16 +11,14 @@ _PAGE = "address_page"  # in the session, until the page has run: it was asked f
 
 
 def is_history_navigation() -> bool:
-    """Return whether this run is because of the browser's back and forward buttons; then the address wins."""
+    """True if the browser's back or forward button made the page run; then the address wins."""
     # Streamlit has no public name for it
     context = get_script_run_ctx()
     return context is not None and context.is_history_navigation
 
 
 def is_fragment_run() -> bool:
-    """Return whether only a part of the page runs:
-    what page() writes into the address is then not written.
-    """
+    """True if only a part of the page runs: page() then writes nothing into the address."""
     context = get_script_run_ctx()
     return context is not None and bool(context.fragment_ids_this_run)
 
@@ -32,14 +30,15 @@ def page() -> str:
 
 
 def as_the_app() -> AbstractContextManager[None]:
-    """Return what is drawn in this stays while another page is turned to: the sidebar,
-    and where it scrolled to.
+    """Draw inside this block as part of the app: it stays when another page is opened.
+
+    The sidebar is drawn so, and keeps the place that it was scrolled to.
     """
     return _drawn_by(lambda context: context.pages_manager.main_script_hash)
 
 
 def as_the_page() -> AbstractContextManager[None]:
-    """Return what is drawn in this goes with the page, though `app.py` draws it."""
+    """Draw inside this block as part of the page: it goes with it, though `app.py` draws it."""
     return _drawn_by(lambda context: context.page_script_hash)
 
 

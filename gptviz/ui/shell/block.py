@@ -20,7 +20,8 @@ from gptviz.ui.shell.state import BLOCK, HEAD, open_head
 
 def opened_head(config: GPTConfig, usual: Callable[[], tuple[int, int]]) -> tuple[int, int]:
     """The block and head that somebody chose; each is the `usual` one as long as nobody did."""
-    block, head = BLOCK.within(config.n_layers), HEAD.within(config.n_heads)
+    block = BLOCK.within(config.n_layers)
+    head = HEAD.within(config.n_heads)
     if block is not None and head is not None:
         return block, head
     first = usual()
@@ -55,8 +56,10 @@ def block_and_head_inputs(
 
 
 def head_needs(lm: LanguageModel, tokens: Sequence[Token]) -> tuple[Keep, tuple[Reduction, ...]]:
-    """Return what a page of heads reads of a pass: the chosen block,
-    and of all what is said and drawn of heads.
+    """The sites and reductions that a page of heads needs.
+
+    The sites of the chosen block; of every block what is said and drawn of its heads, reduced
+    during the pass.
     """
     block = BLOCK.within(lm.config.n_layers)
     reduce: tuple[Reduction, ...] = (heads.SMALL, heads.scores_of(tokens))
@@ -72,7 +75,8 @@ def head_sites(block: int | None) -> Keep:
 
 def head_controls(scene: Scene) -> tuple[int, int]:
     """Draw block and head as two numbers, with buttons for the head before and after; the chosen two."""
-    config, usual = scene.lm.config, telling_head(scene)
+    config = scene.lm.config
+    usual = telling_head(scene)
     shown = opened_head(config, lambda: usual)
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="attention_controls"):
         step = (*shown, config.n_layers, config.n_heads)

@@ -40,11 +40,14 @@ class Part:
         """As a button says it: "block 4 head 3", with the tokens as the screen shows them."""
         at = "" if self.position is None else token(self.position, labels)
         of = "" if self.block is None else f" of block {self.block}"
-        return {
-            "head": f"block {self.block} head {self.head}",
-            "token": at,
-            "site": f"{PARTS.get(self.site)}{of}{f' at {at}' if at else ''}",
-        }.get(self.kind, f"block {self.block}'s {self.kind}")
+        if self.kind == "head":
+            return f"block {self.block} head {self.head}"
+        if self.kind == "token":
+            return at
+        if self.kind == "site":
+            site = f"{PARTS.get(self.site)}{of}"
+            return f"{site} at {at}" if at else site
+        return f"block {self.block}'s {self.kind}"
 
 
 @dataclass(frozen=True)
@@ -95,13 +98,17 @@ OUTPUTS = {"head": ("z", "z"), "attention": ("attn_out", "x"), "feed-forward": (
 
 
 def actions(part: Part) -> list[Action]:
-    """Return what can be done to it, the plainest first."""
+    """The changes that a menu offers for a part, the plainest first."""
     if part.kind == "token":
         return _hidden(part)
     heads = None if part.head is None else [part.head]
     positions = None if part.position is None else [part.position]
     site, x = OUTPUTS.get(part.kind, (part.site, "x"))
-    name = f"the {PARTS[site]}" if part.kind == "site" else "its output z" if x == "z" else "its output"
+    name = "its output"
+    if part.kind == "site":
+        name = f"the {PARTS[site]}"
+    elif x == "z":
+        name = "its output z"
 
     def of(table: Mapping[str, tuple[str, ...]], site: str, name: str, at: list[int] | None) -> list[Action]:
         edits = {value: Edit(site, part.block, value, heads, at) for value in table}
@@ -146,7 +153,8 @@ def menu(scene: Scene, *parts: Part, key: str) -> None:
     the whole page runs again when something is changed, since all of its numbers are others.
     """
     with st.container(key=f"change_{key}", horizontal=True, gap="small"):
-        first, opened = actions(parts[0])[0], f"change_{key}_open"
+        first = actions(parts[0])[0]
+        opened = f"change_{key}_open"
         _button(first, f"change_{key}_quick", says=f"{parts[0].name(scene.labels)}, on every page")
         box = st.popover("Change …", icon=":material/tune:", key=opened, on_change="rerun")
         if box.open:

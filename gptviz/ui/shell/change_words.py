@@ -81,11 +81,14 @@ def _added(term: Named, shown: Callable[[int], str]) -> str:
     of = f"“{shown(term.numbers[0])}”" if term.name in TABLES else another_text(len(term.numbers))
     what = {"tok": "the embedding of", "out": "the output row of", "ids": "that of", "mean": "the mean of"}
     times = "" if abs(term.factor) == 1 else f"{abs(term.factor):g} × "
-    return f"{'plus' if term.factor > 0 else 'minus'} {times}{what[term.name]} {of}"
+    sign = "plus" if term.factor > 0 else "minus"
+    return f"{sign} {times}{what[term.name]} {of}"
 
 
 def another_text(count: int) -> str:
-    return f"another text of {count} token{'' if count == 1 else 's'}"
+    if count == 1:
+        return "another text of 1 token"
+    return f"another text of {count} tokens"
 
 
 def _everywhere(edit: Edit) -> bool:
@@ -99,7 +102,8 @@ def _where(edit: Edit) -> str:
     block = "all blocks" if _everywhere(edit) else f"block {edit.block}"
     if edit.heads is None:
         return block if SITES[edit.site].form != "weights" else f"{block}, all heads"
-    return f"{block} head{'' if len(edit.heads) == 1 else 's'} {_listed(list(map(str, edit.heads)))}"
+    heads = "head" if len(edit.heads) == 1 else "heads"
+    return f"{block} {heads} {_listed(list(map(str, edit.heads)))}"
 
 
 def _positions(positions: Sequence[int], labels: Sequence[str]) -> str:
@@ -128,4 +132,5 @@ def cannot_matter(why: Unseen, what: str, many: bool = False) -> str:
         "later position": "only later tokens, and no token reads a later one",
         "other position": "only other tokens, and no attention that follows could carry that over",
     }
-    return f"cannot matter for {what}: {'they change' if many else 'it changes'} {reasons[why]}"
+    they_change = "they change" if many else "it changes"
+    return f"cannot matter for {what}: {they_change} {reasons[why]}"

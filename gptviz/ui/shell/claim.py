@@ -57,7 +57,9 @@ def notice(scene: Scene) -> None:
 
 def offer(scene: Scene) -> None:
     """A button that puts what the model expects here into the address, as a claim."""
-    lm, block, head = scene.lm, state.BLOCK.value, state.HEAD.value
+    lm = scene.lm
+    block = state.BLOCK.value
+    head = state.HEAD.value
     there = None
     if block is not None and head is not None and block < lm.config.n_layers and head < lm.config.n_heads:
         there = (block, head)

@@ -26,7 +26,8 @@ EVERY = 2.0  # seconds between two looks at what the teacher has done
 _SECRET = "class_secret"  # in the session; "" for nobody
 _OTHERS = "class_others"  # the secrets of other classes, which the browser keeps as well
 _OFFERED = "class_offered"  # a teacher's secret of a link: its person is asked before it is taken
-MOST_OTHERS, BETWEEN = 3, "."  # what stands between the secrets of a cookie stands in none of them
+MOST_OTHERS = 3
+BETWEEN = "."  # stands between the secrets of a cookie, and in none of them
 _MEMBER = "class_member"  # as the database said last
 _STEP = "class_step"  # the step that this browser and the class were at last
 _LEFT = "class_left"  # the secret that this browser gave up last
@@ -137,7 +138,8 @@ def _named(somebody: Member) -> str:
 def go_to(other: str) -> None:
     """Callback: on with another class; the place in this one is kept beside it."""
     _stay()
-    own, others = secret(), [one for one in _others() if one != other]
+    own = secret()
+    others = [one for one in _others() if one != other]
     if own and own != other:
         others = [own, *others]
     become(other)
@@ -168,7 +170,7 @@ def become(secret: str) -> None:
 
 
 def attempt(act: Callable[[], T]) -> T | None:
-    """Return what this gives; None where it cannot be done, which `say_wrong` then says."""
+    """Call `act` and give its result; after a ClassError None, and `say_wrong` says why."""
     try:
         return act()
     except ClassError as error:
@@ -188,7 +190,7 @@ def say_wrong() -> None:
 
 
 def member() -> Member | None:
-    """Return who this browser was when `look` was called last."""
+    """The member of a class that this browser was when `look` was called last; None for nobody."""
     found: Member | None = st.session_state.get(_MEMBER)
     return found
 
@@ -201,22 +203,24 @@ def _me() -> Member:
 
 
 def look() -> Member | None:
-    """Return who this browser is in which class; as it was where the database does not answer."""
+    """Read from the database which member of which class this browser is; None for nobody.
+
+    If the database does not answer, it is who it was before.
+    """
     if not secret():
         return None
     try:
-        found = classes().member(secret())
+        me = classes().member(secret())
     except ClassError as error:
         say(str(error))
         return member()
-    if found is None:
+    if me is None:
         if member() is not None:
             say(GONE)
         become("")
         return look()  # as who it was beside that
-    else:
-        st.session_state[_MEMBER] = found
-    return found
+    st.session_state[_MEMBER] = me
+    return me
 
 
 def lead() -> Member | None:
@@ -224,7 +228,9 @@ def lead() -> Member | None:
     found = look()
     if found is None or found.room.step == LOBBY:
         return found
-    room, before, mine = found.room, st.session_state.get(_STEP), state.STEP.value - 1
+    room = found.room
+    before = st.session_state.get(_STEP)
+    mine = state.STEP.value - 1
     leads = found.teaches and room.together and before == room.step != mine
     if leads and state.GUIDE.value == GUIDE:
         attempt(lambda: classes().steer(secret(), step=max(0, mine)))
@@ -252,10 +258,13 @@ def watch() -> bool:
 
 
 def has_moved() -> bool:
-    """Return whether the class was steered since this browser looked last. Where nobody can tell, say so."""
-    found = member()
+    """True if the teacher steered the class since this browser looked last.
+
+    False, with a caption that says why, if the database does not answer.
+    """
+    me = member()
     try:
-        return found is not None and classes().news(found.room)[0] != found.room.steered
+        return me is not None and classes().news(me.room)[0] != me.room.steered
     except ClassError as error:
         st.caption(escaped(str(error)))
         return False
@@ -272,13 +281,14 @@ def _guide_of(room: int) -> str:
 
 
 def standing(number: int) -> Standing:
-    """Return how it stands with the question of this step, for who is in a class."""
-    found = _me()
-    room = found.room
-    told, shut = room.has("revealed", number), room.has("locked", number) or room.frozen
-    if found.teaches:
+    """The state of the question of this step for this browser's member of a class."""
+    me = _me()
+    room = me.room
+    told = room.has("revealed", number)
+    shut = room.has("locked", number) or room.frozen
+    if me.teaches:
         return Standing(False, None, told, False)
-    mine = attempt(lambda: classes().votes(room, number, found.pupil))
+    mine = attempt(lambda: classes().votes(room, number, me.pupil))
     answered = bool(mine)
     given = mine[0].answer if mine else None
     told = told or (answered and not room.together)
@@ -286,13 +296,13 @@ def standing(number: int) -> Standing:
 
 
 def holds(number: int, ask: Question | None) -> bool:
-    """Return whether everybody follows to this step and its truth is not told: then all have the same run.
+    """True if the class follows the teacher to this step and the answer is not told yet.
 
-    What is hunted for is found elsewhere.
+    Then all have the same run. False for a hunt ("find"), whose answer is found on other pages.
     """
-    found = member()
+    me = member()
     asks = ask is not None and ask.kind != "find"
-    return asks and found is not None and found.room.together and not found.room.has("revealed", number)
+    return asks and me is not None and me.room.together and not me.room.has("revealed", number)
 
 
 def vote(number: int, given: Any, hints: int) -> None:

@@ -86,7 +86,7 @@ def shapes_words(shapes: Shapes) -> str:
 
 
 def source(function: Callable[..., Any]) -> tuple[str, str]:
-    """Return where a function stands, "GPTModel.forward: gptviz/model.py, lines 12 to 20", and its lines."""
+    """A function's place, "GPTModel.forward: gptviz/model.py, lines 12 to 20", and its lines."""
     function = inspect.unwrap(function)  # of what keeps its results
     file = Path(inspect.getsourcefile(function) or "")
     lines, first = inspect.getsourcelines(function)
@@ -108,7 +108,7 @@ SWIPE = '<div class="gv-swipe">Swipe sideways: the picture is wider than the scr
 
 @contextmanager
 def panel(title: str, icon: str, key: str) -> Iterator[bool]:
-    """Return what is drawn inside stands in an expander; whether that is open, which it is not at first."""
+    """Draw the block inside an expander, closed at first; the block is given whether it is open."""
     box = st.expander(title, icon=icon, on_change="rerun", key=key)
     with box:
         yield bool(box.open)

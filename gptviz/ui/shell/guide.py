@@ -15,6 +15,7 @@ from gptviz import LanguageModel
 from gptviz.classroom import ClassError, Member
 from gptviz.guides import Guide, GuideError, Step, files, find, read
 from gptviz.guides.guide import LARGEST, Address
+from gptviz.suggest import did_you_mean
 from gptviz.ui.buttons import button
 from gptviz.ui.components.guide_look import look_at
 from gptviz.ui.models.room import still_here
@@ -64,7 +65,12 @@ def checked(guide: Guide) -> None:
     """Raises GuideError where a step names a page that there is not."""
     wrong = [step for step in guide.steps if step.page not in PAGES]
     if wrong:
-        raise GuideError([(step.line, f"there is no page {step.page[:60]!r}") for step in wrong])
+        raise GuideError(
+            [
+                (step.line, f"there is no page {step.page[:60]!r}{did_you_mean(step.page, PAGES)}")
+                for step in wrong
+            ]
+        )
 
 
 def _leave() -> None:
@@ -142,7 +148,8 @@ def arrive(page: str, params: tuple[Param[Any], ...]) -> None:
     class everybody has the same place, and as long as its question is open keeps it.
     """
     said = st.query_params
-    name, number = state.GUIDE.parse(said.get("guide", "")), state.STEP.parse(said.get("step", ""))
+    name = state.GUIDE.parse(said.get("guide", ""))
+    number = state.STEP.parse(said.get("step", ""))
     if (name, number) != st.session_state.get(_SAID):  # a link was clicked, or the address changed by hand
         state.GUIDE.set(name)
         state.STEP.set(number)
@@ -152,8 +159,10 @@ def arrive(page: str, params: tuple[Param[Any], ...]) -> None:
     st.session_state[_SAID] = (state.GUIDE.value, state.STEP.value)
     if found is None:
         return
-    steps, number = found[0].steps, found[1]
-    step, known = steps[number], {param.name: param for param in (*state.APP, *params)}
+    steps = found[0].steps
+    number = found[1]
+    step = steps[number]
+    known = {param.name: param for param in (*state.APP, *params)}
     led = member is not None and state.GUIDE.value == classroom.GUIDE
     held = led and page == step.page and classroom.holds(number, step.ask)
     if st.session_state.get(_AT) == here and not held:
@@ -186,7 +195,7 @@ def go() -> None:
 
 
 def _is_brought(member: Member | None) -> bool:
-    """Return whether who opens the page of the class is led on at once: a pupil whose class has begun."""
+    """True for a pupil of a class who has not been led to a step of a guide yet."""
     return member is not None and not member.teaches and _AT not in st.session_state
 
 
@@ -232,7 +241,8 @@ def draw(page: str, lm: LanguageModel, key: str, about_text: bool) -> bool:
     if found is None:
         return False
     guide, number = found
-    step, at = guide.steps[number], (state.GUIDE.value, number)
+    step = guide.steps[number]
+    at = (state.GUIDE.value, number)
     with st.container(key="gv_guide"):
         standing = None if step.ask is None else question.standing(at)
         if step.until and not _is_done(step):  # what is done may be in a part of the page that runs alone
@@ -266,7 +276,9 @@ def _way(guide: Guide, number: int, step: Step, page: str, answered: bool) -> No
         st.markdown(f"**{step.heading}**", width="content")
         st.caption(f"{guide.title}, step {number + 1} of {len(guide.steps)}", width="content")
         with st.container(horizontal=True, gap="small", width="content", key="guide_buttons"):
-            steps, name, member = guide.steps, state.GUIDE.value, classroom.member()
+            steps = guide.steps
+            name = state.GUIDE.value
+            member = classroom.member()
             led = member is not None and not member.teaches and member.room.together
             if number and not led:
                 _link("Back", "arrow_back", name, number, steps[number - 1], "guide_back", page)
@@ -283,14 +295,16 @@ def _way(guide: Guide, number: int, step: Step, page: str, answered: bool) -> No
 
 
 def _is_done(step: Step) -> bool:
-    """Return whether what the step asks to do is done: its `until` holds;
-    "other" is anything but the step's own.
+    """True if the visitor did what the step asks for: every choice in its `until` is as it says.
+
+    "other" is any choice but the step's own.
     """
     place = dict(step.place)
     for name, wanted in step.until:
         held = st.session_state.get(name)
-        said = "" if held is None else str(held)
-        same = said in (place.get(name, ""), "") if wanted == "other" else not fnmatch(said, wanted)
-        if same:
+        chosen = "" if held is None else str(held)
+        if wanted == "other" and chosen in (place.get(name, ""), ""):
+            return False
+        if wanted != "other" and not fnmatch(chosen, wanted):
             return False
     return True

@@ -15,7 +15,10 @@ KEPT_APART = 0.75  # of the sentences with two names: from here on a model knows
 
 
 def limit(lm: LanguageModel, text: str, written: int = 0) -> str | None:
-    """Return what the bundled model cannot do with a text, or beyond `written` tokens of its own; or None."""
+    """A sentence about what is too hard for the bundled model in a text; None if nothing is.
+
+    `written` is how many tokens the model has written after it.
+    """
     strange = next((c for c in text if c.isalpha() and not c.isascii() and len(lm.encode(c)) > 1), None)
     if strange is not None:
         return (

@@ -32,7 +32,8 @@ def knocked(
 
     `stop` is the button's callback: the page must then not ask again. `run` is the scene's own if it is none.
     """
-    run, position = run or scene.run, scene.position
+    run = run or scene.run
+    position = scene.position
     if baseline == "sample":
         read_sample(run, f"{key}_sample", stop)
     pair = target.token, target.against

@@ -101,7 +101,9 @@ BESIDE = {
 }
 # fmt: on
 PAGES = {name: door for section in SECTIONS.values() for name, door in section.items()} | BESIDE
-FIRST, COMPARE, CLASS = "overview", "compare", "class"
+FIRST = "overview"
+COMPARE = "compare"
+CLASS = "class"
 HALVES = ("knock_out", "circuit")  # two pages behind one door
 # what was a page: where that is now, and which choice opens it there, by what else the address says
 MOVED = {
@@ -173,7 +175,8 @@ def draw_links(here: str) -> None:
 
     The one called `here` is marked.
     """
-    query, open_ = state.link(), classroom.doors() or (*PAGES,)
+    query = state.link()
+    open_ = classroom.doors() or (*PAGES,)
     here = HALVES[0] if here in HALVES else here
     for section, all_doors in SECTIONS.items():
         doors = {name: door for name, door in all_doors.items() if name in open_}

@@ -7,9 +7,11 @@ from typing import Any
 import streamlit as st
 
 from gptviz.catalog import catalog
-from gptviz.checkpoints import HeadsMissing, TokenizerMissing
+from gptviz.checkpoints import HeadsMissing, SurplusTokens, TokenizerMissing
 from gptviz.checkpoints.download import Progress
+from gptviz.checkpoints.errors import without_code
 from gptviz.digits import gigabytes
+from gptviz.loading import WITHOUT_THEM
 from gptviz.tokenizer import encoding_names
 from gptviz.ui.buttons import button
 from gptviz.ui.models import in_use as models
@@ -20,7 +22,8 @@ from gptviz.ui.models.in_use import InUse, NotOnDisk, label_of
 from gptviz.ui.shell import state
 from gptviz.ui.words import duration, escaped
 
-HEADS, TOKENIZER = "model_heads", "model_tokenizer"
+HEADS = "model_heads"
+TOKENIZER = "model_tokenizer"
 GPT2_HEAD_DIM = 64
 EVERY_SECONDS = 0.5
 
@@ -36,6 +39,8 @@ def notice(model: InUse) -> None:
         _heads(model, trouble)
     elif isinstance(trouble, TokenizerMissing):
         _tokenizer(model)
+    elif isinstance(trouble, SurplusTokens):
+        _surplus(model, trouble)
     else:
         _failed(model, str(trouble))
 
@@ -49,7 +54,10 @@ def _buttons(model: InUse, label: str, key: str, do: Callable[..., Any], *args: 
 def _failed(model: InUse, why: str) -> None:
     asked = escaped(label_of(model.asked))
     seen = escaped(label_of(model.choice))
-    st.error(f"{asked} cannot be loaded: {escaped(_ended(why))} What you see is {seen}.")
+    sentence, code = without_code(why)
+    st.error(f"{asked} cannot be loaded: {escaped(_ended(sentence))} What you see is {seen}.")
+    if code:
+        st.code(code, language="python")
     number = model.asked.name.removeprefix(UPLOAD)
     with st.container(horizontal=True):
         if model.asked.name.startswith(UPLOAD) and find_upload(number) is not None:
@@ -71,7 +79,8 @@ def _ended(text: str) -> str:
 
 
 def _download(model: InUse) -> None:
-    name, seen = model.asked.name, escaped(label_of(model.choice))
+    name = model.asked.name
+    seen = escaped(label_of(model.choice))
     last = models.downloads().last(name)
     if last is not None and last.running:
         _running(last, seen)
@@ -106,7 +115,7 @@ def _running(download: Download, seen: str) -> None:
 
 
 def in_words(progress: Progress) -> str:
-    """Return how far a download is: bytes, speed and the time left."""
+    """A download's progress: the bytes that arrived of all, the speed and the time left."""
     arrived = f"{gigabytes(progress.done)} of {gigabytes(progress.total)}"
     if progress.seconds_left is None:
         return arrived
@@ -133,12 +142,13 @@ def _heads(model: InUse, trouble: HeadsMissing) -> None:
 
 
 def _proposal(emb_dim: int) -> str:
-    """Return how many heads there would be if it were made like GPT-2."""
+    """A sentence: the heads that this width has with as many dimensions a head as GPT-2."""
     usual, rest = divmod(emb_dim, GPT2_HEAD_DIM)
     like = f"GPT-2 has {GPT2_HEAD_DIM} dimensions a head"
     if rest:
         return f"{like}, which does not divide the {emb_dim} here."
-    return f"{like}: of the {emb_dim} here, that makes {usual} head{'' if usual == 1 else 's'}."
+    heads = "1 head" if usual == 1 else f"{usual} heads"
+    return f"{like}: of the {emb_dim} here, that makes {heads}."
 
 
 def _tokenizer(model: InUse) -> None:
@@ -152,6 +162,17 @@ def _tokenizer(model: InUse) -> None:
         st.selectbox("Tokenizer", encoding_names(), key=TOKENIZER, width=200)
         given = (model.asked, "tokenizer", TOKENIZER)
         _buttons(model, "Load", "model_load", _with, *given, type="primary")
+
+
+def _surplus(model: InUse, trouble: SurplusTokens) -> None:
+    said = escaped(str(trouble).removesuffix(WITHOUT_THEM))
+    seen = escaped(label_of(model.choice))
+    st.info(f"{said}. Without these tokens it can be loaded: typed, they are plain text. You see {seen}.")
+    without = replace(model.asked, drop_surplus=True)
+    with st.container(horizontal=True):
+        _buttons(
+            model, "Go on without them", "model_drop_surplus", state.choose_model, without, type="primary"
+        )
 
 
 def _with(asked: Choice, field: str, key: str) -> None:

@@ -41,7 +41,7 @@ from gptviz.ui.shell.limits import limits
 from gptviz.ui.shell.navigation import COMPARE, FIRST, PAGES, link
 from gptviz.ui.shell.notice import notice
 from gptviz.ui.shell.params import Param
-from gptviz.ui.shell.picker import facts, picker
+from gptviz.ui.shell.picker import facts, picker, which_gelu
 from gptviz.ui.shell.prompt import example_row
 from gptviz.ui.shell.scene import Frame, Scene
 from gptviz.ui.shell.slow import read_sample
@@ -90,7 +90,8 @@ def frame(title: str, own: Iterable[Param] = (), prompted: bool = False, of_mode
     )
     navigation.ensure_navigation()
     mode = mode_shown()
-    own, name = tuple(own), navigation.name_of(title)
+    own = tuple(own)
+    name = navigation.name_of(title)
     state.load(own)
     with address.as_the_app():
         _style(mode)
@@ -107,6 +108,7 @@ def frame(title: str, own: Iterable[Param] = (), prompted: bool = False, of_mode
         if not state.PRESENT.value:  # then they are above the page
             navigation.draw_links(name)
         st.caption(facts(model))
+        which_gelu(model)
         prompt_box.special_switch()
     notice(model)
     with bar:
@@ -131,7 +133,8 @@ def _head(name: str, prompted: bool) -> None:
     with st.container(key="gv_title", horizontal=True, vertical_alignment="bottom", gap="small"):
         st.title(door.title, anchor=False, width="content")
         if prompted and name != FIRST:
-            query, icon = state.link() | {"at": picture.place_of(name)}, ":material/center_focus_strong:"
+            query = state.link() | {"at": picture.place_of(name)}
+            icon = ":material/center_focus_strong:"
             with st.container(key="gv_place", width="content"):
                 link(FIRST, query, label="In the picture", icon=icon, help="Its place in the machine.")
         st.markdown(door.question, width="content")
@@ -161,9 +164,13 @@ def _way(name: str, prompted: bool) -> None:
 def _present_switch() -> None:
     """For a projector: full width, large type, no sidebar."""
     presenting = state.PRESENT.value
-    label, icon, told = "Present", "open_in_full", "For a projector: full width, large type, no sidebar."
+    label = "Present"
+    icon = "open_in_full"
+    told = "For a projector: full width, large type, no sidebar."
     if presenting:
-        label, icon, told = "End", "close_fullscreen", ""
+        label = "End"
+        icon = "close_fullscreen"
+        told = ""
     how: Any = {"type": "tertiary", "help": told or None}
     button(label, "present_switch", state.PRESENT.set, not presenting, icon=icon, **how)
 
@@ -189,8 +196,11 @@ def read(made: Frame, keep: Keep | Needs = (), folded: bool = False) -> Scene:
     """
     if not folded:
         prompt_box.box()
-    place, changed = st.container(key="gv_chips"), st.container(key="gv_changes")
-    lm, text, special = made.lm, state.TEXT.value, state.SPECIAL.value
+    place = st.container(key="gv_chips")
+    changed = st.container(key="gv_changes")
+    lm = made.lm
+    text = state.TEXT.value
+    special = state.SPECIAL.value
     given: Trace | None = st.session_state.get(GIVEN)
     reading = prompt_box.read(lm, text, special)
     if given is not None:

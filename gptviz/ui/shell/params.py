@@ -68,7 +68,7 @@ class Param(Generic[T]):
 
     @property
     def value(self) -> T:
-        """Return what was chosen in this session, or the default."""
+        """The choice of this session, or the default."""
         found = st.session_state.get(self.name)
         return self.default if found is None else cast(T, found)
 
@@ -84,7 +84,7 @@ class Param(Generic[T]):
         return self.value
 
     def said(self, there: Mapping[str, str]) -> str | None:
-        """Return what an address says of it, None for nothing."""
+        """The choice as an address has it, by its name or its older one; None if it has neither."""
         return there.get(self.name, there.get(self.once or self.name))
 
     def parse(self, text: str) -> T:
@@ -96,7 +96,9 @@ class Param(Generic[T]):
         """The parameter that `parse` reads back."""
         if value is None:
             return ""
-        return ("on" if value else "off") if self.kind is bool else str(value)
+        if self.kind is not bool:
+            return str(value)
+        return "on" if value else "off"
 
     def widget(self, draw: Callable[..., Any], label: str, **options: Any) -> T:
         """Draw the widget with this choice in it; in a fragment, too, the address follows what it says."""
@@ -146,7 +148,8 @@ class Param(Generic[T]):
         To Streamlit a key is another widget on another page. There it begins with its own default, the least
         of a slider, where the run before had set the choice in the session: so a new page is told it again.
         """
-        seen, page = st.session_state.setdefault(_DRAWN, {}), address.page()
+        seen = st.session_state.setdefault(_DRAWN, {})
+        page = address.page()
         if seen.get(self.name) != page or st.session_state.get(self.name) is None:
             st.session_state[self.name] = self.value
             seen[self.name] = page
@@ -163,7 +166,8 @@ def load(params: Iterable[Param[Any]]) -> None:
     To be called once, at a page's beginning, with all that the page and the app have.
     """
     params = st.session_state[_OF_THE_PAGE] = tuple(params)
-    back, there = address.is_history_navigation(), st.query_params.to_dict()
+    back = address.is_history_navigation()
+    there = st.query_params.to_dict()
     for param in params:
         said = param.said(there)
         if back or (param.name not in st.session_state and said is not None):
@@ -175,7 +179,8 @@ def store(params: Iterable[Param[Any]]) -> None:
     there = st.query_params.to_dict()  # once: each look at it, or at the session, asks whose run this is
     said = {}
     for param in params:
-        value, before = param.value, param.said(there)
+        value = param.value
+        before = param.said(there)
         if value != param.default or (before is not None and param.parse(before) != param.default):
             said[param.name] = param.written(value)
     address.write(said)

@@ -10,7 +10,9 @@ import streamlit as st
 from gptviz import KNOWN_MODELS
 from gptviz.catalog import catalog
 from gptviz.checkpoints import CheckpointError
+from gptviz.checkpoints.errors import without_code
 from gptviz.checkpoints.hub import HUB_MODELS, is_hub_id
+from gptviz.checkpoints.kinds import ENDINGS as NOT_READ
 from gptviz.digits import gigabytes
 from gptviz.loading import DTYPES, devices
 from gptviz.ui.models import in_use as models
@@ -22,15 +24,28 @@ from gptviz.ui.models.uploads import ENDINGS, Upload
 from gptviz.ui.shell import state
 from gptviz.ui.words import counted, duration, escaped
 
-MODEL, DTYPE, DEVICE = "prompt_model", "model_dtype", "model_device"
-HUB_ID, SERVER_PATH, FILES = "model_hub_id", "model_path", "model_files"
+MODEL = "prompt_model"
+DTYPE = "model_dtype"
+DEVICE = "model_device"
+ACTIVATION = "model_activation"
+HUB_ID = "model_hub_id"
+SERVER_PATH = "model_path"
+FILES = "model_files"
 # the sentence why files were not taken, and that they were
-_REFUSED, _BROUGHT = "gptviz_files_refused", "gptviz_files_brought"
+_REFUSED = "gptviz_files_refused"
+_BROUGHT = "gptviz_files_brought"
 EVERY_SECONDS = 1.0  # between two looks whether a file was refused
 
 DTYPE_HELP = (
     "float32 is what the book uses. bfloat16 takes half the memory and rounds to about three digits at every "
     "step, which adds up: the numbers on every page are then those of a model that computes in bfloat16."
+)
+
+
+GELUS = {"gelu_tanh": "with tanh", "gelu": "the exact one"}
+GELU_HELP = (
+    "The book, build-nanogpt and nanoGPT before June 2023 have the GELU with tanh. nanoGPT has the exact one "
+    "since then. With the wrong one, every number is a little off."
 )
 
 
@@ -52,25 +67,56 @@ def picker(model: InUse) -> None:
     )
     if st.button("More models …", key="model_more", type="tertiary", help="All models, and your own file"):
         st.session_state.pop(_REFUSED, None)  # of an earlier one
-        let_go(ENDINGS)
+        let_go((*ENDINGS, *NOT_READ))
         window(asked)
 
 
 def facts(model: InUse) -> str:
     """Blocks x heads, width, parameters, memory, context, and what it was trained on."""
-    lm, config = model.lm, model.lm.config
+    lm = model.lm
+    config = model.lm.config
     about = next((entry.about for entry in catalog() if entry.name == model.choice.name), "")
     rounded = " (rounded at every step)" if lm.dtype == "bfloat16" else ""
     device = model.choice.device or models.default_device()
     size = config.parameters * DTYPES[lm.dtype].itemsize
-    return (
-        (f"you see **{escaped(label_of(model.choice))}**:  \n" if model.trouble else "")
-        + f"{counted(config.n_layers, 'block')} × {counted(config.n_heads, 'head')}, "
-        f"{config.emb_dim} wide  \n"
-        f"{config.parameters:,} parameters  \n{gigabytes(size)} in {lm.dtype}{rounded}"
-        f"{'' if device == 'cpu' else f' on {device}'}  \n"
-        f"context of {config.context_length:,} tokens" + (f"  \n{about}" if about else "")
+    memory = f"{gigabytes(size)} in {lm.dtype}{rounded}"
+    if device != "cpu":
+        memory += f" on {device}"
+    blocks = counted(config.n_layers, "block")
+    heads = counted(config.n_heads, "head")
+    lines = [
+        f"{blocks} × {heads}, {config.emb_dim} wide",
+        f"{config.parameters:,} parameters",
+        memory,
+        f"context of {config.context_length:,} tokens",
+    ]
+    if model.trouble:
+        lines.insert(0, f"you see **{escaped(label_of(model.choice))}**:")
+    if about:
+        lines.append(about)
+    return "  \n".join(lines)
+
+
+def which_gelu(model: InUse) -> None:
+    """A choice of the GELU, where the model's files do not say it."""
+    choice = model.choice
+    if not model.lm.activation_is_assumed and choice.activation is None:
+        return
+    st.session_state[ACTIVATION] = model.lm.config.activation
+    assumed = ", so this is assumed" if model.lm.activation_is_assumed else ""
+    st.selectbox(
+        f"GELU (the file does not say which{assumed})",
+        GELUS,
+        key=ACTIVATION,
+        format_func=GELUS.__getitem__,
+        on_change=partial(_chose_gelu, choice),
+        help=GELU_HELP,
     )
+
+
+def _chose_gelu(choice: Choice) -> None:
+    state.choose_model(replace(choice, activation=st.session_state[ACTIVATION]))
+    models.retry()
 
 
 @st.dialog("Models", width="large", on_dismiss="rerun")  # so that what was chosen there is forgotten
@@ -96,7 +142,8 @@ def known_models() -> pd.DataFrame:
     """The catalogue as people read it."""
     rows = []
     for entry in catalog():
-        config, count = entry.config, entry.config.parameters
+        config = entry.config
+        count = entry.config.parameters
         sizes = f"{config.n_layers} × {config.n_heads}", config.emb_dim, f"{count:,}", gigabytes(4 * count)
         rows.append((entry.name, *sizes, config.context_length, entry.where(), entry.about))
     columns = "Model, Blocks × heads, Width, Parameters, Memory, Context, On this machine, What it is"
@@ -118,12 +165,16 @@ def _own_files(asked: Choice) -> None:
     )
     for upload in uploads():
         _kept(upload, asked)
-    endings = [suffix.removeprefix(".") for suffix in ENDINGS]
+    # what is of another kind is taken, too, to be told what it is and what to do
+    endings = [suffix.removeprefix(".") for suffix in (*ENDINGS, *NOT_READ)]
     with st.form("model_files", clear_on_submit=True, border=False):
         st.file_uploader("Your model's files", endings, accept_multiple_files=True, key=FILES)
         st.form_submit_button("Load these files", type="primary", on_click=partial(_bring, asked))
     if _REFUSED in st.session_state:
-        st.error(escaped(st.session_state[_REFUSED]))
+        sentence, code = without_code(st.session_state[_REFUSED])
+        st.error(escaped(sentence))
+        if code:
+            st.code(code, language="python")
     _not_taken()
     if st.session_state.pop(_BROUGHT, False):
         st.rerun()  # the window closes, the page shows the model
@@ -153,7 +204,7 @@ def _kept(upload: Upload, asked: Choice) -> None:
 
 
 def since(seconds: float) -> str:
-    """Return how long ago something came."""
+    """The time since something came, in words: "just now", "5 min 0 s ago"."""
     minutes = int(seconds // 60)
     return "just now" if minutes == 0 else f"{duration(60 * minutes)} ago"
 
@@ -169,7 +220,7 @@ def _bring(asked: Choice) -> None:
         st.session_state[_BROUGHT] = True
         state.choose_model(asked.named(name))
         models.retry()
-    let_go(ENDINGS)
+    let_go((*ENDINGS, *NOT_READ))
 
 
 def _repository(asked: Choice) -> None:
@@ -184,7 +235,8 @@ def _repository(asked: Choice) -> None:
 
 
 def _settings(asked: Choice) -> None:
-    dtypes, usual = list(DTYPES), models.default_device()
+    dtypes = list(DTYPES)
+    usual = models.default_device()
     at = dtypes.index(asked.dtype)
     dtype = st.radio("Numbers", dtypes, index=at, key=DTYPE, help=DTYPE_HELP, horizontal=True)
     device = asked.device or usual

@@ -56,7 +56,8 @@ def page_about(place: Place) -> tuple[str, dict[str, Any]] | None:
 
 def place_of(page: str) -> str:
     """The address of what a page has in hand."""
-    block, head = state.BLOCK.value, state.HEAD.value
+    block = state.BLOCK.value
+    head = state.HEAD.value
     norm = st.session_state.get("ln_norm", "block 0 · norm1")
     return _PLACES.get(page, "").format(
         block="last" if block is None else block,

@@ -44,7 +44,7 @@ def _moved(name: str, key: str, choose: Callable[[Any], None] | None) -> None:
 
 
 def touched(name: str, usual: Any) -> Any:
-    """Return what the person last gave the widget, or `usual` while nobody has touched it."""
+    """The value that the visitor last gave the widget `name`, or `usual` while it is untouched."""
     return st.session_state.get(_TOUCHED.format(name), usual)
 
 

@@ -7,7 +7,7 @@ import streamlit as st
 
 from gptviz import LanguageModel
 from gptviz.engine.tokens import Token
-from gptviz.tokenizer import END_OF_TEXT, well_formed
+from gptviz.tokenizer import END_OF_TEXT, needs_the_switch, well_formed, words_of
 from gptviz.ui.buttons import button
 from gptviz.ui.components.prompt import prompt
 from gptviz.ui.shell import address, state
@@ -97,7 +97,9 @@ def special_hint(lm: LanguageModel) -> None:
 
 
 def _has_special(lm: LanguageModel) -> bool:
-    """Return whether the model has a special token for the end of a text."""
+    """True if the model has a special token for the end of a text, and not a word."""
+    if END_OF_TEXT in words_of(lm.tokenizer):
+        return False
     ids = lm.encode(END_OF_TEXT, special_tokens=True)
     return len(ids) == 1 and ids[0] < lm.config.vocab_size
 
@@ -110,7 +112,7 @@ def append(lm: LanguageModel, tokens: list[Token], token_id: int) -> str | None:
         return nameless(show_id(lm, token_id))
     ids = [*(token.id for token in tokens), token_id]
     text = lm.decode(ids)
-    special = state.SPECIAL.value or lm.tokenizer.is_special_token(token_id)
+    special = state.SPECIAL.value or needs_the_switch(lm.tokenizer, token_id)
     if lm.encode(text, special_tokens=special) != ids and "\ufffd" in lm.decode([token_id]):
         return "This token is only part of a character, which a text cannot hold; nothing was appended."
     state.change(text=text, token=None, special=special)
@@ -133,5 +135,6 @@ def example_row(*labels: str) -> None:
         st.caption("Try:", width="content")
         for number, (label, text) in enumerate(EXAMPLES.items()):
             if not labels or label in labels:
-                take, shown = partial(state.change, text=text, token=None), text == state.TEXT.value
+                take = partial(state.change, text=text, token=None)
+                shown = text == state.TEXT.value
                 button(label, f"example_{number}", take, primary=shown)

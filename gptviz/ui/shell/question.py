@@ -34,7 +34,7 @@ At = tuple[str | None, int]  # the guide's name, and the step from 0
 
 
 def standing(at: At) -> Standing:
-    """Return how it stands with the question of this step."""
+    """The state of the question of this step: answered or not, and whether its answer is told."""
     if at[0] == classroom.GUIDE:
         return classroom.standing(at[1])
     answers = st.session_state.setdefault(ANSWERS, {})
@@ -42,7 +42,7 @@ def standing(at: At) -> Standing:
 
 
 def counted(name: str, steps: Sequence[Step]) -> str:
-    """Return how many of a guide's questions were answered, and how many skipped, so far in this session."""
+    """A sentence: how many of a guide's questions were answered in this session, or skipped."""
     answers = st.session_state.get(ANSWERS, {})
     asks = [(name, number) for number, step in enumerate(steps) if step.ask is not None]
     given = [answers[at] for at in asks if at in answers]
@@ -67,7 +67,8 @@ def ask(
     reading = prompt_box.read(lm, state.TEXT.value, state.SPECIAL.value)
     if not reading.ids:
         return False  # the page says why
-    last, token = len(reading.ids) - 1, state.TOKEN.value
+    last = len(reading.ids) - 1
+    token = state.TOKEN.value
     position = last if token is None else min(token, last)
     run = Run(key, tuple(reading.ids), changes.made(changes.found(lm, len(reading.ids))))
 
@@ -133,15 +134,20 @@ def _say(at: At, given: Any) -> None:
 
 def _ballot(ask: Question, at: At, truth: Answer, run: Run, position: int) -> None:
     """The way to answer, with hints; it runs alone, so that thirty who answer at once do not wait."""
-    found = standing(at)
-    if found.told and address.is_fragment_run():
+    status = standing(at)
+    if status.told and address.is_fragment_run():
         st.rerun()
     classroom.say_wrong()
     tokens = runs.model(run).tokens(run.ids)
-    if found.answered:
-        said = "nothing" if found.given is None else escaped(wall.shown(ask.kind, found.given, tokens))
-        st.markdown(f":material/check: You said {said}." + " You may still change your mind." * found.open)
-    if not found.open:
+    if status.answered:
+        answer = "nothing"
+        if status.given is not None:
+            answer = escaped(wall.shown(ask.kind, status.given, tokens))
+        text = f":material/check: You said {answer}."
+        if status.open:
+            text += " You may still change your mind."
+        st.markdown(text)
+    if not status.open:
         st.markdown(":material/lock: The votes are locked.")
         return
 
@@ -166,7 +172,8 @@ def _box(at: At) -> str:
 
 def _form(ask: Question, options: tuple[str, ...], at: At) -> None:
     """Draw what is typed or chosen, and a button to say it."""
-    name, kept = f"guide_{at[0]}_{at[1]}", _box(at)
+    name = f"guide_{at[0]}_{at[1]}"
+    kept = _box(at)
 
     def sent() -> None:
         given = st.session_state.get(kept)
@@ -193,7 +200,8 @@ def _hand_in(ask: Question, say: Callable[[Any], None]) -> None:
     """
 
     def found() -> tuple[str, str] | None:
-        block, head = state.BLOCK.value, state.HEAD.value
+        block = state.BLOCK.value
+        head = state.HEAD.value
         one = "" if block is None or head is None else f"{block}.{head}"
         chosen = st.session_state.get("circuit") if ask.key == "smallest_circuit" else one
         return (state.TEXT.value, str(chosen)) if chosen else None
@@ -219,7 +227,7 @@ def _heads(run: Run, chosen: Head | None, say: Callable[[Any], None]) -> None:
 
 
 def _is_filled_in(ask: Question, at: At) -> bool:
-    """Return whether the last hint is out, which puts the answer where it is given; a class votes without."""
+    """True if the last hint was asked for: then the answer is filled in. Never in a class."""
     return at[0] != classroom.GUIDE and 0 < len(ask.hints) <= st.session_state[HINTS].get(at, 0)
 
 

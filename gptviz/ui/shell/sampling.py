@@ -11,7 +11,8 @@ from streamlit.delta_generator import DeltaGenerator
 from gptviz.engine.sampling import Sampling
 from gptviz.ui.shell.params import LARGEST, Param, between
 
-TEMPERATURE, TOP_P = Param("temperature", float, 1.0, between), Param("top_p", float, 1.0, between)
+TEMPERATURE = Param("temperature", float, 1.0, between)
+TOP_P = Param("top_p", float, 1.0, between)
 TOP_K: Param[int | None] = Param("top_k", int, None, between)
 SEED: Param[int | None] = Param("seed", int, None)
 SEEDS = LARGEST

@@ -55,9 +55,7 @@ class Frame:
         return self.plain_load
 
     def saved(self, name: str, title: str, *which: object) -> Saved:
-        """Return what a picture's file is called and says;
-        `which` tells it from its like ("block5", "head0").
-        """
+        """The name and the words of a picture's file; `which` tells it from others ("block5")."""
         return Saved(stem(*name.split("_"), *which), title, (f"Model: {self.lm.name}",) * self.of_model)
 
     def chart(

@@ -27,16 +27,15 @@ UNASKED = 4 * 10**10  # tokens times parameters of the blocks: about two seconds
 
 
 def is_asked_for(lm: LanguageModel, n_tokens: int, passes: int) -> bool:
-    """Return whether so many passes take so long that they wait for a click."""
+    """True if this many passes over this many tokens take so long that they wait for a click."""
     blocks = sum(p.numel() for p in lm.model.trf_blocks.parameters())
     return n_tokens * passes * blocks > UNASKED
 
 
 def is_wanted(param: Param[str | None], lm: LanguageModel, n_tokens: int, passes: int) -> bool:
-    """Return whether so many passes are to be made: by themselves where they are quick, else where `param` is
-    "on".
+    """True if this many passes are to be made: quick ones unasked, slow ones if `param` is "on".
 
-    Where it is "off" somebody has stopped them.
+    If it is "off", somebody has stopped them.
     """
     chosen = param.within(("on", "off"))
     return chosen == "on" or (chosen is None and not is_asked_for(lm, n_tokens, passes))
@@ -51,12 +50,12 @@ def worked(
     stop: Callable[[], Any] | None = None,
     **options: Any,
 ) -> T:
-    """Return what `function(lm, *args, **options, progress=...)` gives for a run's model: by the server's
-    line.
+    """Have the server work out `function(lm, *args, **options, progress=...)` for a run's model.
 
-    A bar while it waits or works: `says` is what stands on it. A click interrupts the script where the bar
-    moves; with `stop`, the callback of a button `key`, there is one for it: the page must then not ask again.
-    Ends the script, with a sentence in the bar's place, where the work fails or cannot be begun.
+    Gives its result. There is a bar while it waits or works: `says` is what stands on it. A click
+    interrupts the script where the bar moves; with `stop`, the callback of a button `key`, there is
+    one for it: the page must then not ask again. Ends the script, with a sentence in the bar's
+    place, where the work fails or cannot be begun.
     """
     (value,) = all_worked(run, function, [args], says, key, stop, **options)
     return value
@@ -95,7 +94,9 @@ def several(
     script ends with a sentence in the bar's place, and a button that tries again.
     """
     every: list[Work[T]] = []
-    place, drawn, began = st.empty(), None, time.monotonic()
+    place = st.empty()
+    drawn = None
+    began = time.monotonic()
     while (active := [work for work in every if work.state not in OVER]) or len(every) < len(given):
         for args in given[len(every) : len(every) + AT_ONCE - len(active)]:
             work = works.ask(run, function, *args, **options)
@@ -130,12 +131,16 @@ def not_done(work: Work[Any], key: str = "work", again: Callable[[], Any] | None
 
 
 def said_of(work: Work[Any], said: str) -> str:
-    """Return what stands on the bar of a work, and how long it still takes where that is worth saying."""
+    """The words on a work's bar: `said`, or its place in line; and the time left, if long."""
     left = work.seconds_left
-    about = "" if left is None or left < LONG else f", about {duration(left)}"
+    text = said
+    if work.state != "working":
+        text = "Next in line" if work.place <= 1 else f"Number {work.place} in line"
+    if left is None or left < LONG:
+        return text
     if work.state == "working":
-        return f"{said}{about and about + ' left'}"
-    return f"{'Next' if work.place <= 1 else f'Number {work.place}'} in line{about}"
+        return f"{text}, about {duration(left)} left"
+    return f"{text}, about {duration(left)}"
 
 
 def _bar(place: DeltaGenerator, key: str | None, stop: Callable[[], Any] | None) -> DeltaGenerator:

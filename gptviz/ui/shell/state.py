@@ -54,9 +54,11 @@ EDITS_OFF = Param("edits_off", bool, False)  # all of it left out for now
 MODEL: tuple[Param, ...] = (
     Param("model", str, DEFAULT_MODEL),
     Param[str | None]("n_heads", str, None),
+    Param[str | None]("activation", str, None),
     Param[str | None]("tokenizer", str, None),
     Param("dtype", str, Choice.dtype),
     Param[str | None]("device", str, None),
+    Param[str | None]("drop_surplus", str, None),
 )
 WHOLE = Param("whole", bool, False)  # all of a page at once, for who cannot scroll: a program, a printer
 GUIDE: Param[str | None] = Param("guide", str, None)  # the guide in hand, and its step, from 1
@@ -88,7 +90,10 @@ def model() -> Choice:
 def choose_model(choice: Choice) -> None:
     """Have every page show another model."""
     for param, value in zip(MODEL, astuple(choice), strict=True):
-        param.set(None if value is None else str(value))
+        if value is None or value is False:
+            param.set(None)
+        else:
+            param.set("on" if value is True else str(value))
 
 
 def change(**chosen: Any) -> None:
@@ -104,7 +109,10 @@ def open_head(block: int, head: int) -> None:
 
 
 def lost_characters() -> int | None:
-    """Return how long the text of this link was, where the server no longer has more of it than the link."""
+    """The length in characters of a link's whole text, if the server no longer has it; else None.
+
+    The page then shows only the beginning, which stands in the link itself.
+    """
     said, _, name = (KEPT.value or "").partition(".")
     length = params.whole(said, 10**9)
     return length if name and length is not None and len(TEXT.value) < length else None

@@ -41,13 +41,17 @@ def draw(run: Run, listed: Sequence[Change], position: int, labels: Sequence[str
     if not listed:
         return
     off = state.EDITS_OFF.value
-    layers, tokens = lm.config.n_layers, len(run)
+    layers = lm.config.n_layers
+    tokens = len(run)
     why = [unseen(edit, "final", None, layers, tokens, position=position) for edit in run.edits]
     passes = _passes(run, why.count(None), lm)
     silent = _silent(run, position, labels, why, tried=not passes)
-    chips, notes = [], []
+    chips = []
+    notes = []
     for change in listed:
-        made = "refused" if change.refusal is not None else "off" if off else "made"
+        made = "off" if off else "made"
+        if change.refusal is not None:
+            made = "refused"
         short = shortened(change.text, LONGEST)
         said = short if change.edit is None else words.says(change.edit, labels, partial(show_id, lm))
         note = next(silent) if made == "made" else change.refusal or ""
@@ -61,15 +65,17 @@ def draw(run: Run, listed: Sequence[Change], position: int, labels: Sequence[str
     look = partial(st.session_state.__setitem__, _TRY, True)
     acts: dict[str, Callable[[], None]] = {"undo": changes.undo, "clear": changes.clear}
     acts |= {"switch": changes.switch, "try": look}
-    moved, ask = _effect(run, position, labels, lm) if run.edits else None, None
+    moved = _effect(run, position, labels, lm) if run.edits else None
+    ask = None
     if passes:
         ask = f"Whether each of these did anything by itself takes {passes} more passes here.", "Look"
     change_strip(chips, moved, off, changes.remove, acts, notes=notes, ask=ask)
 
 
 def _passes(run: Run, able: int, lm: LanguageModel) -> int:
-    """Return how many passes are to be asked for before each edit is known to do something,
-    of so many that can.
+    """The number of passes that must be asked for to know which edits do something by themselves.
+
+    `able` is how many edits can do anything. 0 if their passes are quick, or already asked for.
     """
     alone = len(run.edits) == 1  # without it, it is the unchanged model, which is known
     quick = lm.config.parameters * len(run) * able <= PASSES_OF

@@ -79,7 +79,8 @@ def whole(run: Run, position: int, token: int, against: int | None) -> tuple[flo
 @per_run
 def top(run: Run, position: int, count: int = CANDIDATES, also: tuple[int, ...] = ()) -> list[Candidate]:
     """The model's own first choices at a position, the most probable first; and those `also`, at any rank."""
-    lm, logits = runs.model(run), logits_at(run, position)
+    lm = runs.model(run)
+    logits = logits_at(run, position)
     ids = dict.fromkeys([*top_ids(logits[None], count)[0].tolist(), *also])
     probabilities = logits.double().softmax(0)[list(ids)].tolist()
     return [Candidate(i, show_id(lm, i), p) for i, p in zip(ids, probabilities, strict=True)]
@@ -92,7 +93,8 @@ def target_input(
 
     `label` says what the page does with the first, `against` what an empty second box means.
     """
-    lm, best = scene.lm, top(scene.run, scene.position)
+    lm = scene.lm
+    best = top(scene.run, scene.position)
     with _boxes(scene, PARAMS[:1] if against is None else PARAMS):
         token = best[0].id if TARGET.value is None else TARGET.value
         runner_up = next((one.id for one in best if one.id != token), token)  # a vocabulary of one token
@@ -214,7 +216,8 @@ def _say_refused(lm: LanguageModel, name: str, typed: str) -> None:
 
 def _follow_model(scene: Scene) -> None:
     """After a change of the model: the same tokens by its ids. A sentence for one that it does not have."""
-    lm, gone = scene.lm, []
+    lm = scene.lm
+    gone = []
     key, held = st.session_state.get(_READ, (scene.key, {}))
     for param in PARAMS if key != scene.key else ():
         raw = held.get((param.name, param.value))

@@ -35,7 +35,8 @@ def shown(kind: str, given: Any, tokens: Sequence[Token]) -> str:
 def counts(votes: Sequence[Vote], kind: str, tokens: Sequence[Token]) -> list[tuple[str, Any, int]]:
     """(how it is shown, an answer, how many gave it): numbers by size, all else the most frequent first."""
     said = [(shown(kind, vote.answer, tokens), vote.answer) for vote in votes]
-    often, of = Counter(label for label, _ in said), dict(said)
+    often = Counter(label for label, _ in said)
+    of = dict(said)
     frequent = [label for label, _ in often.most_common()]
     order = sorted(of, key=of.__getitem__) if kind == "number" else frequent
     return [(label, of[label], often[label]) for label in order]
@@ -55,7 +56,8 @@ def _draw(step: int, ask: Question, tokens: Sequence[Token], answer: Callable[[A
         return
     room = member.room
     try:
-        votes, joined = classroom.classes().votes(room, step), len(classroom.classes().names(room))
+        votes = classroom.classes().votes(room, step)
+        joined = len(classroom.classes().names(room))
     except ClassError as error:
         st.caption(escaped(str(error)))
         return
@@ -75,7 +77,10 @@ def _draw(step: int, ask: Question, tokens: Sequence[Token], answer: Callable[[A
 
 
 def _is_right(answer: Callable[[Any], Answer], given: Any) -> bool:
-    """Return whether this is what the model says of the text here; an answer about another text is not."""
+    """True if an answer is right by the model's own pass over this text.
+
+    One that is about another text is wrong.
+    """
     try:
         return bool(answer(given).right)
     except ValueError:
@@ -94,7 +99,8 @@ def _ways_there(ask: Question, rows: Sequence[tuple[str, Any, int]]) -> None:
     if there:
         with st.container(horizontal=True, gap="small", key="wall_ways"):
             for label, one in there:
-                key, args = f"wall_{label}", (ask.kind, one)
+                key = f"wall_{label}"
+                args = (ask.kind, one)
                 st.button(escaped(label), type="tertiary", key=key, on_click=_open, args=args)
 
 
@@ -115,17 +121,26 @@ def _table(rows: Sequence[tuple[str, Any, int]], right: dict[str, bool]) -> str:
     lines = [(label, count) for label, _, count in rows[:MOST]]
     if rest := sum(count for *_, count in rows[MOST:]):
         lines.append(("other answers", rest))
-    cells = [
-        f'<tr class="{"right" * right.get(label, False)}"><th scope="row">{escape(label)}'
-        f"{' ✓ right' * right.get(label, False)}</th>"
-        f'<td><i style="width:{100 * count / max(most, count):.0f}%"></i></td><td>{count}</td></tr>'
-        for label, count in lines
-    ]
-    return f'<table class="gv-wall" data-testid="wall">{"".join(cells)}</table>'
+    rows_html = []
+    for label, count in lines:
+        kind = ""
+        heading = escape(label)
+        if right.get(label, False):
+            kind = "right"
+            heading += " ✓ right"
+        width = f"{100 * count / max(most, count):.0f}%"
+        rows_html.append(
+            f'<tr class="{kind}"><th scope="row">{heading}</th>'
+            f'<td><i style="width:{width}"></i></td><td>{count}</td></tr>'
+        )
+    return f'<table class="gv-wall" data-testid="wall">{"".join(rows_html)}</table>'
 
 
 def _ranking(votes: Sequence[Vote], answer: Callable[[Any], Answer]) -> str:
-    """Return who found what, the best first; each is worked out here, whatever a browser says of it."""
+    """HTML of the class's finds, a row a pupil, the best first.
+
+    Each find's score is worked out here, whatever a browser says of it.
+    """
     rows: list[tuple[float, str, str]] = []
     for vote in votes:
         try:

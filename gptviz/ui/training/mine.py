@@ -12,13 +12,17 @@ from gptviz.ui.settings import cache_bytes, count
 from gptviz.ui.training.queue import WAITING, Heads, Queue, Training
 
 ALONE = 2  # threads of a run that trains alone: with two it takes three quarters of the time
-AT_ONCE, DISK = "GPTVIZ_TRAININGS_AT_ONCE", "GPTVIZ_TRAINING_DISK_MB"
+AT_ONCE = "GPTVIZ_TRAININGS_AT_ONCE"
+DISK = "GPTVIZ_TRAINING_DISK_MB"
 DEFAULT_MEGABYTES = 4096
 MOST_WAITING = 8  # for each that trains: the last of them waits about as long as eight trainings take
 
 
 def at_once() -> int:
-    """Return how many runs train at a time: GPTVIZ_TRAININGS_AT_ONCE, else one per core, behind all pages."""
+    """The number of runs that train at a time: GPTVIZ_TRAININGS_AT_ONCE, else one for each core.
+
+    They take what the pages leave of the cores.
+    """
     return count(AT_ONCE, os.cpu_count() or 1)
 
 
@@ -63,7 +67,7 @@ def remove_training(number: str) -> None:
 
 
 def name_of(training: Training, step: int) -> str:
-    """Return what a snapshot's model is called, on the screen and as the folder that one takes home."""
+    """The name of a snapshot's model, on the screen and of the folder that a visitor downloads."""
     return f"{training.label}, {training.config.task}, step {step}"
 
 
@@ -84,4 +88,5 @@ class _Made(io.BytesIO):
 
     def __init__(self, name: str, content: bytes):
         super().__init__(content)
-        self.name, self.size = name, len(content)
+        self.name = name
+        self.size = len(content)

@@ -57,7 +57,10 @@ class Training:
     """A visitor's run: what lies in its folder, and where it stands in the queue."""
 
     def __init__(self, queue: "Queue", owner: str, number: str, label: str, job: Job):
-        self.owner, self.number, self.label, self.job = owner, number, label, job
+        self.owner = owner
+        self.number = number
+        self.label = label
+        self.job = job
         self.opened: dict[int, str] = {}  # step -> the upload that it was opened as
         self.parent: str | None = None  # the number of the run that it was forked from
         self._queue = queue
@@ -72,7 +75,7 @@ class Training:
 
     @property
     def shared(self) -> int:
-        """Return how many other runs are this same one."""
+        """The number of other runs that are this same training: it is done once for all of them."""
         return self._queue.sharing(self.job) - 1
 
     @property
@@ -94,7 +97,7 @@ class Training:
 
     @property
     def active(self) -> bool:
-        """Return whether it will change by itself."""
+        """True while the run may change by itself: it waits, starts or trains."""
         return self.state in ACTIVE
 
     @property
@@ -144,7 +147,9 @@ class Queue:
         alone: int = 1,
         most_waiting: int = 100,
     ):
-        self.at_once, self.max_bytes, self.alone = at_once, max_bytes, alone
+        self.at_once = at_once
+        self.max_bytes = max_bytes
+        self.alone = alone
         self.most_waiting = most_waiting
         self._launch = launch
         self._root = Root(TRAININGS)
@@ -168,7 +173,8 @@ class Queue:
         """A new run at the end of the queue, or another's share of one. Raises ValueError, a sentence."""
         with self._lock:
             for other in list(self._all.values()):
-                run, fresh = other.run, other.state in (*ACTIVE, "done") and other.run.origin is None
+                run = other.run
+                fresh = other.state in (*ACTIVE, "done") and other.run.origin is None
                 if fresh and run.config == config and run.text == (text if config.task == "own" else None):
                     return self._add(owner, other.job)
         return self._add(owner, lambda folder: begin(folder, config, text))
@@ -237,13 +243,13 @@ class Queue:
             self.remove(training)
 
     def states(self) -> Counter[str]:
-        """Return how many runs of all visitors are in which state."""
+        """The number of runs in each state, of all visitors."""
         return Counter(training.state for training in list(self._all.values()))
 
     # ---- whose turn it is ----
 
     def sharing(self, job: Job) -> int:
-        """Return how many runs of visitors this job is."""
+        """The number of visitors' runs that share this job."""
         return sum(training.job is job for training in list(self._all.values()))
 
     def place_of(self, job: Job) -> int | None:
@@ -269,7 +275,8 @@ class Queue:
 
     def halt(self, training: Training, wish: str) -> None:
         with self._lock, _on_disk():
-            state, shared = training.state, training.shared
+            state = training.state
+            shared = training.shared
             if shared and training.active:
                 folder = self._root.path / uuid.uuid4().hex[:12]
                 receive(folder, news(training.run.folder, {}))
@@ -317,7 +324,7 @@ class Queue:
 
 @contextmanager
 def _on_disk() -> Iterator[None]:
-    """Return what the system refuses becomes a ValueError, a sentence."""
+    """Turn an OSError inside the block into a ValueError that says what to do."""
     try:
         yield
     except OSError as problem:

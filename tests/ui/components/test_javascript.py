@@ -75,7 +75,10 @@ def test_no_module_uses_what_is_not_there(tmp_path):
         if os.environ.get("GPTVIZ_REQUIRE_BROWSER") == "1":
             pytest.fail("oxlint is not installed: pip install -r requirements-dev.txt", pytrace=False)
         pytest.skip("oxlint is not installed: pip install -r requirements-dev.txt")
-    scripts = {"handout": [HANDOUT / name for name in SCRIPTS], "frame": [NOTEBOOK / "frame.js"]}
+    scripts = {
+        "handout": [HANDOUT / name for name in SCRIPTS],
+        "frame": [NOTEBOOK / "chart.js", NOTEBOOK / "frame.js"],
+    }
     modules = {name: own(name, ".js") for name in NAMES}
     for name, files in scripts.items():
         modules[name] = "const gvComponents = {};\n" + text_of(COMPONENTS / "draw.js", *files)

@@ -62,6 +62,16 @@ def test_the_same_model_and_nothing_left(book, workers):
     assert not left() and not any(worker.running for worker in workers)
 
 
+def test_which_gelu_it_has_is_told_on(tmp_path):
+    """What is written says which, and beside it stands whether that is only assumed."""
+    torch.save(makers.nanogpt_checkpoint(makers.hf_model(vocab_size=50257, n_layer=1)), tmp_path / "ckpt.pt")
+    seen = {}
+    for said in (None, "gelu", "gelu_tanh"):
+        with converted(tmp_path / "ckpt.pt", lambda: None, "float32", activation=said) as folder:
+            seen[said] = gptviz.load(folder).config.activation, apart.activation_is_assumed(folder)
+    assert seen == {None: ("gelu", True), "gelu": ("gelu", False), "gelu_tanh": ("gelu_tanh", False)}
+
+
 @pytest.mark.parametrize("name", HOSTILE)
 def test_what_is_made_to_stop_a_server_is_a_sentence(name, tmp_path, monkeypatch, workers):
     monkeypatch.setenv(apart.CPU, "1")
@@ -137,7 +147,7 @@ def written(tmp_path_factory):
     folder = tmp_path_factory.mktemp("written")
     truth = makers.hf_model(vocab_size=50257, n_embd=12, n_head=3, n_layer=1)
     convert(makers.save_hf(truth, folder / "hf"), folder)
-    (folder / apart.SAID).write_text('{"message": ""}')
+    (folder / apart.SAID).write_text('{"message": "", "activation_is_assumed": false}')
     return folder
 
 
@@ -147,6 +157,7 @@ def written(tmp_path_factory):
         (apart.SAID, lambda path: path.write_text("[" * 60_000)),
         (apart.SAID, lambda path: path.write_text("1")),
         (apart.SAID, lambda path: path.write_text("{}")),
+        (apart.SAID, lambda path: path.write_text('{"message": "", "activation_is_assumed": "gelu"}')),
         (apart.SAID, lambda path: path.write_text('{"message": "x", "emb_dim": 1e999, "error": []}')),
         (apart.SAID, lambda path: path.write_text('{"message": ["long"], "emb_dim": "wide"}')),
         (apart.SAID, lambda path: path.write_text('{"message": "", "error": "HeadsMissing", "emb_dim": -1}')),

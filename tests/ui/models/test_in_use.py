@@ -18,19 +18,27 @@ def test_what_is_computed_differently_is_another_model(tmp_path):
             Choice(dtype="bfloat16"),
             Choice("gpt2", n_heads=3),
             Choice("gpt2", tokenizer="gpt2"),
+            Choice("gpt2", activation="gelu"),
+            Choice("gpt2", activation="gelu_tanh"),
+            Choice("gpt2", drop_surplus=True),
             choice,
         )
     }
-    assert len(keys) == 6
+    assert len(keys) == 9
     before = models.key_of(choice)
     (tmp_path / "model.safetensors").write_bytes(b"1")
     assert models.key_of(choice) != before  # a file that is written anew is another model
 
 
 def test_an_address_tells_only_files_their_heads_and_tokenizer():
-    said = {"n_heads": "2", "tokenizer": "gpt2"}
+    said = {"n_heads": "2", "activation": "gelu", "tokenizer": "gpt2", "drop_surplus": "on"}
     assert choice_from({"model": "mini", **said}) == Choice()  # else each number is one more copy in memory
-    assert choice_from({"model": "upload:1", **said}) == Choice("upload:1", 2, "gpt2")
+    full = Choice("upload:1", 2, "gelu", "gpt2", drop_surplus=True)
+    assert choice_from({"model": "upload:1", **said}) == full
+    assert choice_from({"model": "upload:1", "activation": "relu"}) == Choice("upload:1")
+    assert choice_from({"model": "owner/name", **said}) == Choice("owner/name", drop_surplus=True)
+    assert choice_from({"model": "gpt2", **said}) == Choice("gpt2")
+    assert not choice_from({"model": "upload:1", "drop_surplus": "yes"}).drop_surplus
 
 
 @pytest.mark.parametrize("name", ["/etc/passwd", "/tmp", "/no/such", "/proc/1/cwd", "mini ", "a\0", "~root"])

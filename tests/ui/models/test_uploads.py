@@ -44,13 +44,17 @@ def uploads(gone):
         (["my model.pth"], None),
         (["my model.pth", "tokenizer.json"], "tokenizer.json"),
         (["config.json", "my model.safetensors", "tokenizer.json"], None),  # config.json says what it is
+        (["merges.txt", "my model.pth", "vocab.json"], "its folder"),
+        (["my model.pth", "vocab.json"], "its folder"),  # which is refused, and not passed over
+        (["my model.pth", "vocab.txt"], "its folder"),
     ],
 )
 def test_what_was_sent_lies_together(uploads, names, tokenizer):
     upload = uploads.keep([sent(name, name.encode()) for name in names])
     assert {name: (upload.folder / name).read_text() for name in upload.files} == {one: one for one in names}
     assert upload.path == (upload.folder if len(names) > 1 else upload.folder / names[0])
-    assert (upload.tokenizer and upload.tokenizer.name) == tokenizer and upload.label == "my model"
+    found = "its folder" if upload.tokenizer == upload.folder else upload.tokenizer and upload.tokenizer.name
+    assert found == tokenizer and upload.label == "my model"
     assert list(uploads) == [uploads.find(upload.number)] == [upload] and uploads.find("0") is None
 
 

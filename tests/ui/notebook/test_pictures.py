@@ -5,6 +5,8 @@ import inspect
 import re
 import subprocess
 import sys
+import typing
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -13,7 +15,13 @@ import torch
 import gptviz
 from gptviz import Edit
 from gptviz.both import Both
+from gptviz.engine.showing import Showing
+from gptviz.figures.still import raster
+from gptviz.figures.still.svg import NOT_XML
+from gptviz.figures.theme import color_at, palette
 from gptviz.ui.notebook import PICTURES, pictures
+from gptviz.ui.notebook.frame import STILL
+from gptviz.ui.notebook.stills import STILLS
 from gptviz.ui.shell.navigation import PAGES
 from tests.conftest import random_lm
 from tests.specs import floats
@@ -58,7 +66,7 @@ def test_every_picture_is_made_of_any_model_and_any_change(name):
     ):
         drawn = lm.trace(ids).show(name, **GIVEN.get(name, {}), mode="dark")
         assert drawn.title and drawn.parts and all(str(edit) in drawn.lines[0] for edit in lm.edits)
-        assert "http://" not in re.sub(r"http://www.w3.org/\S+", "", drawn.html.split('"plotly": "')[0])
+        assert "http://" not in re.sub(r"http://www.w3.org/\S+", "", drawn.html)
 
 
 @pytest.mark.parametrize("text", ["A", "🙂 東京 `x` </script><b>", "The cat sat. " * 56])
@@ -66,7 +74,7 @@ def test_any_text_can_be_shown(lm, text):
     ids = lm.encode(text, special_tokens=True)[:225]
     for name in (None, "overview", "tokens", "logit_lens"):
         html = lm.trace(ids).show(name)._repr_html_()
-        assert html.startswith("<iframe") and html.count("</iframe>") == 1
+        assert html.startswith('<div class="gptviz-picture"><iframe') and html.count("</iframe>") == 1
 
 
 def test_a_head_is_drawn_with_the_weights_of_the_trace_and_so_is_every_other(lm):
@@ -169,10 +177,30 @@ def test_windows_are_the_books(lm):
     assert [(row["window"], row["start"]) for row in part["data"]["rows"]] == [(0, 0), (1, 1), (2, 2), (3, 3)]
 
 
-def test_a_long_text_of_many_heads_says_that_a_file_has_one(lm, monkeypatch):
-    monkeypatch.setattr(pictures, "LARGEST", 100)
-    part = lm.trace(TEXT).show().parts[-1]
-    assert "others" not in part and "alone: with every head of so long a text" in part["title"]
+@pytest.mark.parametrize("edits", [[], ["z.0=zero"]])
+def test_of_a_long_text_the_other_heads_are_kept_coarser_and_it_says_so(monkeypatch, edits):
+    lm = random_lm(context_length=64)
+    ids = torch.randint(0, lm.config.vocab_size, (50,), generator=torch.Generator().manual_seed(1)).tolist()
+    plain = lm.trace(ids)
+    run = lm.trace(ids, edits=edits)
+    drawn = run["attn", 1] - plain["attn", 1] if edits else run["attn", 1]
+    heads = lm.config.n_layers * lm.config.n_heads
+    monkeypatch.setattr(pictures, "LARGEST", heads * 8 / 3 * 20**2)  # room for 20 rows of each head
+    part = run.show(block=1, head=1).parts[-1]
+    assert "a cell is the largest of 3 × 3 weights" in part["note"]
+    assert np.array_equal(weights_of(part["data"]), triangle(drawn[1]))
+    assert np.array_equal(weights_of(part["others"]["1.1"]["data"]), triangle(drawn[1]))
+    data = part["others"]["1.2"]["data"]
+    whole = drawn[2].numpy()
+    squares = [whole[r : r + 3, c : c + 3] for r in range(0, 50, 3) for c in range(0, r + 1, 3)]
+    expected = [square.flat[np.abs(square).argmax()] for square in squares]
+    assert np.abs(weights_of(data)).tolist() == pytest.approx(np.abs(expected).tolist())
+    assert data["together"] == 3 and data["positions"] == [*range(0, 50, 3)]
+    assert data["tokens"][1] == f"{run.tokens[3].shown} … {run.tokens[5].shown}"
+    coarse = [one["data"] for place, one in part["others"].items() if place != "1.1"]
+    assert sum(len(one["arrays"]["weights"]["base64"]) for one in coarse) < pictures.LARGEST
+    monkeypatch.undo()
+    assert "note" not in run.show().parts[-1]
 
 
 @pytest.mark.parametrize(
@@ -182,10 +210,13 @@ def test_a_long_text_of_many_heads_says_that_a_file_has_one(lm, monkeypatch):
         (lambda t: t.show("attn", 9), "no block 9; they go from 0 to 5"),
         (lambda t: t.show("attn", 0, 8), "no head 8"),
         (lambda t: t.show("attn", position=99), "no position 99"),
-        (lambda t: t.show("attn", 3, 1, whole=True), "3 has no name: of a whole page each choice has"),
+        (
+            lambda t: t.show("attn", 3, 1, whole=True),
+            r"takes its choices by name, .* 3 was given without a name",
+        ),
         (
             lambda t: t.show("layernorm", "block 9 · norm1"),
-            "ln_norm=.* is no choice that there is on layernorm",
+            "'layernorm' cannot be drawn with ln_norm='block 9 · norm1': it has no such choice",
         ),
         (lambda t: t.show("layernorm", blocks=3), r"takes \(norm.*quantity.*unexpected keyword argument"),
         (lambda t: t.show("why", " no such token"), "token"),
@@ -217,7 +248,7 @@ def test_what_is_no_picture_shows_itself_in_a_line_or_a_table(lm):
     both = Both(torch.ones(1), torch.zeros(1))
     assert both._repr_html_().index("tensor([0.])") < both._repr_html_().index("tensor([1.])")
     assert Both(lm)._repr_html_() == lm._repr_html_()
-    assert lm.trace(TEXT)._repr_html_().startswith("<iframe")
+    assert "<iframe" in lm.trace(TEXT)._repr_html_()
     assert lm.trace(TEXT, keep=[])._repr_html_().startswith("<code>Trace(&#x27;mini&#x27;, 6 tokens")
     assert repr(lm.trace(TEXT).show("attn", 3, 1)) == "Picture('Attention of block 3, head 1', 0.1 MB)"
 
@@ -230,3 +261,83 @@ def test_importing_costs_no_streamlit_no_plotly_and_no_ipython():
 
 def test_each_picture_says_what_it_is():
     assert all(inspect.getdoc(picture) for picture in PICTURES.values())
+
+
+HARD = "a < b && 東京 🙂  `x` $x_1$"
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_every_picture_can_be_saved_without_a_browser_with_the_texts_tokens(name, tmp_path):
+    t = random_lm().edited("z.1.2=zero").trace([5, 6, 7, 9])
+    picture = t.show(name, **GIVEN.get(name, {}))
+    file = picture.save(tmp_path / "picture.svg")
+    root = ElementTree.parse(file).getroot()
+    assert root[1].attrib["fill"] == "#ffffff" and root[0].text == NOT_XML.sub("\ufffd", picture.title)
+    written = [node.text for node in root.iter("{http://www.w3.org/2000/svg}text")]
+    assert len(written) > 4 and not any("base64" in text for text in written if text)
+    assert all(part["draw"] in STILLS for part in picture.parts if "draw" in part)
+
+
+def test_a_saved_head_has_the_traces_weights_as_colours_and_every_token_to_be_read(lm, tmp_path):
+    t = lm.trace(HARD)
+    root = ElementTree.parse(t.show("attention", 3, 1).save(tmp_path / "head.svg")).getroot()
+    svg = "{http://www.w3.org/2000/svg}"
+    cells = next(list(group) for group in root.iter(f"{svg}g") if len(group) == len(t) ** 2)
+    scale, masked = palette("light").attention, palette("light").masked
+    weights = t["attn", 3][1]
+    expected = [
+        color_at(scale, weights[query, key].item()) if key <= query else masked
+        for query in range(len(t))
+        for key in range(len(t))
+    ]
+    assert [node.attrib["fill"] for node in cells] == expected
+    written = [node.text for node in root.iter(f"{svg}text")]
+    for token in t.tokens:
+        assert written.count(token.shown) >= 2, token.shown  # at both axes
+    assert {"0", "1", "masked"} <= set(written)
+    assert not list(root.iter(f"{svg}image"))[1:]  # shapes; the one picture is the strip of the scale
+
+
+def test_a_picture_is_saved_by_its_ending_or_refused_in_a_sentence(lm, tmp_path):
+    picture = lm.trace(HARD).show("attention", 3, 1)
+    assert picture.save(tmp_path / "head.png").read_bytes().startswith(b"\x89PNG")
+    assert picture.save(tmp_path / "head.PDF").read_bytes().startswith(b"%PDF")
+    plain = picture.save(tmp_path / "plain.svg", words=False).read_text("utf-8")
+    assert "· mini<" not in plain and "· mini<" in picture.save(tmp_path / "head.svg").read_text("utf-8")
+    dark = lm.trace(TEXT).show("attention", 3, 1, mode="dark").save(tmp_path / "dark.svg").read_text("utf-8")
+    assert 'fill="#16151b"' in dark and "#ffffff" not in dark.split("<text")[0]
+    with pytest.raises(ValueError, match=r"'head.jpg' ends in none of .svg, .png, .pdf, which can be saved"):
+        picture.save(tmp_path / "head.jpg")
+
+
+def test_a_notebook_keeps_a_picture_in_every_kind_that_a_reader_may_allow(lm, monkeypatch):
+    t = lm.trace(TEXT)
+    kept = t._repr_mimebundle_()
+    assert set(kept) == {"text/plain", "text/html", "image/png"} and kept["text/plain"] == repr(t)
+    assert kept["text/html"].count("data:image/svg+xml;base64,") == 1 and STILL in kept["text/html"]
+    assert set(lm.trace(TEXT, keep=[])._repr_mimebundle_()) == {"text/plain", "text/html"}
+    monkeypatch.setattr(raster, "is_installed", lambda: False)
+    assert set(t.show("why")._repr_mimebundle_()) == {"text/plain", "text/html"}
+
+
+COMMON = ["position", "mode", "shown", "whole"]
+
+
+def test_an_editor_completes_the_pictures_and_what_each_takes():
+    written = {}
+    for one in typing.get_overloads(Showing.show):
+        parameters = dict(inspect.signature(one).parameters)
+        page = typing.get_args(typing.get_type_hints(one)["page"])
+        if "choices" in parameters:
+            assert set(page) == set(pictures.WHOLE)
+            continue
+        names = [name for part in page for name in (typing.get_args(part) or [part])]
+        written |= {name: parameters for name in names if isinstance(name, str)}
+    assert written.keys() == {*PICTURES, *pictures.SHORT}
+    every = inspect.signature(pictures.show).parameters
+    for name, parameters in written.items():
+        drawn = inspect.signature(PICTURES[pictures.SHORT.get(name, name)]).parameters
+        own = [one for one in parameters if one not in ("self", "page", *COMMON)]
+        assert own == [*drawn][1:], name
+        assert [parameters[one].default for one in own] == [drawn[one].default for one in own], name
+        assert [parameters[one].default for one in COMMON] == [every[one].default for one in COMMON], name

@@ -21,6 +21,7 @@ CHOICES = st.builds(
     Choice,
     name=st.sampled_from(["upload:0123", "path:/a folder/model.pth"]),
     n_heads=st.none() | st.integers(1, 99),
+    activation=st.sampled_from([None, "gelu", "gelu_tanh"]),
     tokenizer=st.sampled_from([None, "gpt2", "cl100k_base"]),
     **COMPUTED,
 )
@@ -54,7 +55,7 @@ def test_an_address_opens_what_its_sender_saw(text, token, special, choice):
 
 @given(
     st.dictionaries(
-        st.sampled_from(["text", "token", "model", "special", "n_heads", "dtype", "device"]),
+        st.sampled_from(["text", "token", "model", "special", "n_heads", "activation", "dtype", "device"]),
         st.text(max_size=30),
     )
 )

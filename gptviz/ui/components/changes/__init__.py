@@ -36,5 +36,6 @@ def change_strip(
     """
     said = [list(note) for note in notes]
     data = {"chips": list(chips), "effect": effect, "off": off, "notes": said, "ask": ask}
-    remove, act = (among(range(len(chips))), on_remove), (among(ACTS), lambda act: on_act[act]())
+    remove = (among(range(len(chips))), on_remove)
+    act = (among(ACTS), lambda act: on_act[act]())
     _component(key, data, {"remove": remove, "act": act})

@@ -30,11 +30,16 @@ def head_grid(
     `picture` and `side` come from `gptviz.figures.head_grid.thumbnails`; `roles` has a row a block;
     `chosen` is the ringed (block, head), None for none.
     """
-    n_blocks, n_heads = len(roles), len(roles[0])
+    n_blocks = len(roles)
+    n_heads = len(roles[0])
     block, head = chosen or (None, None)
-    png = "data:image/png;base64," + base64.b64encode(picture).decode()
     largest = max(max(head["write"] for head in row) for row in roles) or 1.0
-    data: dict[str, Any] = {"picture": png, "side": side, "blocks": n_blocks, "heads": n_heads}
+    data: dict[str, Any] = {"picture": as_data(picture), "side": side, "blocks": n_blocks, "heads": n_heads}
     data |= {"roles": roles, "largest_write": largest, "block": block, "head": head}
     on = {"head": parts(on_pick, block=among(range(n_blocks)), head=among(range(n_heads)))}
     _component(key, data, on, saved)
+
+
+def as_data(picture: bytes) -> str:
+    """A PNG as an address that holds it."""
+    return "data:image/png;base64," + base64.b64encode(picture).decode()

@@ -81,7 +81,8 @@ def lens_grid(
     A click on a cell gives both, one on a row's or a column's label only that, and None for the other.
     `rows` are the depths' names, (short, in a sentence); `tokens` all tokens of the text, as shown.
     """
-    row, position = among(range(len(rows))), among(range(len(tokens)))
+    row = among(range(len(rows)))
+    position = among(range(len(tokens)))
     data: dict[str, Any] = {"cells": cells, "rows": list(rows), "tokens": list(tokens)}
     data |= {"legend": vars(legend), "row": selected[0], "position": selected[1]}
     on = {"pick": parts(on_pick, "row", "position", row=row, position=position)}

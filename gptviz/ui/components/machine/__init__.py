@@ -62,7 +62,8 @@ def _cell(value: Any) -> str:
 def sent(both: Both[Any]) -> Any:
     """A level as the browser gets it: arrays as base64 float32, numbers as they are; what the unchanged model
     gives stands beside, as "was", where it is another."""
-    now, was = both.now, both.now if both.was is None else both.was
+    now = both.now
+    was = both.now if both.was is None else both.was
     if isinstance(now, dict):
         return {name: sent(Both(now[name], was[name])) for name in now}
     if isinstance(now, list):
@@ -81,7 +82,11 @@ def spoken(pieces: Sequence[Any]) -> list[str]:
         if isinstance(piece, dict) and "code" in piece:
             out += [piece["code"], ""]
         else:
-            number = Both(**piece) if isinstance(piece, dict) else Both(piece)
-            digits = "" if isinstance(number.now, str) else ".0" if isinstance(number.now, int) else "3"
-            out[-1] += f"{number:{digits}}"
+            value = Both(**piece) if isinstance(piece, dict) else Both(piece)
+            digits = "3"
+            if isinstance(value.now, str):
+                digits = ""
+            elif isinstance(value.now, int):
+                digits = ".0"
+            out[-1] += f"{value:{digits}}"
     return out

@@ -70,7 +70,9 @@ def pattern(weights: Both[torch.Tensor], shown: str, hide_first: bool = False) -
     """
     hidden = "Attention to the first token is hidden, so there is nothing to show here."
     if shown != DIFFERENCE:
-        says = ATTENDS + ", rescaled without the first token" * hide_first
+        says = ATTENDS
+        if hide_first:
+            says += ", rescaled without the first token"
         values = weights.now if shown == CHANGED else weights.all[0]
         return values.numpy(), attention_panel(says=says, says_nothing=hidden)
     moved = (weights.now - weights.all[0]).numpy()

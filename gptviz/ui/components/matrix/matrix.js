@@ -40,7 +40,7 @@ function look(view, next) {
   root.querySelector('[data-testid=zoom-out]').disabled = root.querySelector('[data-testid=zoom-whole]').disabled = next.n >= count;
   root.querySelector('.where').textContent = next.n < count
     ? `queries ${matrix.dataset.from}–${matrix.dataset.to}, keys ${matrix.dataset.keysFrom}–${matrix.dataset.keysTo} of ${count}`
-    : `all ${count} tokens`;
+    : `all ${count} ${view.data.together > 1 ? 'rows' : 'tokens'}`;
   show(view, state.at, state.said);
 }
 

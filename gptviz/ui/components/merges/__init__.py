@@ -31,9 +31,11 @@ def merges(
 
 
 def merges_data(encoding: tiktoken.Encoding, piece: Piece, part: int, position: int) -> dict[str, Any]:
-    """Return what the component draws: stages with their sentences, and the tokens at the end."""
+    """The data that the component draws: stages with their sentences, and the tokens at the end."""
     if len(piece.raw) > WIDEST:
-        piece, part, first = own_piece(piece, part), 0, position
+        piece = own_piece(piece, part)
+        part = 0
+        first = position
     else:
         first = position - part
     start = sum(len(raw) for raw in piece.parts[:part])
@@ -47,20 +49,25 @@ def merges_data(encoding: tiktoken.Encoding, piece: Piece, part: int, position: 
     }
 
 
+def _part(raw: bytes, is_mine: bool) -> dict[str, Any]:
+    """A token of a stage; `is_mine` if it is part of the token that is chosen."""
+    shown = show_token(raw)
+    hex = raw.hex(" ")
+    size = "1 byte" if len(raw) == 1 else f"{len(raw)} bytes"
+    return {
+        "shown": shown,
+        "bytes": len(raw),
+        "hex": hex,
+        "title": f"“{shown}”: {size}, {hex}",
+        "mine": is_mine,
+    }
+
+
 def _stage(replay: Sequence[Stage], index: int, piece: Piece, mine: range) -> dict[str, Any]:
     stage = replay[index]
     starts = accumulate(map(len, stage.parts), initial=0)
     return {
-        "parts": [
-            {
-                "shown": show_token(raw),
-                "bytes": len(raw),
-                "hex": raw.hex(" "),
-                "title": f"“{show_token(raw)}”: {len(raw)} byte{'s' * (len(raw) != 1)}, {raw.hex(' ')}",
-                "mine": start in mine,
-            }
-            for raw, start in zip(stage.parts, starts, strict=False)
-        ],
+        "parts": [_part(raw, start in mine) for raw, start in zip(stage.parts, starts, strict=False)],
         "ranks": list(stage.ranks),
         "titles": [_pair_title(stage, i) for i in range(len(stage.ranks))],
         "chosen": stage.chosen,
@@ -70,7 +77,8 @@ def _stage(replay: Sequence[Stage], index: int, piece: Piece, mine: range) -> di
 
 
 def _pair_title(stage: Stage, i: int) -> str:
-    joined, rank = show_token(stage.parts[i] + stage.parts[i + 1]), stage.ranks[i]
+    joined = show_token(stage.parts[i] + stage.parts[i + 1])
+    rank = stage.ranks[i]
     if rank is None:
         return f"“{joined}” is no token: these two cannot merge."
     better = "the lowest rank here: they merge next" if i == stage.chosen else "a lower rank goes first"
@@ -79,10 +87,13 @@ def _pair_title(stage: Stage, i: int) -> str:
 
 def _sentence(replay: Sequence[Stage], index: int, piece: Piece) -> list[str]:
     """Text and code in turn: [text, code, text, ...]."""
-    stage, last = replay[index], len(replay) - 1
-    whole, parts, done = show_token(piece.raw), len(stage.parts), f"After {last} merge{'s' * (last != 1)}"
+    stage = replay[index]
+    last = len(replay) - 1
+    whole = show_token(piece.raw)
+    parts = len(stage.parts)
+    done = "After 1 merge" if last == 1 else f"After {last} merges"
     if piece.special:
-        return ["", whole, " is a special token: it is looked up, and neither cut nor merged."]
+        return ["", whole, f" is {piece.kind}: it is looked up, and neither cut nor merged."]
     if last == 0 and parts > 1:
         return [f"None of these {parts} bytes makes a token with its neighbour: each stays alone."]
     if last == 0 and len(piece.raw) > 1:

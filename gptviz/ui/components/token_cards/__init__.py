@@ -34,19 +34,20 @@ def _cards(pieces: Sequence[Piece], tokens: Sequence[Token]) -> Iterator[dict[st
         yield {
             "shown": shown,
             "special": piece.special,
-            "title": f"“{shown}”, a special token" if piece.special else f"The regex cut the piece “{shown}”",
+            "title": f"“{shown}”, {piece.kind}" if piece.special else f"The regex cut the piece “{shown}”",
             "groups": shared_characters([token.raw for token in own]),
             "tokens": [_card(token) for token in own],
         }
 
 
 def _card(token: Token) -> dict[str, Any]:
-    shown, hex = show_token(token.raw), token.raw.hex(" ")
-    count = f"{len(token.raw)} byte{'s' * (len(token.raw) != 1)}"
+    shown = show_token(token.raw)
+    hex = token.raw.hex(" ")
+    size = "1 byte" if len(token.raw) == 1 else f"{len(token.raw)} bytes"
     return {
         "position": token.position,
         "id": token.id,
         "shown": shown,
         "hex": hex,
-        "title": f"“{shown}” (position {token.position}) is token {token.id}, {count}: {hex}",
+        "title": f"“{shown}” (position {token.position}) is token {token.id}, {size}: {hex}",
     }

@@ -106,7 +106,8 @@ def worksheet(
     drawn = [{"heading": line.heading, "items": [asdict(item) for item in line.items]} for line in lines]
     data: dict[str, Any] = {"name": name, "lines": drawn, "selected": selected, "rest": rest}
     data |= {"longest": LONGEST, "picks": on_row is not None}
-    name_of, column = among({sheet.name for sheet in editable}), among(range(widest))
+    name_of = among({sheet.name for sheet in editable})
+    column = among(range(widest))
     on: dict[str, Event] = {
         "number": parts(on_number, sheet=name_of, row=rows_of(editable), column=column, text=text(LONGEST)),
         "word": parts(on_word, row=rows_of(sheet for sheet in sheets if sheet.words), text=text(LONGEST)),

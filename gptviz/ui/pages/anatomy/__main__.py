@@ -23,24 +23,32 @@ scene = frame("Anatomy", PARAMS)
 
 
 def signed(difference: int) -> str:
-    return f"{'+' if difference > 0 else '−'}{abs(difference):,}"
+    """A number of parameters that came (+) or went (−)."""
+    sign = "+" if difference > 0 else "−"
+    return f"{sign}{abs(difference):,}"
 
 
 @st.fragment
 def everything() -> None:
     """Draws the page: whatever is typed into the form, the model is not run again."""
     st.html(f"{STYLE}<style>{CSS}</style>")
-    own_config, name = scene.lm.config, scene.lm.name
+    own_config = scene.lm.config
+    name = scene.lm.name
     config = form(own_config, name)
-    shown, own, parts = tensors.anatomy(config), tensors.anatomy(own_config), tensors.part_table(config)
-    count, share = shown.parameters, dict(zip(parts["part"], parts["share"], strict=True))
-    width, blocks = config.emb_dim, config.n_layers
+    shown = tensors.anatomy(config)
+    own = tensors.anatomy(own_config)
+    parts = tensors.part_table(config)
+    count = shown.parameters
+    share = dict(zip(parts["part"], parts["share"], strict=True))
+    width = config.emb_dim
+    blocks = config.n_layers
 
     # ---- the whole model ----
 
     plain_name = escaped(name)
     size = " · ".join(f"{gigabytes(count * each)} in {dtype}" for dtype, each in tensors.BYTES.items())
-    more, ratio = count - own.parameters, count / own.parameters
+    more = count - own.parameters
+    ratio = count / own.parameters
     if config == own_config:
         against = f"{plain_name} as it is"
     elif not more:
@@ -55,28 +63,36 @@ def everything() -> None:
         st.markdown(f"{size} · {against}", width="content")
     in_blocks = sum(share[part] for part in (tensors.ATTENTION, tensors.FEED_FORWARD, tensors.NORM))
     vectors = sum(tensor.parameters for tensor in shown.tensors if len(tensor.shape) == 1)
+    blocks_are = "one block is" if blocks == 1 else f"{blocks} blocks are"
     prose(
         "Every tensor is a rectangle to one scale: its sides are its dimensions, its area is its parameters. "
         f"`tok_emb`, a row for each of {config.vocab_size:,} tokens, is {percent(share[tensors.TOKEN])} of "
-        f"the model; the {'one block is' if blocks == 1 else f'{blocks} blocks are'} {percent(in_blocks)}. "
+        f"the model; the {blocks_are} {percent(in_blocks)}. "
         "The feed-forward (orange) is twice as large as the attention: 8 × emb_dim² against 4 × emb_dim². "
         f"Biases and LayerNorms, the line below each block, are {percent(vectors / count)} together.",
         *("dimension", "parameter", "token", "block", "feed-forward", "LayerNorm"),
     )
-    alt = f"Every tensor of the model as a rectangle to one scale: the token and position tables, {blocks:,} "
-    alt += f"block{'s' * (blocks > 1)}, the final LayerNorm and the output head; {count:,} parameters in all"
+    alt = (
+        "Every tensor of the model as a rectangle to one scale: the token and position tables, "
+        f"{counted(blocks, 'block')}, the final LayerNorm and the output head; {count:,} "
+        "parameters in all"
+    )
     scene.chart(model_map(shown, scene.mode), key="anatomy_model", alt=alt)
+    if config.tie_embeddings:
+        head_says = (
+            "`out_head` is hatched: it has no numbers of its own, it makes the logits with the rows of "
+            "`tok_emb`. Untied, as many would be added."
+        )
+    else:
+        head_says = (
+            f"`out_head` is {percent(share[tensors.HEAD])} once more: tied, it would use the "
+            "numbers of `tok_emb` and add nothing."
+        )
     xl = PRESETS["XL"]
     prose(
-        (
-            "`out_head` is hatched: it has no numbers of its own, it makes the logits with the rows of "
-            "`tok_emb`. Untied, as many would be added. "
-            if config.tie_embeddings
-            else f"`out_head` is {percent(share[tensors.HEAD])} once more: tied, it would use the numbers of "
-            "`tok_emb` and add nothing. "
-        )
-        + "Double emb_dim: the tables double, and the blocks become about four times as large. In GPT-2 XL "
-        f"`tok_emb` is only {percent(xl.vocab_size * xl.emb_dim / xl.parameters)}.",
+        f"{head_says} Double emb_dim: the tables double, and the blocks become about four times as "
+        "large. In GPT-2 XL `tok_emb` is only "
+        f"{percent(xl.vocab_size * xl.emb_dim / xl.parameters)}.",
         "logit",
     )
 
@@ -86,17 +102,25 @@ def everything() -> None:
     compared = config != own_config
     rows = []
     for line, before in zip(tensors.sum_lines(shown), tensors.sum_lines(own), strict=True):
-        result, change = f"{line.parameters:,}", line.parameters - before.parameters
+        result = f"{line.parameters:,}"
+        change = line.parameters - before.parameters
         cells: list[Cell | str] = [
             Cell(line.label, "label", indent=line.level * 0.9),
             Cell(line.formula, "formula"),
             Cell("" if line.worked == result else line.worked, "worked"),
             result,
-            *([signed(change) if change else ""] if compared else []),
         ]
-        rows.append(Row(cells, "total" if line.level == 0 else "sum" if line.is_sum else "line"))
+        if compared:
+            cells.append(signed(change) if change else "")
+        kind = "line"
+        if line.level == 0:
+            kind = "total"
+        elif line.is_sum:
+            kind = "sum"
+        rows.append(Row(cells, kind))
     head = ["", "in the config's words", "with its numbers", "#parameters"]
-    head += [f"#against {name}"] if compared else []
+    if compared:
+        head.append(f"#against {name}")
     st.html(table("anatomy-sum", head, rows, "gv-sum"))
     if parts_of(config) == parts_of(tensors.NOTEBOOK):
         prose(

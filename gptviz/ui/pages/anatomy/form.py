@@ -58,12 +58,12 @@ _PRESET = "anatomy_preset"
 
 
 def parts_of(config: GPTConfig) -> dict[str, Any]:
-    """Return what the form has of a config: all that the sum depends on, and n_heads."""
+    """A config's values in the form: all that the sum of parameters depends on, and n_heads."""
     return {name: getattr(config, name) for name in (*SIZES, *SWITCHES)}
 
 
 def preset_name(values: dict[str, Any]) -> str | None:
-    """Return what the form's values are called in the row of presets."""
+    """The name of the preset that has exactly these values; None if there is none."""
     return next((name for name, config in PRESETS.items() if parts_of(config) == values), None)
 
 
@@ -80,7 +80,8 @@ def problem(values: dict[str, Any]) -> str | None:
             return f"{name} is {values[name]:,}; it must be at least 1."
         if values[name] > MOST.get(name, values[name]):
             return f"{name} is {values[name]:,}; this page goes up to {MOST[name]:,}."
-    width, heads = values["emb_dim"], values["n_heads"]
+    width = values["emb_dim"]
+    heads = values["n_heads"]
     if width % heads == 0:
         return None
     near = [n for n in divisors(width) if n < heads][-1:] + [n for n in divisors(width) if n > heads][:1]

@@ -39,14 +39,20 @@ MASS: Param[int] = Param("mass", int, 90, lambda value, masses: min(masses, key=
 
 HALF = 0.5  # of a head's attention: more than all other tokens get together
 FELT = 0.01  # bits between the predictions with a head and without it: below, it is hardly missed
-NAMED, LEAST = 3, 0.005  # keys of a row that its sentence names: those that get at least so much
-SIDE, SMALLER = 520, 380  # pixels of the large matrix; less under the strip of changes, or beside arcs
+NAMED = 3  # keys of a row that its sentence names
+LEAST = 0.005  # attention weight of a key that is named
+SIDE = 520  # pixels of the large matrix
+SMALLER = 380  # under the strip of changes, or beside arcs
 WINDOW = 1024  # tokens that a matrix holds: a head's weights are then 2 MiB
-FEWEST, TICKS = 8, 24  # places on an axis of keys, and the most that are named
+FEWEST = 8  # places on an axis of keys
+TICKS = 24  # the most of them that are named
 ARCS_WINDOW = 256  # and arcs, of all heads of a block: twelve heads' weights are then 1.5 MiB
 
 scene = page("Attention", head_needs, params=(KEY, AVERAGE, HIDE, ARCS, MASS, sheet.SHOWN), strip=False)
-lm, config, at, labels = scene.lm, scene.lm.config, scene.position, scene.labels
+lm = scene.lm
+config = scene.lm.config
+at = scene.position
+labels = scene.labels
 places = [Place(label, position) for position, label in enumerate(labels)]
 
 # ---- which head, which key, of which model ----
@@ -58,8 +64,10 @@ if ARCS.value:  # the matrix, the arcs beside it, and the grid of heads below
     grid, reading = st.columns([6, 7], gap="medium")
 else:
     left, picture = st.columns([4, 5], gap="medium")
-    grid, reading = left, st.container()
-way, worked_out = st.container(), st.container()
+    grid = left
+    reading = st.container()
+way = st.container()
+worked_out = st.container()
 
 with left:  # all that chooses stands above the grid of heads, however many heads there are
     block, head = head_controls(scene)
@@ -75,7 +83,8 @@ keep = head_sites(block)
 scene.get(keep, scene.reduce)
 if scene.other is not None:
     runs.get(scene.other, keep, scene.reduce)
-own, drawn = sheet.of(scene, weights, block, one), sheet.of(scene, weights, block, one, hide)
+own = sheet.of(scene, weights, block, one)
+drawn = sheet.of(scene, weights, block, one, hide)
 with picture:
     shown = sheet.shown(scene, own)
 side = UNCHANGED if shown == UNCHANGED else CHANGED  # a difference has no lines, and no steps
@@ -89,17 +98,21 @@ pick = picker(scene)
 # ---- what the head does ----
 
 measured = heads.measured(scene.run)
-role, withdrawn = measured.roles[block][head], heads.withdrawn(scene.run)
+role = measured.roles[block][head]
+withdrawn = heads.withdrawn(scene.run)
 changed = heads.changed_in(scene.run, block, head)
 put_here = {edit.site for edit in changed if at in positions_of(edit, len(labels))}
 scaled = any(heads.scaled(scene.run, block, h) for h in (range(config.n_heads) if average else (head,)))
 
 
 def habit() -> str:
-    """Return what the head does on this text, and over which rows that was measured."""
+    """The head's role on this text, its strength, and the rows (queries) that it is measured on."""
     rows = role.rows[role.kind]
-    over = f"rows {spans(rows)}" if len(rows) > 1 else f"row {rows[0]}"
-    over = over if over.count(",") < 3 else f"the {len(rows)} rows listed below"
+    over = f"row {rows[0]}"
+    if len(rows) > 1:
+        over = f"rows {spans(rows)}"
+    if over.count(",") >= 3:
+        over = f"the {len(rows)} rows listed below"
     how = {
         "even": f", as if at {fixed(role.spread, 1)} of them",
         "mixed": f" here: it looks at {fixed(role.spread, 1)} tokens",
@@ -117,39 +130,48 @@ def withdrawn_says(trial: Trial) -> str:
 
 
 def gives(key: int) -> str:
-    """Return what the selected row gives a key: drawn, and where that is rescaled the model's own."""
+    """The selected query's weight on a key as drawn; if rescaled, the model's own as well."""
     weight = f"{drawn.map(lambda w: float(w[at, key])):2} to {places[key]}"
-    return weight + (f" (the model: {significant(float(own.now[at, key]), 2)})" if hide else "")
+    if not hide:
+        return weight
+    return f"{weight} (the model: {significant(float(own.now[at, key]), 2)})"
 
 
 with sentence:
-    said = [f"**Block {block}, the average of its {counted(config.n_heads, 'head')}.**"]
+    sentences = [f"**Block {block}, the average of its {counted(config.n_heads, 'head')}.**"]
     if not average:
-        said = [f"**Block {block}, head {head}** {habit()}"]
+        sentences = [f"**Block {block}, head {head}** {habit()}"]
         if (block, head) in withdrawn:
-            said.append(withdrawn_says(withdrawn[block, head]))
+            sentences.append(withdrawn_says(withdrawn[block, head]))
     if hide:
-        said.append(
+        sentences.append(
             "**The first token is hidden, and what remains of each row is scaled up to sum to 1:** these are "
             f"not the model's own weights, which give it {significant(float(own.now[at, 0]), 2)} here."
         )
     ranked = sorted(range(at + 1), key=lambda k: -(row[k] or 0.0))[:NAMED]
     named = [gives(k) for k in ranked if (row[k] or 0.0) >= LEAST]
-    said.append(f"{places[at]} gives {', '.join(named) or 'nothing' + ' else' * hide}.")
+    if named:
+        sentences.append(f"{places[at]} gives {', '.join(named)}.")
+    elif hide:
+        sentences.append(f"{places[at]} gives nothing else.")
+    else:
+        sentences.append(f"{places[at]} gives nothing.")
     if scaled:
-        said.append(heads.SCALED)
+        sentences.append(heads.SCALED)
     if len(labels) == 1:
-        said.append("Every head must give it 1: type a longer text to see heads differ.")
+        sentences.append("Every head must give it 1: type a longer text to see heads differ.")
     for edit in (edit for edit in changed if edit.site == "z" and not average):
-        said.append(f"**{capital(says(edit, labels))}:** what it hands on is changed, not where it looks.")
+        change = capital(says(edit, labels))
+        sentences.append(f"**{change}:** what it hands on is changed, not where it looks.")
     if own.was is not None and own.moved:
         by = significant(pattern_moved(own.was, own.now), 2)
         much = "so much of each row goes elsewhere than in the unchanged model"
-        much = "what the weights of a row gained or lost, the larger of the two" if scaled else much
-        said.append(f"**Its pattern moved by {by}**: {much}, on average.")
+        if scaled:
+            much = "what the weights of a row gained or lost, the larger of the two"
+        sentences.append(f"**Its pattern moved by {by}**: {much}, on average.")
     elif own.was is not None:
-        said.append(sheet.why_same(scene, "this pattern", [("attn", block)], head=one))
-    prose(" ".join(filter(None, said)), "block", "head", "attention")
+        sentences.append(sheet.why_same(scene, "this pattern", [("attn", block)], head=one))
+    prose(" ".join(filter(None, sentences)), "block", "head", "attention")
 with doing:
     parts = [Part("attention", block), Part("feed-forward", block), Part("token", block, one, key)]
     menu(scene, *([] if average else [Part("head", block, head)]), *parts, key="attention")
@@ -158,15 +180,16 @@ with doing:
 
 
 def thumbnail(b: int, h: int) -> Thumbnail:
-    """Return what the grid says of a head while it is pointed at."""
-    of, write = measured.roles[b][h], measured.writes[b, h].item()
-    found = words_of(of, write, measured.writes.max().item())
+    """The words of head `h` of block `b` in the grid: its label, and a sentence for the pointer."""
+    head_role = measured.roles[b][h]
+    write = measured.writes[b, h].item()
+    words = words_of(head_role, write, measured.writes.max().item())
     if (b, h) in withdrawn:
-        found["label"] = "".join(f"{character}\u0336" for character in found["label"])
-        found["says"] = f"{withdrawn_says(withdrawn[b, h])} {found['says']}"
+        words["label"] = "".join(f"{character}\u0336" for character in words["label"])
+        words["says"] = f"{withdrawn_says(withdrawn[b, h])} {words['says']}"
     if scene.other is not None:
-        found = moved_words(found, **heads.marks(scene.run)[b][h])
-    return found
+        words = moved_words(words, **heads.marks(scene.run)[b][h])
+    return words
 
 
 def saved(name: str, title: str, *parts: str, of: str = side) -> Saved:
@@ -218,7 +241,9 @@ def takes_of_the_first(first: FirstToken) -> list[str]:
         return [f"Its value of the first token is {lengths}."]
     without = replace(scene.run, edits=(*scene.run.edits, Edit("z", block, "zero", [head])))
     moved = effect(without, scene.run, at)
-    token, before, after = as_code(show_id(lm, moved.token)), percent(moved.before), percent(moved.after)
+    token = as_code(show_id(lm, moved.token))
+    before = percent(moved.before)
+    after = percent(moved.after)
     answer = f"with the head's output set to 0, {token} comes next with {after} instead of {before}"
     if moved.kl < FELT:
         return [f"This head rests there: its value of the first token is {lengths}, and {answer}."]
@@ -231,8 +256,11 @@ with grid:
     head_grid(*heads.thumbnails(scene.run, scene.mode), labelled, (block, head), open_head, saved=file)
     if scene.other is not None:
         st.caption(heads.marks_say(scene.run))
-part = "average" if average else f"head{head}"
-title_of = f"Attention of block {block}, {'average over heads' if average else f'head {head}'}"
+part = f"head{head}"
+title_of = f"Attention of block {block}, head {head}"
+if average:
+    part = "average"
+    title_of = f"Attention of block {block}, average over heads"
 seen = window(at, len(labels), WINDOW)
 inside = key if seen.start <= key < seen.stop else None
 with picture:
@@ -247,7 +275,8 @@ if beside is not None:
     with beside:
         if shown == DIFFERENCE:
             st.caption("The lines are the changed model's: a difference has none.")
-        few, lanes = window(at, len(labels), ARCS_WINDOW), [head] if average else range(config.n_heads)
+        few = window(at, len(labels), ARCS_WINDOW)
+        lanes = [head] if average else range(config.n_heads)
         of = scene.other if scene.other is not None and side == UNCHANGED else scene.run
         sent = [sheet.once(of, weights, block, None if average else h, hide)[few, few] for h in lanes]
         arcs(
@@ -263,22 +292,31 @@ if beside is not None:
 
 steps_of = sheet.of(scene, steps, block, head)
 with reading:
-    read = (
+    sums = "A row sums to 1"
+    if scaled:
+        sums = "A row sums to 1, but where a change scales it"
+    reads = [
         "**How to read it.** A row is a token that looks (its query), a column one that is looked at (its "
-        "key), a cell how much of the row's attention goes there. A row sums to 1"
-        f"{', but where a change scales it' * scaled}; what is right of the diagonal comes later and is "
-        "masked. A line just below the diagonal is a head that looks at the token just before, a line "
-        "further down one that found a repeat, a column one token that everybody looks at."
-    )
+        "key), a cell how much of the row's attention goes there.",
+        f"{sums}; what is right of the diagonal comes later and is masked.",
+        "A line just below the diagonal is a head that looks at the token just before, a line "
+        "further down one that found a repeat, a column one token that everybody looks at.",
+    ]
     if ARCS.value:
-        read += " **In the lines** each token stands twice: on the left it looks, on the right it is looked "
-        read += "at; a line is as thick as the weight. Parallel lines one step up are a head that looks at "
-        read += "the token just before, a fan one token that everybody looks at. The block's other heads, "
-        read += "each with its colour, can be switched on beside this one."
+        reads += [
+            "**In the lines** each token stands twice: on the left it looks, on the right it is "
+            "looked at; a line is as thick as the weight.",
+            "Parallel lines one step up are a head that looks at the token just before, a fan one "
+            "token that everybody looks at.",
+            "The block's other heads, each with its colour, can be switched on beside this one.",
+        ]
     if shown == DIFFERENCE:
-        read += " In the *difference* a cell is orange where the changed model looks more than the unchanged "
-        read += f"one, and blue where it looks less{'; a row sums to 0' * (not scaled)}."
-    prose(read, "query", "key", "causal mask")
+        colours = (
+            "In the *difference* a cell is orange where the changed model looks more than the "
+            "unchanged one, and blue where it looks less"
+        )
+        reads.append(f"{colours}." if scaled else f"{colours}; a row sums to 0.")
+    prose(" ".join(reads), "query", "key", "causal mask")
     first = first_token(measured.first, steps_of.now.v, block, head)
     if first is not None and (first.draws_all or first.draws_own):
         st.markdown(" ".join(why_the_first(first)))
@@ -289,11 +327,10 @@ with way:
     title = f"The steps of block {block}, head {head}"
     st.subheader(title, anchor=False)
     if average:
-        without = ", rescaled without the first token" * hide
-        st.markdown(
-            f"The picture above is the average of {counted(config.n_heads, 'head')}{without}. An average has "
-            f"no steps of its own: these are of head {head} alone."
-        )
+        averaged = f"The picture above is the average of {counted(config.n_heads, 'head')}"
+        if hide:
+            averaged += ", rescaled without the first token"
+        st.markdown(f"{averaged}. An average has no steps of its own: these are of head {head} alone.")
     elif hide:
         st.markdown("These are the model's own numbers: nothing is hidden here, and nothing rescaled.")
     if own.moved:
@@ -306,10 +343,12 @@ with way:
             "before do not lead there."
         )
     of_side = steps_of.now if side == CHANGED else steps_of.all[0]
-    size, root = of_side.q.shape[1], fixed(of_side.divisor, 2)
+    size = of_side.q.shape[1]
+    root = fixed(of_side.divisor, 2)
     arrays = {name: getattr(of_side, name)[seen].numpy() for name in ("q", "k", "v", "z")}
     arrays |= {"scores": of_side.scores[seen, seen].numpy(), "weights": of_side.weights[seen, seen].numpy()}
     divided = f"{{product}} ÷ {root} = {{value}}, for {{query}} and {{key}}"
+    row_sums = "" if scaled else "each row sums to 1"
     pairs = {"scores": "{query} · {key} = {value}", "scaled": divided, "masked": divided}
     panels = []
     for name, array, heading, note, color in (
@@ -318,7 +357,7 @@ with way:
         ("scores", "scores", "3 query · key", "a dot product per pair", ""),
         ("scaled", "scores", f"4 ÷ √{size}", f"every score by {root}", ""),
         ("masked", "scores", "5 masked", "later tokens hidden", ""),
-        ("weights", "weights", "6 softmax", "each row sums to 1" * (not scaled), "output"),
+        ("weights", "weights", "6 softmax", row_sums, "output"),
         ("v", "v", "7 value", "what a token hands over", "value"),
         ("z", "z", "8 output", "weights × values", "output"),
     ):
@@ -343,7 +382,9 @@ with way:
 # ---- one weight ----
 
 cells = sheet.of(scene, cell, block, head, at, key)
-now, query, used = cells.now, labels[at], float(steps_of.now.weights[at, key])
+now = cells.now
+query = labels[at]
+used = float(steps_of.now.weights[at, key])
 with worked_out:
     some = " + ".join(term(fixed(product, 2)) for product in now.products[:3].tolist())
     some += f" + … ({size} products)" if size > 3 else ""
@@ -357,7 +398,8 @@ with worked_out:
             "before the softmax: whatever the score, no attention can go there."
         )
     else:
-        exp, total = significant(float(now.row.exp[key]), 4), significant(now.row.total, 4)
+        exp = significant(float(now.row.exp[key]), 4)
+        total = significant(now.row.total, 4)
         steps_said += [
             f"**softmax** over the {counted(at + 1, 'key')} that {places[at]} can see: "
             f"e^({fixed(now.scaled, 2)} − {term(fixed(now.row.largest, 2))}) = {exp}, and {exp} ÷ {total} = "
@@ -366,11 +408,15 @@ with worked_out:
         ]
         if "attn" in put_here:
             steps_said.append(f"**changed**: the change puts {significant(used, 4)} in its place.")
-        steps_said.append(
+        goes = (
             f"**weight × value**: {significant(used)} of the value of {places[key]} goes into the output for "
-            f"{places[at]}{', in whose place the change puts another' * ('z' in put_here)}."
+            f"{places[at]}"
         )
-        base, lost = float(own.now[at, key]), float(own.now[at, 0])
+        if "z" in put_here:
+            goes += ", in whose place the change puts another"
+        steps_said.append(f"{goes}.")
+        base = float(own.now[at, key])
+        lost = float(own.now[at, 0])
         drawn_as = [f"the average over the block's heads is {significant(base, 4)}"] if average else []
         if hide and key == 0:
             drawn_as = ["the first token is hidden"]
@@ -383,7 +429,8 @@ with worked_out:
         if drawn_as:
             steps_said.append(f"**in the picture**: {', and '.join(drawn_as)}.")
     which = (f"block{block}", f"head{head}", f"key{key}")
-    theme, dimensions = palette(scene.mode), [f"dimension {i}" for i in range(size)]
+    theme = palette(scene.mode)
+    dimensions = [f"dimension {i}" for i in range(size)]
     over = {"title": {"text": f"dimension of the head, 0 to {size - 1}"}, "showgrid": False}
     left, right = st.columns([2, 3], gap="medium")
     with left:
@@ -395,7 +442,8 @@ with worked_out:
             which=which, signed=True, axis=over, height=210,
         )  # fmt: skip
         if now.weight is not None:
-            brought, whence = None, ""
+            brought = None
+            whence = ""
             if "z" not in put_here:
                 brought = "weight × value", (used * steps_of.now.v[key]).numpy(), theme.value
                 whence = f", and the part of it that comes from {labels[key]}"
@@ -423,11 +471,13 @@ with worked_out:
 
 # ---- details ----
 
+about = f"{title_of}: a row per query, a column per key. What comes later is masked."
+if hide:
+    about += " The first token is hidden, and the rows are scaled up to sum to 1 without it."
 sheet.numbers_of(
     f"attention-block{block}-{part}",
     lambda: drawn.map(lambda w: table(w, labels)),
-    f"{title_of}: a row per query, a column per key. What comes later is masked."
-    + " The first token is hidden, and the rows are scaled up to sum to 1 without it." * hide,
+    about,
     missing="not shown" if hide else "masked",
 )
 

@@ -13,7 +13,8 @@ _QUERY = "attention_key_query"  # in the session: the query that the chosen key 
 
 def key_input(scene: Scene, weights: torch.Tensor) -> int:
     """The key that somebody chose for this query, else the one that gets most of its row (T,)."""
-    size, strongest = len(scene.tokens), int(torch.nan_to_num(weights, nan=-1).argmax())
+    size = len(scene.tokens)
+    strongest = int(torch.nan_to_num(weights, nan=-1).argmax())
     if st.session_state.setdefault(_QUERY, scene.position) != scene.position:
         KEY.set(None)  # it was chosen for another query
     st.session_state[_QUERY] = scene.position
@@ -22,7 +23,7 @@ def key_input(scene: Scene, weights: torch.Tensor) -> int:
 
 
 def picker(scene: Scene) -> Callable[[int | None, int | None], None]:
-    """Return what a click in a picture does: select the query for the whole app, and the key here.
+    """Make the callback of a click in a picture: it selects the query everywhere, and the key here.
 
     It stands in a module, since what a session keeps of a script is all that the script has in hand.
     """

@@ -8,7 +8,7 @@ import streamlit as st
 import torch
 
 from gptviz.lessons import attention as lesson
-from gptviz.lessons.attention import Attention
+from gptviz.lessons.attention import Attention, HeadWeights
 from gptviz.lessons.sentences import SENTENCES, linear_weights, rand_weights
 from gptviz.model import MultiHeadAttention
 from gptviz.ui import sheet, tables
@@ -20,7 +20,7 @@ from gptviz.ui.pages.attention_by_hand.sheets import four, short, sum_of_product
 from gptviz.ui.sheet import Param, frame, if_there
 from gptviz.ui.shell import params
 from gptviz.ui.tables import Cell, Row
-from gptviz.ui.words import as_code, prose, unlike_printed
+from gptviz.ui.words import as_code, listed, prose, unlike_printed
 
 # ---- what can be chosen ----
 
@@ -77,9 +77,12 @@ def steps_of(way: str) -> list[str]:
 
 
 def start_of(way: str) -> Given:
-    """Return what the calculation starts from, with all that was changed."""
+    """The words, vectors and matrices to start from, with the visitor's changes."""
     source = DRAWN.value or FIRST.get(way)
-    heads = () if way == "simple" or source is None else MATRICES[source][1](2 if way == "heads" else 1)
+    heads: tuple[HeadWeights, ...] = ()
+    if way != "simple" and source is not None:
+        count = 2 if way == "heads" else 1
+        heads = MATRICES[source][1](count)
     return given.apply(given.read(CHANGED.value), EXAMPLES[EXAMPLE.value], heads)
 
 
@@ -94,7 +97,8 @@ def change(to: Changes) -> None:
 
 def type_number(matrix: str, row: int, column: int, text: str) -> None:
     """A cell was typed anew."""
-    there, place = start_of(WAY.value).matrices, f"{matrix}{row}{column}"
+    there = start_of(WAY.value).matrices
+    place = f"{matrix}{row}{column}"
     if not given.is_there(there, place):
         return  # of a drawing before this one
     value = given.number(text)
@@ -102,7 +106,8 @@ def type_number(matrix: str, row: int, column: int, text: str) -> None:
         change(given.read(CHANGED.value) | {place: value})
         return
     typed = f"{as_code(text.strip())} is" if text.strip() else "Nothing was typed, which is"
-    most, kept = f"{given.LARGEST:g}", short(there[matrix][row][column])
+    most = f"{given.LARGEST:g}"
+    kept = short(there[matrix][row][column])
     st.session_state[_REFUSED] = f"{typed} no number between −{most} and {most}; the cell keeps {kept}."
 
 
@@ -139,25 +144,34 @@ def step_by(by: int) -> None:
 
 
 def mixed(way: str, start: Given, found: Sequence[Attention], query: int) -> str:
-    """Return what the row of this word comes to, and what is printed of it."""
-    one, name = found[0], as_code(start.words[query])
-    kind, context = "vector" if way == "simple" else "value", vector(one.context[query].tolist())
-    seen = [j for j in range(len(start.words)) if one.masked[query, j] > -torch.inf]
+    """A word's weights and context in a sentence, and the context that the book prints, if it does.
+
+    `found` are the heads; `query` is the word's place.
+    """
+    first_head = found[0]
+    name = as_code(start.words[query])
+    kind = "vector" if way == "simple" else "value"
+    context = vector(first_head.context[query].tolist())
+    seen = [j for j in range(len(start.words)) if first_head.masked[query, j] > -torch.inf]
     if len(seen) == 1:
         only = "There is no other word" if len(start.words) == 1 else "Nothing stands before it"
-        said = f"{only}: {name} gives itself weight 1.0000. Its context is its own {kind}, **{context}**."
+        text = f"{only}: {name} gives itself weight 1.0000. "
+        text += f"Its context is its own {kind}, **{context}**."
     else:
-        shares = [f"{four(one.weights[query, j].item())} of {as_code(start.words[j])}" for j in seen]
-        said = f"{'In head 0, ' if way == 'heads' else ''}{name} mixes {', '.join(shares[:-1])} and "
-        said += f"{shares[-1]}. Its context is this mix of their {kind}s, **{context}**."
+        shares = [f"{four(first_head.weights[query, j].item())} of {as_code(start.words[j])}" for j in seen]
+        mixes = f"{name} mixes {listed(shares)}."
+        if way == "heads":
+            mixes = f"In head 0, {mixes}"
+        text = f"{mixes} Its context is this mix of their {kind}s, **{context}**."
     drawn = None if way == "simple" else DRAWN.value or FIRST[way]
     printed = PRINTED.get((EXAMPLE.value, way, drawn))
     if printed is None or CHANGED.value or query != EXAMPLES[EXAMPLE.value].query:
-        return said
+        return text
     ours = vector(torch.cat([each.context[query] for each in found]).tolist())
     if vector(printed) == ours:
-        return f"{said} The book prints the same for {name}: {ours}."
-    return f"{said} HackTricks, which has this example, prints {vector(printed)}, from rounded numbers."
+        return f"{text} The book prints the same for {name}: {ours}."
+    theirs = vector(printed)
+    return f"{text} HackTricks, which has this example, prints {theirs}, from rounded numbers."
 
 
 def how_to_read(way: str, start: Given) -> str:
@@ -183,7 +197,8 @@ def how_to_read(way: str, start: Given) -> str:
 def worked_out(start: Given, found: Attention, query: int) -> str:
     """One query's way to its context: score, scaled, e^, weight, weight × value, a line per key; as HTML."""
     row = lesson.worked_row(found, query)
-    divided, queries = found.divisor != 1, found.queries[query].tolist()
+    divided = found.divisor != 1
+    queries = found.queries[query].tolist()
     base = torch.tensor(row.softmax.largest, dtype=torch.float64).exp()  # `exp` is without it
 
     def power(value: torch.Tensor | float) -> str:
@@ -193,10 +208,12 @@ def worked_out(start: Given, found: Attention, query: int) -> str:
     lines = []
     for j, label in enumerate(start.words):
         products = sum_of_products(queries, found.keys[j].tolist(), row.scores[j].item())
-        scaled, shares = [four(row.scaled[j].item())] * divided, ["masked: 0", "masked", ""]
+        scaled = [four(row.scaled[j].item())] * divided
+        shares = ["masked: 0", "masked", ""]
         if j in row.seen:
             at = row.seen.index(j)
-            weight, parts = four(row.softmax.weights[at].item()), vector(row.parts[at].tolist())
+            weight = four(row.softmax.weights[at].item())
+            parts = vector(row.parts[at].tolist())
             part = f"{weight} × {vector(found.values[j].tolist())} = {parts}"
             shares = [power(row.softmax.exp[at]), weight, part]
         lines.append(Row([Cell(label, "word"), products, *scaled, *shares]))
@@ -237,7 +254,8 @@ def by_pencil() -> None:
     start = start_of(way)
     causal = way in ("causal", "heads")
     found = lesson.by_hand(start.x, start.heads, causal).heads
-    count, picked = len(start.words), EXAMPLES[EXAMPLE.value].query if QUERY.value is None else QUERY.value
+    count = len(start.words)
+    picked = EXAMPLES[EXAMPLE.value].query if QUERY.value is None else QUERY.value
     query = min(picked, count - 1)
 
     said = f"So far: **{STEPS[STEP.value]}**. Next: {STEPS[steps[min(at + 1, len(steps) - 1)]]}."
@@ -285,7 +303,8 @@ def by_pencil() -> None:
 def softmax() -> None:
     """The slides' softmax, with what they print."""
     scores = torch.tensor(lesson.SLIDE_SCORES, dtype=torch.float64)
-    exponentials, weights = scores.exp().tolist(), scores.softmax(dim=0).tolist()
+    exponentials = scores.exp().tolist()
+    weights = scores.softmax(dim=0).tolist()
     st.markdown("#### Softmax in two steps")
     left, right = st.columns([5, 6], gap="medium")
     powers = unlike_printed(lesson.SLIDE_EXPONENTIALS, exponentials)
@@ -322,11 +341,12 @@ def trick(start: Given) -> None:
         st.markdown(f"The notebook has more digits, and prints the same but for {', '.join(others)}.")
     ways = lesson.averages_by_matrix, lesson.averages_by_softmax
     apart = max(float((other(x).context - averages).abs().max()) for other in ways)
+    by = "not at all" if apart == 0 else f"by at most {apart:.1e}"
     worksheet(
         "averages",
         sheets.averages(start.words if of == "words" else [str(t) for t in range(len(x))], x),
         None,
-        f"The three results differ {'not at all' if apart == 0 else f'by at most {apart:.1e}'}.",
+        f"The three results differ {by}.",
         saved=made.saved("averages", "Three programs for the averages of what came before"),
     )
 

@@ -39,11 +39,13 @@ def draw(made: Frame) -> None:
     text += "that a sum stays what it was *on average*."
     if of != "ones":
         rows = found.after.sum(-1)
-        low, high = fixed(float(rows.min()), 2), fixed(float(rows.max()), 2)
+        low = fixed(float(rows.min()), 2)
+        high = fixed(float(rows.max()), 2)
         text += f" Rows that summed to 1 now sum to between {low} and {high}."
     with above:
         prose(text, "attention weight", "token")
-    largest, written = max(1.0, float(found.after.max())), len(labels) <= READABLE
+    largest = max(1.0, float(found.after.max()))
+    written = len(labels) <= READABLE
     squares = {"before": "Weights", "mask": "Mask", "after": f"Weights × mask ÷ {1 - p:.1f}"}
     for name, title in side_by_side(squares.items()):
         ends = (0.0, 1.0 if name == "mask" else largest)
@@ -63,7 +65,7 @@ def draw(made: Frame) -> None:
 
 
 def _found(made: Frame, of: str, p: float, seed: int) -> tuple[Dropped, list[str], str, Callable[[], None]]:
-    """Return what is dropped, the labels of its square, whose weights it is, and *In code*."""
+    """The weights before and after dropout, their labels, a sentence about them, and *In code*."""
     sources: list[Callable[..., object]] = [MultiHeadAttention.forward, drop]
     if of != "text":
         labels = list(JOURNEY) if of == "journey" else [str(i) for i in range(6)]
@@ -72,7 +74,8 @@ def _found(made: Frame, of: str, p: float, seed: int) -> tuple[Dropped, list[str
     shown.strip()
     block, head = opened_head(shown.lm.config, lambda: (0, 0))
     found = sheet.of(shown, dropped_attention, block, head, p, seed).now
-    count, changed = len(found.after), "changed " if shown.other else ""
+    count = len(found.after)
+    changed = "changed " if shown.other else ""
     whose = f" The weights are those of block {block}, head {head}, of the {changed}model."
     if len(shown.tokens) > count:
         whose += f" The first {count} of {len(shown.tokens)} tokens."

@@ -72,7 +72,7 @@ def written(changes: Changes) -> str:
 
 
 def number(text: str) -> float | None:
-    """Return what was typed, to six digits and decimals; None where it is no number or beyond `LARGEST`.
+    """The typed number, to six digits and decimals; None where it is no number or beyond `LARGEST`.
 
     >>> [number(text) for text in ("0,5", "−2", "nan", "1e9", "red")]
     [0.5, -2.0, None, None, None]
@@ -108,6 +108,6 @@ def apply(changes: Changes, sentence: Sentence, heads: Sequence[HeadWeights]) ->
 
 
 def is_there(matrices: dict[str, list[list[float]]], place: str) -> bool:
-    """Return whether there is such a number."""
+    """True if these matrices have `place`: a matrix's name, the row's digit, the column's digit."""
     name, row, column = place[:-2], *map(int, place[-2:])
     return name in matrices and row < len(matrices[name]) and column < len(matrices[name][0])

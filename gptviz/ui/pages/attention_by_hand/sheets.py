@@ -163,10 +163,13 @@ def _pairs(
     start: Given, found: Attention, way: str, head: int, later: Callable[[str], bool]
 ) -> list[Sheet | Sign]:
     """From the scores to the context. Where there is no room, scaled scores take the scores' place."""
-    words, plain, heads = start.words, way == "simple", way == "heads"
+    words = start.words
+    plain = way == "simple"
+    heads = way == "heads"
     q, k, v = ("x", "x", "x") if plain else (f"made_{letter}{head}" for letter in "qkv")
     queries, keys, values = (part.tolist() for part in (found.queries, found.keys, found.values.T))
-    hidden, root = found.masked == -torch.inf, f"÷ √{found.queries.shape[1]}"
+    hidden = found.masked == -torch.inf
+    root = f"÷ √{found.queries.shape[1]}"
     of_pair = Source(q, "row", "row"), Source(k, "row", "column")
 
     def score(i: int, j: int, value: float) -> str:
@@ -177,7 +180,8 @@ def _pairs(
         return f"{words[i]}, {words[j]}: {before} {root} = {before} ÷ {four(found.divisor)} = {four(value)}"
 
     def weight(i: int, j: int, value: float) -> str:
-        power, given = term(four(found.scaled[i, j].item())), f"{words[i]} gives {words[j]} the weight"
+        power = term(four(found.scaled[i, j].item()))
+        given = f"{words[i]} gives {words[j]} the weight"
         return f"{given} {four(value)}: e^{power} ÷ the sum of such powers over the row."
 
     def context(i: int, j: int, value: float) -> str:
@@ -203,17 +207,23 @@ def _pairs(
             line = [scores if later("scaled") else divided]
         else:
             line = [scores, Sign("→", root, later("scaled")), divided]
-    before = f"{'scores' if plain else 'scaled'}{head}"
+    before = f"scores{head}" if plain else f"scaled{head}"
+    vectors = "vectors" if plain else "values"
+    to_weights = ""  # the words below an arrow; there is no room for them beside two heads
+    to_context = ""
+    if not heads:
+        to_weights = "softmax"
+        to_context = f"× {vectors}"
     return [
         *line,
-        Sign("→", "" if heads else "softmax", later("weights")),
+        Sign("→", to_weights, later("weights")),
         sheet(
             f"weights{head}", "weights", "softmax: a row sums to 1", words, words, found.weights, weight,
             Source(before, "row", "row"), color="output", weights=True, hidden=hidden, later=later("weights"),
         ),
-        Sign("→", "" if heads else "× vectors" if plain else "× values", later("context")),
+        Sign("→", to_context, later("context")),
         sheet(
-            f"context{head}", "context", f"weights × {'vectors' if plain else 'values'}", words, None,
+            f"context{head}", "context", f"weights × {vectors}", words, None,
             found.context, context, Source(f"weights{head}", "row", "row"), Source(v, "column", "column"),
             color="output", later=later("context"),
         ),
@@ -222,7 +232,8 @@ def _pairs(
 
 def averages(labels: Sequence[str], x: torch.Tensor) -> list[Line]:
     """The averaging trick on the vectors x (T, d): a loop, a matrix, softmax; a line each."""
-    matrix, softmax = averages_by_matrix(x), averages_by_softmax(x)
+    matrix = averages_by_matrix(x)
+    softmax = averages_by_softmax(x)
     future = torch.ones(len(x), len(x)).triu(diagonal=1).bool()
 
     def vectors(name: str, title: str, note: str, values: torch.Tensor) -> Sheet:
@@ -249,7 +260,8 @@ def averages(labels: Sequence[str], x: torch.Tensor) -> list[Line]:
         "zeros", "scores", "all the same; −∞ for what comes later", labels, labels,
         [[zero(i, j) for j in each] for i in each],
     )  # fmt: skip
-    given, mixed = vectors("vectors", "vectors", "given", x), Sign("→", "× vectors")
+    given = vectors("vectors", "vectors", "given", x)
+    mixed = Sign("→", "× vectors")
     loop = vectors("loop", "averages", "mean of rows 0 to t", averages_by_loop(x))
     ones = weights("ones", "ones, each row ÷ its sum", matrix.weights)
     soft = weights("soft", "softmax of zeros and −∞", softmax.weights)

@@ -23,7 +23,8 @@ QUERY = Param("sc_query", int, 0, between)
 FACTOR = Param("sc_factor", int, 10, between)
 PARAMS = (SIZE, QUERY, FACTOR)
 
-DIVIDED, UNDIVIDED = "q · k ÷ √d", "q · k"  # what a bar is, and its outline
+DIVIDED = "q · k ÷ √d"  # what a bar is
+UNDIVIDED = "q · k"  # and its outline
 CHARTS = {"variance": "variance of scores", "largest": "weight of the best key", "gradient": "gradient left"}
 
 
@@ -89,7 +90,8 @@ def _one_query(made: Frame, d: int) -> None:
 def _sharper(made: Frame) -> None:
     st.subheader("Softmax times ten", anchor=False)
     factor = FACTOR.number(st.slider, "The scores times", 1, 20, step=1, width=420)
-    before, after = sharpened(1), sharpened(factor)
+    before = sharpened(1)
+    after = sharpened(factor)
     low, high = (significant(float(weights.max()), 4) for weights in (before, after))
     text = f"The same five scores, times {factor}: the largest weight goes from {low} to **{high}**. Large "
     text += "scores make softmax take one and forget the others."
@@ -113,8 +115,10 @@ def _own_heads(made: Frame) -> None:
     above = st.container()
     shown = read(made)
     shown.strip()
-    config, count = shown.lm.config, len(shown.tokens)
-    (block, head), d = opened_head(config, lambda: (0, 0)), config.emb_dim // config.n_heads
+    config = shown.lm.config
+    count = len(shown.tokens)
+    block, head = opened_head(config, lambda: (0, 0))
+    d = config.emb_dim // config.n_heads
     found = sheet.of(shown, own_heads, block)
 
     def mean(name: str) -> Both[float]:

@@ -66,12 +66,15 @@ def stage() -> None:  # it may outlive the visit: it holds the scene, and looks 
     with settings:
         writer = play.writer(scene)
     writer.catch_up(text)
-    written, sampling = writer.written(tree), writer.sampling
+    written = writer.written(tree)
+    sampling = writer.sampling
     if not written.goes_on:
         play.pause()
     playing = play.plays(tree)
     step = written.step or step_after(written.run, sampling, written.chosen)
-    how = "put by you" if step.forced else "taken" if step.point is None else "drawn"
+    how = "taken" if step.point is None else "drawn"
+    if step.forced:
+        how = "put by you"
     drawn = drawing(written.run, sampling, step.id, how if written.step else "comes next")
     with sentence:
         say(written, step)
@@ -81,8 +84,10 @@ def stage() -> None:  # it may outlive the visit: it holds the scene, and looks 
         writer.buttons(written, playing)
     with bar:
         which = f"seed{sampling.seed}", f"step{written.chosen}"
-        title, had = "How a token is drawn", text_of(scene.lm, written.new[: written.chosen])
-        title += f", after “{had}” was written" * bool(had)
+        title = "How a token is drawn"
+        had = text_of(scene.lm, written.new[: written.chosen])
+        if had:
+            title += f", after “{had}” was written"
         draws(
             drawn.rows,
             drawn.segments,
@@ -112,8 +117,12 @@ def stage() -> None:  # it may outlive the visit: it holds the scene, and looks 
 
 def say(written: Written, step: WrittenStep) -> None:
     """Say what became of the chosen step."""
-    lm, sampling, number, count = scene.lm, written.sampling, written.chosen, len(written.steps)
-    plain, same = written.run.plain, Both(step)  # the same token, as each model gives it
+    lm = scene.lm
+    sampling = written.sampling
+    number = written.chosen
+    count = len(written.steps)
+    plain = written.run.plain
+    same = Both(step)  # the same token, as each model gives it
     if scene.other is not None:
         same = Both(step, step_after(plain, sampling, number, step.id))
     chance = same.map(lambda one: probability_text(one.probability))
@@ -122,7 +131,8 @@ def say(written: Written, step: WrittenStep) -> None:
     point, start, stop = (place_text(place, step.stop - step.start) for place in places)
     token = as_code(show_id(lm, step.id))
     stretch = f"{token}: its stretch of the bar, {start} to {stop}, is as wide as its probability, {chance}"
-    said, next_one = f"**Token {number + 1} of {count}.**", "**The next token** is not written yet."
+    said = f"**Token {number + 1} of {count}.**"
+    next_one = "**The next token** is not written yet."
     if step.forced:
         said += (
             f" You put {token} here. The model gave it {own}, rank {step.rank:,} of {lm.config.vocab_size:,}."
@@ -161,11 +171,13 @@ def say(written: Written, step: WrittenStep) -> None:
 
 def show_text(writer: Writer, tree: Tree, written: Written, playing: bool) -> None:
     """The prompt, and what was written after it."""
-    lm, tokens = scene.lm, []
+    lm = scene.lm
+    tokens = []
     for step in written.steps:
         # at temperature 0 each was certain: the model's own says how sure it was
         p = step.model_probability if writer.sampling.greedy else step.probability
-        shown, exact = show_id(lm, step.id), probability_text(p)
+        shown = show_id(lm, step.id)
+        exact = probability_text(p)
         had = f"You put {shown} here; its probability was" if step.forced else f"{shown} had probability"
         token = {"shown": shown, "id": step.id, "put": step.forced, "probability": p}
         short = exact if p == 0 or p >= 0.995 else significant(p, 2)
@@ -183,7 +195,8 @@ def show_text(writer: Writer, tree: Tree, written: Written, playing: bool) -> No
     )
     if scene.other is None or not tokens:
         return
-    new, plain = written.new, writer.written(tree, plain=True).new
+    new = written.new
+    plain = writer.written(tree, plain=True).new
     if plain == new:
         st.markdown("**Unchanged**, the model writes the same.")
         return
@@ -215,7 +228,9 @@ def show_branches(writer: Writer, tree: Tree) -> None:
     rows: list[dict[str, Any]] = []
     for branch, written in zip(tree.branches, found, strict=True):
         own = show_token(text_of(scene.lm, written.new[branch.at :])[:SHOWN].encode())
-        old, ln, length = given_in_all(written), log_probability(written.steps), len(written.steps)
+        old = given_in_all(written)
+        ln = log_probability(written.steps)
+        length = len(written.steps)
         per_token = perplexity(ln, length)
         row: dict[str, Any] = {"parent": branch.parent, "at": min(branch.at, length), "length": length}
         row |= {"text": own.replace("·", " ").strip() or "…", "log_probability": ln, "log_p": fixed(ln, 2)}
@@ -223,7 +238,8 @@ def show_branches(writer: Writer, tree: Tree) -> None:
         if scene.other:
             row |= {"unchanged": "" if old is None else fixed(old, 2), "unchanged_value": old}
         rows.append(row)
-    at, saved = tree.chosen(len(found[tree.branch].steps)), f"seed{writer.sampling.seed}"
+    at = tree.chosen(len(found[tree.branch].steps))
+    saved = f"seed{writer.sampling.seed}"
     picture = scene.saved("branches", "The branches of a text", saved)
     branch_tree(rows, tree.branch, at, writer.choose_branch, saved=picture)
     if scene.other and rows[tree.branch]["unchanged_value"] is None:
@@ -237,7 +253,8 @@ def show_branches(writer: Writer, tree: Tree) -> None:
 
 
 def show_details(writer: Writer, tree: Tree, written: Written, drawn: Draw) -> None:
-    lm, sampling = scene.lm, writer.sampling
+    lm = scene.lm
+    sampling = writer.sampling
 
     def steps() -> Both[pd.DataFrame]:
         table = table_of(lm, written.steps)

@@ -13,15 +13,17 @@ from gptviz.ui.pages.generate.written import Written, perplexity, text_of
 from gptviz.ui.sheet import Param, Scene, between, sideways, worked
 from gptviz.ui.words import prose, show_id
 
-BEAMS, TOKENS = Param("beams", int, 3, between), Param("beam_tokens", int, 8, between)
+BEAMS = Param("beams", int, 3, between)
+TOKENS = Param("beam_tokens", int, 8, between)
 PARAMS = (BEAMS, TOKENS)
-MOST_BEAMS, MOST_TOKENS = 6, 16
+MOST_BEAMS = 6
+MOST_TOKENS = 16
 COLUMN = 72  # pixels of a token's column, so that its word stands clear of the next
 FIT_A_PHONE = 3  # columns
 
 
 def ways(lm: LanguageModel, found: dict[str, tuple[tuple[int, ...], float]]) -> pd.DataFrame:
-    """Return what beams, greedy search and, where something is drawn, sampling come to."""
+    """A table of the texts that each way of writing found (its ids and their ln p): a row a way."""
     rows = [
         (name, text_of(lm, ids), len(ids), ln, perplexity(ln, len(ids))) for name, (ids, ln) in found.items()
     ]
@@ -30,30 +32,42 @@ def ways(lm: LanguageModel, found: dict[str, tuple[tuple[int, ...], float]]) -> 
 
 def draw(scene: Scene, written: Written) -> None:
     """The search, after the prompt."""
-    lm, base = scene.lm, written.base
+    lm = scene.lm
+    base = written.base
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         beams = int(BEAMS.number(st.number_input, "Beams", 1, MOST_BEAMS, width=130))
         tokens = int(TOKENS.number(st.number_input, "Tokens", 1, MOST_TOKENS, width=130))
-    asked, says = (base.ids, beams, tokens, written.sampling), "{} of {} tokens searched".format
+    asked = (base.ids, beams, tokens, written.sampling)
+    says = "{} of {} tokens searched".format
     searched = Both(base, base.plain if base.edits else None).map(
         lambda run: worked(run, beside, *asked, says=says)
     )
-    rounds, old = searched.now[0], None
+    rounds = searched.now[0]
+    old = None
     if base.edits:
         old = worked(base.plain, given, base.ids, tuple(rounds), says="{} of {} tokens read".format)
     found = searched.map(lambda one: ways(lm, one[1]))
     even = found.now["tokens"].nunique() == 1
-    said = [
-        fixed(way["ln p"], 2) + f" ({way['tokens']} token{'s' * (way['tokens'] != 1)})" * (not even)
-        for _, way in found.now.iterrows()
-    ]
-    start = "A single beam is greedy: the best token each time, which"
+    scores = []
+    for _, way in found.now.iterrows():
+        score = fixed(way["ln p"], 2)
+        if not even:
+            length = "1 token" if way["tokens"] == 1 else f"{way['tokens']} tokens"
+            score += f" ({length})"
+        scores.append(score)
+    sentences = ["A single beam is greedy: the best token each time, which may miss the best text."]
     if beams > 1:
-        start = f"Beam search keeps the {beams} most probable texts after each token, greedy one; both"
-    drawn = "" if len(said) < 3 else f", the one that the seed draws {said[2]}"
-    last = "" if even else " ln p sums over tokens, which favours a short text; perplexity is per token."
-    best = f"Its best text has ln p {said[0]}, the greedy one {said[1]}{drawn}.{last}"
-    prose(f"{start} may miss the best text. {best}", "perplexity")
+        sentences = [
+            f"Beam search keeps the {beams} most probable texts after each token, greedy one; both "
+            "may miss the best text."
+        ]
+    compared = f"Its best text has ln p {scores[0]}, the greedy one {scores[1]}"
+    if len(scores) >= 3:
+        compared += f", the one that the seed draws {scores[2]}"
+    sentences.append(f"{compared}.")
+    if not even:
+        sentences.append("ln p sums over tokens, which favours a short text; perplexity is per token.")
+    prose(" ".join(sentences), "perplexity")
     if tokens > FIT_A_PHONE:
         sideways("generate_beam_tree", COLUMN * (tokens + 1))
     fig = beam_tree(rounds, lambda i: show_id(lm, i), scene.mode, old)

@@ -34,18 +34,22 @@ PARAMS = (KEY,)
 
 @per_run
 def attention(run: Run, to: int | None = None) -> NDArray[np.float32]:
-    """Return where every head looks from the last token that the model read: (L, H, T).
+    """Every head's attention weights from the last token that the model read: (L, H, T).
 
-    With `to` what every head gives to that position, from every token.
+    With `to` the weights on that position instead, from every token.
     """
-    trace, blocks = runs.get(run, ()), range(runs.model(run).config.n_layers)
+    trace = runs.get(run, ())
+    blocks = range(runs.model(run).config.n_layers)
     return np.stack([trace["attn", b][:, -1] if to is None else trace["attn", b][..., to] for b in blocks])
 
 
 def draw(scene: Scene, written: Written) -> None:
     """Draw where a head looked for the chosen step, and which heads looked at one token."""
-    lm, run, slid = scene.lm, written.run, written.slid(written.chosen)
-    tokens, config = lm.tokens(run.ids), lm.config
+    lm = scene.lm
+    run = written.run
+    slid = written.slid(written.chosen)
+    tokens = lm.tokens(run.ids)
+    config = lm.config
     places = [Place(show_token(token.raw), token.position) for token in tokens]
     query = len(tokens) - 1
     sentence = st.container()
@@ -66,7 +70,11 @@ def draw(scene: Scene, written: Written) -> None:
             there = f"block {block}, head {head} gave {most}, and {weight(float(row[query]))} to itself"
         said = f"**Token {written.chosen + 1}:** {what} written from {places[query]}. There {there}."
         prose(said, "token", "block", "head", "attention")
-    marked, pick = {key: "key", query: "query"}, lambda position: KEY.set(slid + position)
+    marked = {key: "key", query: "query"}
+
+    def pick(position: int) -> None:
+        KEY.set(slid + position)
+
     chips(tokens, query, pick, key="generate_looked", weights=row.tolist(), highlight=marked)
     said = "The stronger the colour, the more attention. Click a token: which heads looked at it?"
     if slid:
@@ -83,13 +91,19 @@ def draw(scene: Scene, written: Written) -> None:
     # what the model read, as a text of its own; of a changed one the unchanged model wrote another
     read = replace(scene, run=run, other=None, text=lm.decode(run.ids), truncated=False)
     read = replace(read, tokens=tuple(tokens), position=query)
-    lines, again = [MultiHeadAttention.forward], lambda: run_first_block(lm, run.ids)
+    lines = [MultiHeadAttention.forward]
+
+    def again() -> None:
+        run_first_block(lm, run.ids)
+
     sheet.code_of(read, lines, last_row, block, head, key="in_code_looked", run=again)
 
 
 def draw_map(scene: Scene, written: Written, key: int, place: Place, chosen: tuple[int, int]) -> pd.DataFrame:
     """Draw each head's weight on one token of the text, at each step that had it before it; its table."""
-    lm, n_heads, prompt = scene.lm, scene.lm.config.n_heads, len(written.base)
+    lm = scene.lm
+    n_heads = scene.lm.config.n_heads
+    prompt = len(written.base)
     count = max(len(written.steps), written.chosen + 1)
     had = [i for i in range(count) if prompt + i - 1 >= key >= written.slid(i)]
     # one pass has all of these; what the model read for the others is no beginning of what it read later

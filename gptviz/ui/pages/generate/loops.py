@@ -27,8 +27,10 @@ from gptviz.ui.pages.generate.written import Written, as_text, growing
 from gptviz.ui.sheet import Param, Scene, if_there, is_asked_for
 from gptviz.ui.words import as_code, prose
 
-COUNTS, PIECES = (30, 60, 120), (2, 3, 4, 6)
-COUNT, PIECE = Param("loop_tokens", int, 60, if_there), Param("loop_piece", int, 3, if_there)
+COUNTS = (30, 60, 120)
+PIECES = (2, 3, 4, 6)
+COUNT = Param("loop_tokens", int, 60, if_there)
+PIECE = Param("loop_piece", int, 3, if_there)
 PARAMS = (COUNT, PIECE)
 
 GREEDY = Sampling(temperature=0)
@@ -47,21 +49,25 @@ def named(how: Sampling) -> str:
 
 def draw(scene: Scene, written: Written) -> None:
     """Two texts after the same prompt, and why one of them goes round."""
-    lm, base, start = scene.lm, written.base, len(written.base)
+    lm = scene.lm
+    base = written.base
+    start = len(written.base)
     sentence = st.container()
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         count = COUNT.choose("Tokens", COUNTS, st.selectbox, width=110)
         told = "So many tokens that stood together before."
         n = PIECE.choose("Pieces of", PIECES, st.selectbox, width=110, help=told)
     warm = written.sampling if not written.sampling.greedy else replace(written.sampling, temperature=1.0)
-    many, full = (4 if base.edits else 2), max(0, start + count - written.context)
+    many = 4 if base.edits else 2
+    full = max(0, start + count - written.context)
     slow = lm.nbytes > WEIGHT_BYTES or is_asked_for(lm, written.context, many * full)
     ask = f"Write them: {many} texts of {count} tokens, which takes a while"
     if slow and not st.toggle(ask, key="generate_loops_ask"):
         return
 
     def write(sampling: Sampling, base: Run) -> pd.DataFrame:
-        bar, ids = st.empty(), base.ids
+        bar = st.empty()
+        ids = base.ids
         for found in growing(base, sampling, (), count, ""):
             ids = base.ids + tuple(step.id for step in found.steps)
             if slow:
@@ -118,11 +124,15 @@ def draw(scene: Scene, written: Written) -> None:
     if not found:
         st.info("No token stood in the text before: there is nothing that followed it.")
     else:
-        block, head = found[0].block, found[0].head
+        block = found[0].block
+        head = found[0].head
         say_heads(scene, run, found)
 
         def given(table: pd.DataFrame) -> Floats:
-            """Return what the head gave to what had followed before, from where each token was written."""
+            """The head's weight on the tokens that followed before, seen from each written token.
+
+            NaN for the tokens whose place is no longer in the context.
+            """
             text = replace(base, ids=(base.ids + tuple(table["id"]))[-written.context :])
             along = sheet.once(text, given_to_followed, block, head)[:-1][-len(table) :]
             return np.append(gap[: len(table) - len(along)], along)
@@ -145,8 +155,10 @@ def draw(scene: Scene, written: Written) -> None:
 
 def say_heads(scene: Scene, run: Run, found: Sequence[HeadRole]) -> None:
     """Say which head looks most at what followed before, in the greedy text as the model reads its end."""
-    best, clear = found[0], sum(role.kind == "induction" for role in found)
-    who, share = f"block {best.block}, head {best.head}", weight(best.shares["induction"] or 0.0)
+    best = found[0]
+    clear = sum(role.kind == "induction" for role in found)
+    who = f"block {best.block}, head {best.head}"
+    share = weight(best.shares["induction"] or 0.0)
     does = f"it gives {share} of its attention, on average, to what followed then"
     said = f"No head looks clearly at what followed last time. Most does {who}: {does}."
     if clear:
@@ -170,15 +182,20 @@ def try_without(scene: Scene, run: Run, found: Sequence[HeadRole], some: int) ->
     clear = [(role.block, role.head) for role in found if role.kind == "induction"]
     muted = clear[:TRIED] or [(found[0].block, found[0].head)]
     before = Both(mean(run), mean(run.plain) if run.edits else None)
-    names, one = ", ".join(f"{b}.{h}" for b, h in muted), len(muted) == 1
-    said = f"**Tried out:** with {'head' if one else 'the heads'} {names} (block.head) giving nothing, the "
-    said += f"greedy text's {some} tokens have a mean probability of {fixed(mean(run, muted), 2)} instead of "
-    said += f"{before:.2}."
-    if sets := numbers.other_heads(scene.lm, muted, clear):
-        other = "another head" if one else f"{len(muted)} other heads"
-        random = fixed(float(np.mean([mean(run, heads) for heads in sets])), 2)
-        said += f" Without {other} at random it is {random} (the mean of {len(sets)} tries)."
-    st.markdown(said)
+    names = ", ".join(f"{b}.{h}" for b, h in muted)
+    muted_heads = "the heads"
+    others = f"{len(muted)} other heads"
+    if len(muted) == 1:
+        muted_heads = "head"
+        others = "another head"
+    text = f"**Tried out:** with {muted_heads} {names} (block.head) giving nothing, "
+    text += f"the greedy text's {some} tokens have a mean probability of "
+    text += f"{fixed(mean(run, muted), 2)} instead of {before:.2}."
+    sets = numbers.other_heads(scene.lm, muted, clear)
+    if sets:
+        random = fixed(float(np.mean([mean(run, of_set) for of_set in sets])), 2)
+        text += f" Without {others} at random it is {random} (the mean of {len(sets)} tries)."
+    st.markdown(text)
 
 
 def as_html(scene: Scene, name: str, text: pd.DataFrame) -> str:

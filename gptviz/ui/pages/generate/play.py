@@ -14,6 +14,7 @@ from streamlit.delta_generator import DeltaGenerator
 from gptviz import Edit, Run
 from gptviz.engine.generate import end_of_text
 from gptviz.engine.sampling import Sampling
+from gptviz.tokenizer import needs_the_switch
 from gptviz.ui.buttons import button
 from gptviz.ui.pages.generate import tree as trees
 from gptviz.ui.pages.generate.tree import LONGEST, Tree
@@ -34,7 +35,9 @@ SLIDER = "generate_step"
 PATIENCE = 0.4  # seconds without a bar
 
 _PLAYED = "generate_played"  # in the session: the tree of a text that writes itself, or that did
-_PLAYS, _BEGINS = "generate_plays", "begins"  # there while it does
+# there while it does
+_PLAYS = "generate_plays"
+_BEGINS = "begins"
 _SAID = "generate_said"  # a sentence about the last click, and the tree that it is about
 
 
@@ -80,8 +83,9 @@ class Writer:
         return tree_of(self.scene)
 
     def written(self, tree: Tree | None = None, plain: bool = False) -> Written:
-        """Return what is written on the screen's branch;
-        with `plain` what the unchanged model writes there.
+        """The text of the branch on the screen; with `plain` as the unchanged model writes it.
+
+        `tree` is another tree than this one's.
         """
         base = self.base.plain if plain else self.base
         return written_on(base, self.sampling, tree or self.tree, STOP.value)
@@ -108,7 +112,8 @@ class Writer:
     def play(self) -> None:
         """Write the next token at once, then go on by itself; from the end once more from the beginning."""
         self.keep(self._forward() if self.written().goes_on else trees.looking_at(self.tree, 0))
-        st.session_state[_PLAYED], st.session_state[_PLAYS] = WRITTEN.value, _BEGINS
+        st.session_state[_PLAYED] = WRITTEN.value
+        st.session_state[_PLAYS] = _BEGINS
 
     def turn(self, _step: int) -> None:
         """The next token of what plays."""
@@ -138,7 +143,8 @@ class Writer:
 
     def into_the_prompt(self) -> None:
         """The text on the screen becomes the prompt, on all pages."""
-        lm, written = self.scene.lm, self.written()
+        lm = self.scene.lm
+        written = self.written()
         new = list(written.new)
         if new[-1] == end_of_text(lm):
             new.pop()  # it ended the writing, and is no part of what was written
@@ -146,7 +152,7 @@ class Writer:
         if unknown is not None:
             self._say(nameless(show_id(lm, unknown)))
             return
-        special = state.SPECIAL.value or any(map(lm.tokenizer.is_special_token, new))
+        special = state.SPECIAL.value or any(needs_the_switch(lm.tokenizer, i) for i in new)
         state.change(text=text_of(lm, [*written.base.ids, *new]), token=None, special=special)
         self.begin_again()
         address.ask_for_the_page()  # the prompt is outside the fragment that the player is
@@ -156,7 +162,7 @@ class Writer:
 
     @property
     def said(self) -> str:
-        """Return what was said of the last click, as long as the tree is the same."""
+        """The sentence about the last click, as long as the tree is the same; "" without one."""
         sentence, about = st.session_state.get(_SAID, ("", ""))
         return sentence if about == str(self.tree) else ""
 
@@ -164,7 +170,9 @@ class Writer:
 
     def catch_up(self, place: DeltaGenerator) -> None:
         """Write what a link asks for, part by part: with a bar where it takes long, and a click ends it."""
-        tree, began, bar = self.tree, time.monotonic(), None
+        tree = self.tree
+        began = time.monotonic()
+        bar = None
         puts = tuple(sorted(tree.put(tree.branch).items()))
         for found in growing(self.base, self.sampling, puts, tree.length, STOP.value):
             done = len(found.steps)
@@ -179,7 +187,8 @@ class Writer:
 
         count = len(written.steps)
         with st.container(key="generate_player", horizontal=True, vertical_alignment="center", gap="small"):
-            before, first = written.chosen - 1, written.chosen == 0
+            before = written.chosen - 1
+            first = written.chosen == 0
             button("Back", "generate_back", self.go_to, before, icon="skip_previous", disabled=first)
             if playing:
                 button("Pause", "generate_pause", pause, icon="pause", primary=True)
@@ -200,7 +209,8 @@ class Writer:
     def _slider(self, written: Written, playing: bool) -> None:
         """Over the steps; its last place is the token that is not written yet."""
         open_end = not written.ended and len(written.steps) < LONGEST
-        last, place = len(written.steps) - (not open_end), written.chosen + 1
+        last = len(written.steps) - (not open_end)
+        place = written.chosen + 1
         told = "Which of the written tokens is looked at; the last place is the one to come."
         shown = {"width": 220, "label_visibility": "collapsed", "disabled": not last or playing, "help": told}
         ends = {"min_value": 1, "max_value": max(last, 1) + 1, "value": place}
@@ -222,12 +232,12 @@ def writer(scene: Scene) -> Writer:
 
 
 def played(tree: Tree) -> bool:
-    """Return whether the browser's address has to follow this tree in place."""
+    """True if this tree writes itself, or did: the browser's address then follows it in place."""
     return st.session_state.get(_PLAYED) == str(tree)
 
 
 def plays(tree: Tree) -> bool:
-    """Return whether this is the tree that writes itself."""
+    """True if this is the tree that goes on writing by itself."""
     return played(tree) and _PLAYS in st.session_state
 
 

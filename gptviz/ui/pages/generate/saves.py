@@ -26,14 +26,18 @@ SIZES = ((1e12, "trillion"), (1e9, "billion"), (1e6, "million"))
 
 def draw(scene: Scene, written: Written) -> None:
     """The work of each token, and at a click its time."""
-    lm, config, count = scene.lm, scene.lm.config, len(written.steps)
+    lm = scene.lm
+    config = scene.lm.config
+    count = len(written.steps)
     if not count:
         st.info("Nothing is written yet: press One step, or Play.")
         return
-    number, chosen = lm.model.tok_emb.weight.element_size(), min(written.chosen, count - 1)
+    number = lm.model.tok_emb.weight.element_size()
+    chosen = min(written.chosen, count - 1)
     sizes = config, len(written.base), count, number, lm.is_causal
     table = steps(*sizes)
-    row, sums = table.iloc[chosen], table.sum()
+    row = table.iloc[chosen]
+    sums = table.sum()
     cost = f"**Token {chosen + 1}** cost {many(row['with_cache'])} multiply-adds"
     said = f"{cost}, with or without a cache: nothing of the {row['tokens']:,} tokens was in it yet."
     if not lm.is_causal:
@@ -51,7 +55,8 @@ def draw(scene: Scene, written: Written) -> None:
     ways = table[["with_cache", "without_cache"]].to_numpy() / size
     draw_costs(scene, written, ways, f"{unit} multiply-adds", "generate_work")
     if count > 1:
-        saved, without = "", f"{many(sums['without_cache'])} multiply-adds for {sums['tokens']:,.0f} tokens"
+        saved = ""
+        without = f"{many(sums['without_cache'])} multiply-adds for {sums['tokens']:,.0f} tokens"
         if lm.is_causal:
             through = f"{many(sums['with_cache'])} for {sums['tokens'] - sums['cached']:,.0f} tokens"
             times = significant(sums["without_cache"] / sums["with_cache"])
@@ -60,7 +65,8 @@ def draw(scene: Scene, written: Written) -> None:
         text += f"own loop, which makes the logits of all positions, has {many(sums['all_logits'])}."
         prose(text, "logit")
     if lm.is_causal:
-        read, context = row["tokens"], config.context_length
+        read = row["tokens"]
+        context = config.context_length
         now, full = (gigabytes(past_bytes(config, n, bytes_a_number=number)) for n in (read, context))
         st.markdown(
             f"**The price is memory:** a key and a value per token and block. 2 × {config.n_layers} blocks × "
@@ -92,18 +98,23 @@ def draw_costs(scene: Scene, written: Written, ways: np.ndarray, unit: str, key:
     names = [f"token {number}, {token}" for number, token in enumerate(tokens, 1)]
     alt = f"What each token costs in {unit}, with the cache and without it"
     axis = token_ticks(tokens, positions=range(1, len(tokens) + 1), title="token written")
-    at, zero = min(written.chosen, len(written.steps) - 1), {"rangemode": "tozero"}
+    at = min(written.chosen, len(written.steps) - 1)
+    zero = {"rangemode": "tozero"}
     sheet.curves(scene, key, lines, names, unit, alt, many=True, at=at, axis=axis, up=zero, height=270)
 
 
 def draw_times(scene: Scene, written: Written, again: bool) -> None:
     """Write the same tokens `again` both ways, some seconds of them at most; draw what is known so far."""
-    lm, steps, about = scene.lm, written.steps, replace(written, chosen=0, branch=0)
+    lm = scene.lm
+    steps = written.steps
+    about = replace(written, chosen=0, branch=0)
     of, took = st.session_state.get(MEASURED, (None, []))  # milliseconds both ways, whether it came again
     if of != about or (again and len(took) == len(steps)):
         took = []
     if again:
-        st.session_state[MEASURED], place, began = (about, took), st.empty(), time.monotonic()
+        st.session_state[MEASURED] = (about, took)
+        place = st.empty()
+        began = time.monotonic()
         first = len(took)
         passes = (written_again(lm, written.base.ids, written.new, cached, first) for cached in (True, False))
         for step, (quick, logits), (slow, _) in zip(steps[first:], *passes, strict=True):
@@ -117,7 +128,8 @@ def draw_times(scene: Scene, written: Written, again: bool) -> None:
         return
     if len(took) < len(steps):
         st.caption(f"Stopped after {len(took)} of {len(steps)} tokens. Press again to go on.")
-    ways, same = np.array([row[:2] for row in took]), [row[2] for row in took if row[2] is not None]
+    ways = np.array([row[:2] for row in took])
+    same = [row[2] for row in took if row[2] is not None]
     quick, slow = np.median(ways, axis=0)
     said = f"{significant(slow, 2)} ms"
     if lm.is_causal:

@@ -31,7 +31,8 @@ ROWS = 6  # first choices of before, and of after
 
 def draw(scene: Scene, written: Written) -> None:
     """An operation on what is cached of the text that the model read for the chosen step."""
-    lm, run = scene.lm, written.run
+    lm = scene.lm
+    run = written.run
     if len(run) < 2:
         st.info("The model reads one token only, so nothing is cached. Write another token first.")
         return
@@ -61,7 +62,9 @@ def draw(scene: Scene, written: Written) -> None:
     before = found.map(lambda one: one.cached.double().softmax(0))  # (V,)
     after = found.map(lambda one: one.after.double().softmax(0))
     tops = [torch.topk(row.now, min(ROWS, len(row.now))).indices.tolist() for row in (before, after)]
-    first, last, ids = tops[0][0], tops[1][0], list(dict.fromkeys(tops[0] + tops[1]))
+    first = tops[0][0]
+    last = tops[1][0]
+    ids = list(dict.fromkeys(tops[0] + tops[1]))
     tokens = {i: show_id(lm, i) for i in ids}
 
     def p(chances: Both[torch.Tensor], token: int) -> Both[str]:
@@ -97,15 +100,21 @@ def draw(scene: Scene, written: Written) -> None:
         return frame
 
     sheet.numbers_of("generate-surgery", lambda: found.map(table), what="before and after")
-    text, again = as_text(lm, run.ids), lambda: surgery(lm, run.ids, operation)
+    text = as_text(lm, run.ids)
+
+    def again() -> Surgery:
+        return surgery(lm, run.ids, operation)
+
     sheet.code_of(scene, [surgery, changed], operated, text, operation, ids, key="in_code_surgery", run=again)
 
 
 def choose(scene: Scene, run: Run, received: np.ndarray) -> Operation:
-    """Return what is done, to which token, and with which other one: in controls,
-    and by a click on the text.
+    """Draw the controls of an operation on the cache, and the text to click on.
+
+    Gives the chosen operation: what is done, to which token, and with which other one.
     """
-    lm, cached = scene.lm, len(received) - 1
+    lm = scene.lm
+    cached = len(received) - 1
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         kind = KINDS[KIND.choose("Operation", tuple(KINDS))]
         # what is put in the last one's place changes nothing else that is cached: frozen, all is as before
@@ -115,9 +124,13 @@ def choose(scene: Scene, run: Run, received: np.ndarray) -> Operation:
         other = token = None
         if kind != "delete":
             rest = np.where(np.arange(cached) == at, -1, received[:cached])
-            best, empty, label = int(rest.argmax()), "the next most", "With token"
+            best = int(rest.argmax())
+            empty = "the next most"
+            label = "With token"
             if kind == "freeze":  # itself: what stands before the other token never saw it
-                best, empty, label = at, "the same", "Put another at"
+                best = at
+                empty = "the same"
+                label = "Put another at"
             other = OTHER.index(label, cached, best, f"{best}, {empty}", width=190)
         if kind == "freeze" and other is not None:
             here = run.ids[other]
@@ -128,16 +141,25 @@ def choose(scene: Scene, run: Run, received: np.ndarray) -> Operation:
             first = named[options[0]]
             put = PUT.choose("There instead", named, st.selectbox, index=None, placeholder=first, width=190)
             token = options[0] if put is None else int(put)
-    marked, weights = ({} if other is None else {other: "key"}), received.tolist()
-    tokens, pick = lm.tokens(run.ids), lambda position: AT.set(min(position, cached - 1))
+    marked = {} if other is None else {other: "key"}
+    weights = received.tolist()
+    tokens = lm.tokens(run.ids)
+
+    def pick(position: int) -> None:
+        AT.set(min(position, cached - 1))
+
     chips(tokens, at, pick, key="generate_cached", weights=weights, highlight=marked)
     return Operation(kind, at, other, token)
 
 
 def sentence(scene: Scene, run: Run, operation: Operation, received: np.ndarray) -> str:
-    """Return what was done; `received` is what each token had of the last one's attention."""
+    """A sentence or two about an operation that was made.
+
+    `received` are the last token's mean attention weights, one a token.
+    """
     places = [Place(show_token(token.raw), token.position) for token in scene.lm.tokens(run.ids)]
-    at, own = places[operation.position], float(received[operation.position])
+    at = places[operation.position]
+    own = float(received[operation.position])
     if operation.other is None:
         most = at.position == 0 and own >= received.max()
         sink = " No token had more." if most else ""
@@ -158,8 +180,10 @@ def sentence(scene: Scene, run: Run, operation: Operation, received: np.ndarray)
     put = as_code(show_id(scene.lm, operation.token))
     read = f"the text was read anew with {put} in the place of {other}"
     if at.position < other.position:
-        itself = " Position 0 is frozen where it has itself another token." * (at.position == 0)
-        return f"**Frozen, to no effect:** {read}. {at} stands before it and never saw it.{itself}"
+        no_effect = f"**Frozen, to no effect:** {read}. {at} stands before it and never saw it."
+        if at.position == 0:
+            no_effect += " Position 0 is frozen where it has itself another token."
+        return no_effect
     kept = f"the keys and values of {at} stay as they were: it remembers the old one"
     if at == other:
         kept = "its own old keys and values stay, as if the old one still stood there"

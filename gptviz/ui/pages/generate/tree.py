@@ -48,7 +48,7 @@ class Tree:
 
     @property
     def length(self) -> int:
-        """Return how many tokens the branch on the screen has."""
+        """The number of tokens of the branch on the screen."""
         return self.branches[self.branch].length
 
     def chosen(self, written: int) -> int:

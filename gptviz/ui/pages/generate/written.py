@@ -62,18 +62,15 @@ class Written:
 
     @property
     def goes_on(self) -> bool:
-        """Return whether another token can follow the chosen one: one that is written, or a new one."""
+        """True if another token can follow the chosen one: one that is written, or a new one."""
         return self.chosen + 1 < len(self.steps) or not (self.ended or len(self.steps) >= LONGEST)
 
     def slid(self, step: int) -> int:
-        """Return how many of the first tokens the model no longer saw when it wrote this:
-        the context was full.
-        """
+        """The number of tokens at the start that no longer fitted into the context at this step."""
         return max(0, len(self.base) + step - self.context)
 
     def read(self, step: int) -> Run:
-        """Return what the model read when it wrote this step: its last position is where the token was
-        expected.
+        """The run that the model read when it wrote this step, predicting at its last position.
 
         As the book does it: of a text longer than the context only the end, whose positions begin at 0 again.
         """
@@ -81,7 +78,7 @@ class Written:
 
     @property
     def run(self) -> Run:
-        """Return what the model reads for the chosen step."""
+        """The run that the model reads for the chosen step."""
         return self.read(self.chosen)
 
 
@@ -146,14 +143,16 @@ def steps_of(run: Run, sampling: Sampling, puts: Put, length: int, until: str) -
 
     They stop early after the model's own end of text, and when the text that was written has `until` in it.
     """
-    lm, there = runs.model(run), dict(puts)
+    lm = runs.model(run)
+    there = dict(puts)
     whole = length - 1 - (length - 1) % PART if length else 0  # up to here it is kept for longer branches
     start = Steps(())
     if whole:
         start = steps_of(run, sampling, tuple((at, i) for at, i in puts if at < whole), whole, until)
     if start.ended or not length:
         return start
-    found, ids = list(start.steps), [*run.ids, *(step.id for step in start.steps)]
+    found = list(start.steps)
+    ids = [*run.ids, *(step.id for step in start.steps)]
     end = end_of_text(lm)
     text = b"".join(named_bytes(lm.tokenizer, step.id) for step in found)
     for number in range(len(found), length):
@@ -187,12 +186,13 @@ def written_on(run: Run, sampling: Sampling, tree: Tree, until: str) -> Written:
 
 @per_run
 def drawing(run: Run, sampling: Sampling, standing: int | None, how: str) -> Draw:
-    """Return what a token is drawn from; `standing` is the one that stands in the text, or would.
+    """The candidates that a token is drawn from; `standing` is the one in the text, or about to be.
 
     Of a changed model with what the unchanged one has there, after the same text, and its first choice.
     """
     lm = runs.model(run)
-    also, unchanged = [] if standing is None else [standing], None
+    also = [] if standing is None else [standing]
+    unchanged = None
     if run.edits:
         unchanged = candidates(next_logits(run.plain), 1, sampling)
         also.append(int(unchanged.table["id"].iloc[0]))

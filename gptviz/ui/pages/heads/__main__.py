@@ -43,16 +43,19 @@ UNSHOWN = " (not here)"
 WORTH_SAYING = 0.1  # of a head's attention, at rest on the first token
 
 scene = page("Heads on trial", head_needs, params=(ACROSS, UP, trial.CLAIM), strip=False)
-lm, plain = scene.lm, scene.run.plain
+lm = scene.lm
+plain = scene.run.plain
 above, doing = st.columns([3, 1], gap="small")
 block, head = head_controls(scene)
 with doing:
     change_menu.menu(scene, Part("head", block, head), key="heads")
-find, reads = partial(heads.general_work, plain), "What every head does in general, texts read"
+find = partial(heads.general_work, plain)
+reads = "What every head does in general, texts read"
 stopped = "The general scores were stopped: what you see is of this text alone."
 general = wait_for("heads_general", find, reads, stopped)
 runs = Both(scene.run, scene.other)
-here, table = runs.map(heads.measured), runs.map(heads.role_table)
+here = runs.map(heads.measured)
+table = runs.map(heads.role_table)
 mine = here.map(lambda found: found.roles[block][head])
 labels = {} if general is None else {(r.block, r.head): r.role for r in general.table.itertuples()}
 usual = None if general is None else general.row(block, head)
@@ -62,7 +65,7 @@ hidden = [role for role in SHARES if not askable[role]]  # what this text cannot
 
 
 def verdict_on(block: int, head: int, role: str) -> str:
-    """Return how the trial of this label of a head ended; "" where it was not tried."""
+    """The verdict of a head's trial on this label ("holds", "withdrawn"); "" without a trial."""
     held = tried.get((block, head))
     return held.verdict if held is not None and held.label == role else ""
 
@@ -100,7 +103,8 @@ def cell_here(role: HeadRole) -> Cell:
 def draw_labels(of: Scene, key: str, where: str, cells: list[list[Cell]]) -> None:
     st.markdown(f"**{where.capitalize()}**")
     sideways(f"heads_{key}", 80 + 64 * n_heads)
-    fig, alt = role_sheet(cells, (block, head), scene.mode), f"Every head's label {where}"
+    fig = role_sheet(cells, (block, head), scene.mode)
+    alt = f"Every head's label {where}"
     of.chart(fig, key=f"heads_{key}", alt=alt, on_cell=state.open_head)
 
 
@@ -198,7 +202,8 @@ with right:
             alike[where] = same_role
             usually = "" if where == "here" else " (by their labels in general)"
             these = f"the {len(same_role)} *{ROLES[role].label}* heads of block {block}{usually}"
-            edit, means = Edit("z", block, "zero", same_role), "their outputs z are zero, so they add nothing"
+            edit = Edit("z", block, "zero", same_role)
+            means = "their outputs z are zero, so they add nothing"
             action = Action(f"Switch off {these}", edit, "zᵢ = 0", means, f"Switch on again {these}")
             says = f"Heads {', '.join(map(str, same_role))}, on every page"
             change_menu.switch(action, f"heads_{where}", says)
@@ -244,20 +249,27 @@ with above:
     if was and mine.now.kind == "favourite" and was.favourite != mine.now.favourite:
         was = None  # it kept looking at another token
     share = Both(mine.now.share, was and was.shares.get(mine.now.kind))
-    said = f"On this text, **block {block}, head {head}** {does(mine.now, scene.labels)}"
+    text = f"On this text, **block {block}, head {head}** {does(mine.now, scene.labels)}"
     if mine.now.share is not None:
-        said += f", with {share:%} of its attention"
+        text += f", with {share:%} of its attention"
         if mine.now.share_of_rest is not None and mine.now.rest >= WORTH_SAYING:
-            said += f" ({percent(mine.now.share_of_rest)} of what it does not leave on the first token)"
+            text += f" ({percent(mine.now.share_of_rest)} of what it does not leave on the first token)"
     if usual is None:
-        said += ". What it does in general is being measured."
+        text += ". What it does in general is being measured."
     else:
-        role, part = usual["role"], f" ({percent_of(usual['share'])})".replace(" ()", "")
-        unlike = f". In general it {ROLES[role].does}{part}{', not shown by this text' * (role in hidden)}."
-        said += f", and does so in general{part}." if role == mine.now.kind else unlike
+        role = usual["role"]
+        part = f" ({percent_of(usual['share'])})".replace(" ()", "")
+        if role == mine.now.kind:
+            text += f", and does so in general{part}."
+        elif role in hidden:
+            text += f". In general it {ROLES[role].does}{part}, not shown by this text."
+        else:
+            text += f". In general it {ROLES[role].does}{part}."
     if heads.scaled(scene.run, block, head):
-        said += f" {heads.SCALED}"
-    prose(f"{said} {trial.verdict(held)}" if held else said, "head", "block")
+        text += f" {heads.SCALED}"
+    if held:
+        text += f" {trial.verdict(held)}"
+    prose(text, "head", "block")
 
 # ---- details ----
 

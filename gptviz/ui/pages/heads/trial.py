@@ -86,7 +86,7 @@ def draw(
 
 
 def verdict(trial: Trial) -> str:
-    """Return what came of it, in a sentence."""
+    """The trial's result in a sentence or two: the verdict, and the loss without the head."""
     start = f"On trial as *{ROLES[trial.label].label}*:"
     zero, sample = (REASONS[trial.reasons[baseline]] for baseline in BASELINES)
     costs = f"{capital(heads.cost_without(trial))}."
@@ -97,9 +97,10 @@ def verdict(trial: Trial) -> str:
     says = {"holds": "the label **holds**", "withdrawn": f"the label is **withdrawn**. The head is {zero}"}
     # a head at rest need not be missed
     by = "" if trial.label == "first" else ", whether zero or its mean stands in for the head"
-    found = f"{start} {says.get(trial.verdict, f'**{zero}**')}{by}."
+    outcome = says.get(trial.verdict, f"**{zero}**")
+    text = f"{start} {outcome}{by}."
     # how much is lost says how much the verdict weighs
-    return f"{found} {costs}" if trial.verdict in says else found
+    return f"{text} {costs}" if trial.verdict in says else text
 
 
 # ---- which label ----
@@ -147,23 +148,25 @@ def _explained(trial: Trial) -> None:
     )
     st.markdown(verdict(trial))
     st.html(tables.STYLE + _table(trial))
-    st.caption(
+    caption = (
         f"By how much the loss rises, in nats per token: the mean over {trial.passages} passages ± its "
         f"standard error. Less than {SURE:.0f} standard errors above zero cannot be told from nothing. The "
         "passages are of five books, and count as if each were of its own: those of one book may be alike, "
         "and the true error larger."
-        + " The head may look there all the same: others may stand in for it."
-        * (trial.verdict == "not shown")
     )
+    if trial.verdict == "not shown":
+        caption += " The head may look there all the same: others may stand in for it."
+    st.caption(caption)
 
 
 def _table(trial: Trial) -> str:
-    """Return what each change costs, the numbers that the verdict is by: a row a change."""
+    """HTML of the trial's numbers: a row a change of the head, with the rise of the loss."""
     repeats = trial.label in ON_REPEATS
     rows = []
     for change, own in trial.own.iterrows():
         cells = [_plus_minus(own, name) for name in ("repeated_rise", "unrepeated_rise", trial.missed_by)]
-        others, said = "", ""
+        others = ""
+        said = ""
         if change in BASELINES:
             found = trial.others(change)
             found = found[~found["same_label"]] if repeats else found  # the verdict is by these
@@ -183,8 +186,10 @@ def _plus_minus(row: pd.Series, column: str) -> str:
 
 
 def _costs(trial: Trial) -> list[Cost]:
-    """Return what is drawn: without the head, on both kinds of passages; then looking alike,
-    and as it is called.
+    """The rows of the picture: what each change of this head, and of others, costs in nats a token.
+
+    First without the head, for each baseline and both kinds of passages; then with the head looking
+    at all tokens alike, and looking only where its label says.
     """
     kinds = {
         "repeated_rise": ("repeated passages", trial.repeated),
@@ -193,7 +198,8 @@ def _costs(trial: Trial) -> list[Cost]:
     }
     shown = [(change, name) for change in BASELINES for name in ("repeated_rise", "unrepeated_rise")]
     shown += [("even", trial.looked_by), ("label", trial.looked_by)]
-    found, own = [], trial.own
+    found = []
+    own = trial.own
     for change, name in shown:
         passages, whole = kinds[name]
         others = trial.others(change)

@@ -54,7 +54,10 @@ def wait_for(key: str, find: Callable[[], Work[R]], what: str, stopped: str) -> 
 
 
 def waited_for(work: Work[R]) -> bool:
-    """Return whether a work goes on and this session waits for it: then this is a look at it."""
+    """True if a work goes on and this session waits for it; the line is told that it still does.
+
+    False once the visitor has left it.
+    """
     if not work.active or work.task in _left():
         return False
     work.look(visitor())

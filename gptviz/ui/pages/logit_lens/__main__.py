@@ -53,8 +53,13 @@ ROW: Param[int | None] = Param("lens_row", int, None, if_there)
 PINNED = Tokens("pinned", str, [], lambda ids, size: [i for i in ids if i < size])
 
 scene = page("Logit lens", keep=lens.KEEP, params=(COLOUR, ROW, PINNED, TARGET))
-lm, position, label, count = scene.lm, scene.position, as_code(scene.label), len(scene.tokens)
-vocabulary, names, show = lm.config.vocab_size, lens.row_names(lm.config), partial(show_id, lm)
+lm = scene.lm
+position = scene.position
+label = as_code(scene.label)
+count = len(scene.tokens)
+vocabulary = lm.config.vocab_size
+names = lens.row_names(lm.config)
+show = partial(show_id, lm)
 last = len(names) - 1
 both = sheet.of(scene, lens.depths, position)
 now = both.now
@@ -71,7 +76,7 @@ def short(row: int) -> str:
 
 
 def says(found: lens.Depths, row: int) -> str:
-    """Return what a row has on top, and how probable."""
+    """A row's most probable token and its probability: "`x`, 14 %"."""
     return f"{as_code(show(int(found.top[row])))}, {percent(float(found.reading.probabilities[row, 0]))}"
 
 
@@ -81,8 +86,11 @@ def since(found: lens.Depths) -> str:
     return f"from {place(found.settled)} on" if found.settled else "at every depth"
 
 
-text = f"After {label} (position {position}) the {'model' if both.was is None else '**changed** model'} says "
-text += f"{both.map(lambda d: says(d, last))}. It would say so {both.map(since)}"
+model = "the model" if both.was is None else "the **changed** model"
+end_says = both.map(lambda d: says(d, last))
+since_when = both.map(since)
+text = f"After {label} (position {position}) {model} says {end_says}. "
+text += f"It would say so {since_when}"
 if now.settled:
     text += f": stopped after {place(now.settled - 1)}, it would have said {says(now, now.settled - 1)}"
 prose(f"{text}.", "block", "embedding", "attention", "feed-forward")
@@ -97,10 +105,12 @@ with st.container(horizontal=True, vertical_alignment="bottom", gap="medium", ke
 chosen = ROW.within(len(names))
 row = max(0, now.settled - 1) if chosen is None else chosen
 ranked = target.token if measure == "rank" else None
-everything, wanted = parts_of(lm.config, count), st.session_state.get(ASKED) == scene.run
+everything = parts_of(lm.config, count)
+wanted = st.session_state.get(ASKED) == scene.run
 is_read = (scene.run, ranked) in st.session_state.get(READ, ())
 parts = everything if is_read else unasked(lm.config, count, position)
-start, stop = parts[0][0], parts[-1][1]
+start = parts[0][0]
+stop = parts[-1][1]
 
 bar = st.container()
 if parts != everything and not wanted:
@@ -179,12 +189,18 @@ def rank(side: int, token: int) -> str:
     return f"{sides.now.ranks[side, ids.index(token)]:,}"
 
 
+def written(bits: float) -> str:
+    """Bits to two decimals; a number that would read as 0 to two digits that mean something."""
+    return fixed(bits, 2) if bits >= 0.005 or bits == 0 else significant(bits, 2)
+
+
 def bits(name: str, row: int) -> str:
     values = both.map(lambda d: float(getattr(d.reading, name)[row]))
-    return f"{values.map(lambda b: fixed(b, 2) if b >= 0.005 or b == 0 else significant(b, 2))} bits"
+    return f"{values.map(written)} bits"
 
 
-first, end = int(now.top[row]), int(now.top[last])
+first = int(now.top[row])
+end = int(now.top[last])
 if row == last:
     text = f"In the last row the lens and the model are the same. Its entropy is {bits('entropy', last)}. "
     text += "Click a cell of another row to set that one beside it."
@@ -275,7 +291,8 @@ curves("lens_lines", "probability", chances, up={"range": [0, most]}, written=pr
 on_top = [math.log10(vocabulary * 1.3), -0.12]  # rank 1
 downwards = {"type": "log", "range": on_top, "dtick": 1, "exponentformat": "none"}
 curves("lens_ranks", "rank", trails.map(lambda f: f.ranks), up=downwards, written="{:,}".format, height=270)
-found, text = trails.now, ""
+found = trails.now
+text = ""
 loser = int((found.probabilities.max(axis=0) - found.probabilities[-1]).argmax())
 peak = int(found.probabilities[:, loser].argmax())
 if peak < last and found.ranks[-1, loser] > found.ranks[peak, loser]:
@@ -293,7 +310,8 @@ st.markdown(text)
 
 def grid_table(run: Run) -> pd.DataFrame:
     """A row a cell, column after column: that of the selected token first."""
-    found, order = columns(run, parts, lens.cells), sorted(range(start, stop), key=lambda p: p != position)
+    found = columns(run, parts, lens.cells)
+    order = sorted(range(start, stop), key=lambda p: p != position)
 
     def flat(values: np.ndarray) -> np.ndarray:
         """(R, K) -> (K R,)."""
@@ -304,9 +322,11 @@ def grid_table(run: Run) -> pd.DataFrame:
     table["token"] = np.repeat([scene.labels[p] for p in order], len(names))
     table["depth"] = np.tile(np.arange(len(names)), len(order))
     table["after"] = names * len(order)
-    table["says"], table["id"] = [show(int(i)) for i in top], top
+    table["says"] = [show(int(i)) for i in top]
+    table["id"] = top
     table["probability"] = flat(found.probabilities[..., 0])
-    table["entropy_bits"], table["kl_bits"] = flat(found.entropy), flat(found.kl)
+    table["entropy_bits"] = flat(found.entropy)
+    table["kl_bits"] = flat(found.kl)
     if ranked is not None:
         own = columns(run, parts, lens.followed_cells, (ranked,))
         table[f"probability of {target.shown}"] = flat(own.probabilities[..., 0])
@@ -317,9 +337,11 @@ def grid_table(run: Run) -> pd.DataFrame:
 def followed_table(found: lens.Depths) -> pd.DataFrame:
     """A row a token and depth: the followed tokens, and those of the bars."""
     tokens = list(dict.fromkeys([*lines, *ids]))
-    own, size = lens.followed(found.logits, tokens), len(names)
+    own = lens.followed(found.logits, tokens)
+    size = len(names)
     table = pd.DataFrame({"token": np.repeat(named(tokens), size), "id": np.repeat(tokens, size)})
-    table["depth"], table["after"] = np.tile(np.arange(size), len(tokens)), names * len(tokens)
+    table["depth"] = np.tile(np.arange(size), len(tokens))
+    table["after"] = names * len(tokens)
     return table.assign(probability=own.probabilities.T.ravel(), rank=own.ranks.T.ravel())
 
 

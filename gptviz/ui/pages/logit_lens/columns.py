@@ -34,9 +34,7 @@ def parts_of(config: GPTConfig, n_tokens: int) -> tuple[Part, ...]:
 
 
 def unasked(config: GPTConfig, n_tokens: int, position: int) -> tuple[Part, ...]:
-    """Return what is read without being asked for: all where that is quick,
-    else around the selected token.
-    """
+    """The parts of a text to read unasked: all if that is quick, else those near `position`."""
     parts = parts_of(config, n_tokens)
     here = position // parts[0][1]
     return parts if n_tokens * work(config) <= UNASKED else parts[max(0, here - 1) : here + 1]

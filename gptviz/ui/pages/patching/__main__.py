@@ -71,7 +71,9 @@ class Pair:
 
 
 scene = page("Patching", params=(OTHER, WAY, SITE, OF_MANY, MADE, GO, *target.PARAMS, many.SET))
-lm, config, at = scene.lm, scene.lm.config, scene.position
+lm = scene.lm
+config = scene.lm.config
+at = scene.position
 WAY.within(WAYS)
 SITE.within(SITES)
 other = second.choose(scene)
@@ -146,7 +148,8 @@ else:
         problem = f"{capital(escaped(str(error)))}."
 shown = [as_code(show_id(lm, word)) for word in words]
 if ends is not None:
-    clean, corrupt = ends.map(lambda e: e.clean), ends.map(lambda e: e.corrupt)
+    clean = ends.map(lambda e: e.clean)
+    corrupt = ends.map(lambda e: e.corrupt)
     if not ends.now.is_scale:
         problem = f"{shown[0]} minus {shown[1]} is {clean:.3} in the clean text and {corrupt:.3} in the "
         problem += "corrupt one: there is nothing that a patch could bring back. Choose two other words, or "
@@ -157,16 +160,28 @@ if problem or ends is None:
     both_texts()
     end_page()
 in_logits = any(e.is_scale and not e.tells_shares for e in ends.all)
-size, unit = ("change", " logits") if in_logits else ("effect", "")
-text = f"Measured: the logit of {shown[0]} minus that of {shown[1]}, {clean:.2} in the clean text and "
-text += f"{corrupt:.2} in the corrupt one. "
+size = "effect"  # the column of the table that the maps show
+unit = ""
+sentences = [
+    f"Measured: the logit of {shown[0]} minus that of {shown[1]}, {clean:.2} in the clean text and "
+    f"{corrupt:.2} in the corrupt one."
+]
 if in_logits:
-    text += f"{'The unchanged model has them' if ends.now.tells_shares else 'These lie'} less than "
-    text += f"{SHARES_FROM:g} logit apart, too little for percents. So a cell is in logits: the difference "
-    text += "with the patch minus the one without"
+    size = "change"
+    unit = " logits"
+    these_lie = "These lie"
+    if ends.now.tells_shares:
+        these_lie = "The unchanged model has them"
+    sentences += [
+        f"{these_lie} less than {SHARES_FROM:g} logit apart, too little for percents.",
+        "So a cell is in logits: the difference with the patch minus the one without.",
+    ]
+elif way == DENOISING:
+    sentences.append("A cell is (patched − corrupt) / (clean − corrupt).")
 else:
-    text += f"A cell is (patched − corrupt) / (clean − corrupt){' − 1: what is lost' * (way != DENOISING)}"
-st.caption(f"{text}. Colours end at −1 and 1.")
+    sentences.append("A cell is (patched − corrupt) / (clean − corrupt) − 1: what is lost.")
+sentences.append("Colours end at −1 and 1.")
+st.caption(" ".join(sentences))
 
 
 # ---- the passes ----
@@ -184,7 +199,8 @@ def patched(pair: Pair, ends: Ends, sites: tuple[str, ...], key: str) -> pd.Data
         button("Patch every place", f"{key}_go", GO.set, True, primary=True)
         return None
     clean, corrupt = pair.clean_and_corrupt
-    asked, says = (words[0], words[1]), "{} of {} places patched".format
+    asked = (words[0], words[1])
+    says = "{} of {} places patched".format
     how: dict[str, Any] = {"key": f"{key}_stop", "stop": (lambda: GO.set(False)) if slow else None}
     how["estimate"] = len(sites) > 1  # not of the map, which comes first
     table = worked(pair.own, patching, clean.ids, corrupt.ids, asked, sites, way, at, says=says, **how)
@@ -193,7 +209,8 @@ def patched(pair: Pair, ends: Ends, sites: tuple[str, ...], key: str) -> pd.Data
 
 def measured(ends: Both[Ends], sites: tuple[str, ...], key: str) -> Both[pd.DataFrame] | None:
     """The same of both models; of the unchanged one where it has a scale."""
-    now, was = patched(pair, ends.now, sites, key), None
+    now = patched(pair, ends.now, sites, key)
+    was = None
     if now is not None and pairs.was is not None and ends.was is not None and ends.was.is_scale:
         was = patched(pairs.was, ends.was, sites, f"{key}_unchanged")
     return None if now is None else Both(now, was)
@@ -223,20 +240,28 @@ def in_short(effect: float) -> str:
     if abs(effect) < 0.005:
         return "nothing"
     if in_logits:
-        return f"{'+' if effect > 0 else ''}{significant(effect, 2)} logits"
-    wanted = (effect > 0) == (way == DENOISING)
-    return percent(abs(effect)) + (" the other way" if not wanted else "")
+        sign = "+" if effect > 0 else ""
+        return f"{sign}{significant(effect, 2)} logits"
+    is_wanted = (effect > 0) == (way == DENOISING)
+    if is_wanted:
+        return percent(abs(effect))
+    return f"{percent(abs(effect))} the other way"
 
 
 def does(both: Both[float]) -> str:
     """As a sentence goes on: "brings back **93 %** of the answer (unchanged 95 %)"."""
-    effect, short, share = both.now, both.map(in_short), f"**{percent(abs(both.now))}**"
-    said = f"is needed for {share} of the answer" if effect < 0 else f"held {share} of it back"
-    if way == DENOISING:
-        said = f"brings back {share} of the answer" if effect > 0 else f"moves it {share} further away"
+    effect = both.now
+    short = both.map(in_short)
+    share = f"**{percent(abs(both.now))}**"
     if in_logits:
-        said = f"moves the difference by **{in_short(effect)}**"
-    return said + (f" (unchanged {short.was})" if short.moved else "")
+        clause = f"moves the difference by **{in_short(effect)}**"
+    elif way == DENOISING:
+        clause = f"brings back {share} of the answer" if effect > 0 else f"moves it {share} further away"
+    else:
+        clause = f"is needed for {share} of the answer" if effect < 0 else f"held {share} of it back"
+    if short.moved:
+        clause += f" (unchanged {short.was})"
+    return clause
 
 
 # ---- every block and position ----
@@ -270,35 +295,45 @@ if found is not None:
         alt = f"{SITES[site]} patched at each block and position ({way})"
         scene.chart(fig, key="patching_map", alt=alt, which=(way, site), on_cell=pick_position)
     mine, theirs = (target.top(run, at)[0] for run in (pair.own, pair.other))
-    other_says = f"{as_code(theirs.shown)} ({significant(theirs.probability)})"
-    text = f"After {as_code(scene.label)} the model says {as_code(mine.shown)} "
-    text += f"({significant(mine.probability)}) to your prompt, "
-    text += f"{'and the same' if mine.id == theirs.id else other_says} to the other."
+    my_words = f"{as_code(mine.shown)} ({significant(mine.probability)})"
+    their_words = "and the same"
+    if mine.id != theirs.id:
+        their_words = f"{as_code(theirs.shown)} ({significant(theirs.probability)})"
+    text = f"After {as_code(scene.label)} the model says {my_words} to your prompt, "
+    text += f"{their_words} to the other."
     places = strongest(site, effects.now, differing(scene.run.ids, other.ids), LEAST)
     sizes = [effects.map(lambda e, place=place: float(e[place])) for place in places]  # type: ignore[misc]
     named = [f"block {b} at {' | '.join(map(as_code, words_at[p]))} (position {p})" for b, p in places]
     if abs(sizes[0].now) < LEAST:
         least = f"{LEAST} logits" if in_logits else percent(LEAST)
-        what = SITES[site].lower() + ", but for the difference itself," * (site == "resid_pre")
-        text += f" No single place of {what} moves the answer: each is below {least}."
+        what = SITES[site].lower()
+        if site == "resid_pre":
+            what += ", but for the difference itself,"
+        moves = f"No single place of {what} moves the answer: each is below {least}."
     else:
-        text += f" {capital(PLACES[site])} {named[0]} {does(sizes[0])}"
+        moves = f"{capital(PLACES[site])} {named[0]} {does(sizes[0])}"
         if len(places) > 1 and abs(sizes[1].now) >= LEAST:
-            text += f", that {'into' if site == 'resid_pre' else 'in'} {named[1]} {sizes[1].map(in_short)}"
-        text += "."
+            second_place = "that into" if site == "resid_pre" else "that in"
+            moves += f", {second_place} {named[1]} {sizes[1].map(in_short)}"
+        moves += "."
     with sentence:
-        prose(text, "block", "residual stream")
+        prose(f"{text} {moves}", "block", "residual stream")
 made: dict[str, float] = {}
 if found is not None and patches:  # all that were clicked, at once
     logit = target.whole(scene.run, at, words[0], words[1])[0]
     before = ends.now.corrupt if way == DENOISING else ends.now.clean
-    change, metric = logit - before, ends.now.metric(logit)
+    change = logit - before
+    metric = ends.now.metric(logit)
     shares = {} if in_logits else {"metric": metric, "effect": metric - ends.now.metric(before)}
     made = {"logit": logit, **shares, "change": change}
     count = len(patches)
     data = f'data-count="{count}" data-effect="{made[size]}" data-logit="{logit}"'
     st.html(f'<div data-testid="patches_made" {data}></div>')
-    what, them = ("This patch is", "it") if count == 1 else (f"These {count} patches are", "them")
+    what = f"These {count} patches are"
+    them = "them"
+    if count == 1:
+        what = "This patch is"
+        them = "it"
     text = f"brings back {percent(made[size])} of the answer"
     if in_logits:
         text = f"moves the difference by {in_short(change)}"
@@ -336,7 +371,8 @@ if every is not None:
     sideways("patching_head_map", 760)
     panels = []
     for number, part in enumerate(HEAD_SITES):
-        name, color = PARTS[part][0], getattr(palette(scene.mode), PARTS[part][1])
+        name = PARTS[part][0]
+        color = getattr(palette(scene.mode), PARTS[part][1])
         cells = by_part.map(lambda e, number=number: e[number])  # type: ignore[misc]
         more = {"unit": f"{name}: {size}{unit}", "framed": cells_of(part), "color": color}
         panels.append(Map(name, cells, ends=(-1, 1), **more))
@@ -367,7 +403,8 @@ if every is not None:
         rows = [f"block {b} · head {h}" for b in range(config.n_layers) for h in range(config.n_heads)]
         noun = f"the {PARTS[part][0]} of {{}}"
     else:
-        rows, noun = blocks, f"{PLACES[part]} {{}} at the last token"
+        rows = blocks
+        noun = f"{PLACES[part]} {{}} at the last token"
     here = every.now if part in (site, *HEAD_SITES) else patched(pair, ends.now, (part,), "patching_many")
     if here is not None:
         own = here[(here["site"] == part) & (here["position"].fillna(at) == at)]
@@ -387,10 +424,12 @@ def all_patches(rows: Both[pd.DataFrame]) -> pd.DataFrame:
     return pd.concat([joined(rows), *last], ignore_index=True)
 
 
-if (found := every or found) is not None:
+found = every or found
+if found is not None:
     text = "logit is the difference of the two logits in the patched pass, change that minus the one "
     text += "without, estimate what one gradient guesses for it"
-    text += ", metric (patched − corrupt) / (clean − corrupt), effect how much that moves" * (not in_logits)
+    if not in_logits:
+        text += ", metric (patched − corrupt) / (clean − corrupt), effect how much that moves"
     sheet.numbers_of("patching", partial(all_patches, found), f"{text}.", "every patch", "–")
 both_texts()
 as_given = scene.special or scene.truncated  # ids, where a text would be read in another way

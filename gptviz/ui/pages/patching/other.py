@@ -97,13 +97,15 @@ def choose(scene: Scene) -> Other | None:
     """Draw the box of the other text, and both texts' tokens; None where there is nothing to patch from."""
     is_long = is_asked_for(scene.lm, len(scene.tokens), min(len(scene.tokens), MOST))
     known = None if MADE.value else next((pair.other for pair in PAIRS if pair.text == scene.text), None)
-    text, note = known if OTHER.value is None else OTHER.value, ""
+    text = known if OTHER.value is None else OTHER.value
+    note = ""
     if text is None and (MADE.value or not is_long):
         searched = without_patches(scene.run)
         made = made_from(searched, scene.position, scene.special)
         if made is not None:
             text = made.text
-            own, new = as_code(scene.labels[made.position]), as_code(show_id(scene.lm, made.token))
+            own = as_code(scene.labels[made.position])
+            new = as_code(show_id(scene.lm, made.token))
             whose = "the"
             if searched.edits:
                 whose = "the changed model's"
@@ -140,7 +142,10 @@ def choose(scene: Scene) -> Other | None:
 
 
 def lengths_differ(scene: Scene, other: Other) -> bool:
-    """Return whether they do: then it says which token to add, and offers to."""
+    """Compare the texts' numbers of tokens; if they differ, say which tokens to add, and offer to.
+
+    True if they differ.
+    """
     ids = scene.run.ids
     if len(ids) == len(other.ids):
         return False
@@ -154,10 +159,13 @@ def lengths_differ(scene: Scene, other: Other) -> bool:
             place = f"before {as_code(show_id(scene.lm, shorter[one.before]))} (position {one.before})"
         where.append(f"{as_code(show_id(scene.lm, longer[one.position]))} {place}")
     count = len(longer) - len(shorter)
+    tokens = "1 token" if count == 1 else f"{count} tokens"
+    if count > 3:
+        where.append(f"and {count - 3} more")
     st.warning(
-        f"Values are patched position by position, so both texts need the same number of tokens. {names[0]} "
-        f"has {len(shorter)}, {names[1]} {len(longer)}: add {count} token{'s' * (count > 1)} to it, for "
-        f"example {', '.join(where)}{f', and {count - 3} more' * (count > 3)}."
+        "Values are patched position by position, so both texts need the same number of tokens. "
+        f"{names[0]} has {len(shorter)}, {names[1]} {len(longer)}: add {tokens} to it, for example "
+        f"{', '.join(where)}."
     )
     longer_now = filled(shorter, longer)
     text = scene.lm.decode(longer_now)
@@ -174,7 +182,8 @@ def pairs_row(scene: Scene, other: Other | None, changed: bool) -> None:
     with st.container(horizontal=True, gap="small", vertical_alignment="center", key="gv_pairs"):
         st.caption("Try:", width="content")
         for number, pair in enumerate(PAIRS):
-            told, chosen = pair.watch if bundled else None, shown == (pair.text, pair.other)
+            told = pair.watch if bundled else None
+            chosen = shown == (pair.text, pair.other)
             button(pair.label, f"pair_{number}", _take_pair, pair, primary=chosen, help=told)
     for pair in PAIRS:
         if bundled and shown == (pair.text, pair.other):
@@ -201,11 +210,14 @@ def _rows(scene: Scene, other: Other) -> None:
         return "" if ids[0][here] == ids[1][there] else "differs"
 
     def cell(column: tuple[int | None, int | None], kind: str) -> str:
-        texts = ["" if i is None else html.escape(own[i]) for own, i in zip(labels, column, strict=True)]
+        here, there = column
+        position = here if there is None else there
+        mine = "" if here is None else html.escape(labels[0][here])
+        theirs = "" if there is None else html.escape(labels[1][there])
         return (
             f'<div class="{kind}" data-testid="pair-token" data-differs="{bool(kind):d}" '
-            f'title="position {column[0] if column[1] is None else column[1]}">'
-            f"<span>{texts[0]}</span><span>{texts[1]}</span></div>"
+            f'title="position {position}">'
+            f"<span>{mine}</span><span>{theirs}</span></div>"
         )
 
     kinds = np.array([kind_of(*column) for column in columns])
@@ -219,7 +231,8 @@ def _rows(scene: Scene, other: Other) -> None:
         alike = f"<span>… {len(some)} alike</span>"
         left_out = [f'<div class="equal">{alike}{alike}</div>']
         cells += [cell(column, kind) for _, column, kind in some] if drawn else left_out
-    colors, style = palette(scene.mode), STYLE
+    colors = palette(scene.mode)
+    style = STYLE
     for name in ("accent", "paper", "panel"):
         style = style.replace(name.upper(), getattr(colors, name))
     st.html(f'{style}<div class="gv-pair" data-testid="pair">{"".join(cells)}</div>')
@@ -248,7 +261,8 @@ def turn(scene: Scene, other: Other) -> None:
 
     Patches that are made go the other way then: from the text that was the prompt.
     """
-    before, after = value_of(other.ids), value_of(scene.run.ids)
+    before = value_of(other.ids)
+    after = value_of(scene.run.ids)
     listed = enumerate(map(changes.parsed, changes.written()))
     ours = [(number, edit) for number, edit in listed if edit and edit.value == before]
     for number, _ in reversed(ours):

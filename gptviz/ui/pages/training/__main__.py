@@ -24,7 +24,8 @@ from gptviz.ui.training.queue import Training
 from gptviz.ui.words import escaped, prose
 
 EVERY_SECONDS = 1.5  # between two looks at a run that trains
-SLIDER, NEWEST = "training_slider", "newest"
+SLIDER = "training_slider"
+NEWEST = "newest"
 
 scene = frame("Train one now", choice.PARAMS, of_model=False)
 
@@ -91,7 +92,8 @@ def do(number: str, what: str) -> None:
 
 
 def told(training: Training, seen: Seen, beside: Seen | None) -> None:
-    task, origin = training.run.task, training.run.origin
+    task = training.run.task
+    origin = training.run.origin
     if origin is not None:
         st.markdown(story.forked(origin.step, origin.muted))
     repeats = task.floor is not None
@@ -114,10 +116,12 @@ def tests(training: Training, seen: Seen) -> None:
     """
     tried = []
     for fork in my_trainings():
-        on, origin = find_training(fork.parent) if fork.parent else None, fork.run.origin
+        on = find_training(fork.parent) if fork.parent else None
+        origin = fork.run.origin
         if on is None or origin is None or training not in (on, fork):
             continue
-        whole, off = seen if training is on else seen_of(on), seen if training is fork else seen_of(fork)
+        whole = seen if training is on else seen_of(on)
+        off = seen if training is fork else seen_of(fork)
         born = whole.birth
         if born is None or len(origin.muted) != 1 or origin.step > whole.measures[born.before].step:
             continue
@@ -192,10 +196,12 @@ def watching(mine: tuple[Training, ...]) -> None:
     """A run, and perhaps one beside it."""
     training, other = chosen(mine)
     choice.said()
-    seen, beside = seen_of(training), None if other is None else seen_of(other)
+    seen = seen_of(training)
+    beside = None if other is None else seen_of(other)
     where = story.progress(seen.status, training.state, training.place, at_once())
-    shared = f" It is trained once for {1 + training.shared} who asked." * bool(training.shared)
-    st.caption(f"{where}{shared}")
+    if training.shared:
+        where += f" It is trained once for {1 + training.shared} who asked."
+    st.caption(where)
     if training.said:
         st.error(f"{escaped(training.said)}.")
     if seen.measures:
@@ -205,7 +211,8 @@ def watching(mine: tuple[Training, ...]) -> None:
 
 
 def drawn(training: Training, seen: Seen, other: Training | None, beside: Seen | None) -> None:
-    run, step = training.run, seen.nearest(STEP.value)
+    run = training.run
+    step = seen.nearest(STEP.value)
     near = None if step is None or beside is None else beside.nearest(step)
     left, right = st.columns([11, 9], gap="medium")
     with left:
@@ -247,7 +254,11 @@ def details(training: Training | None, seen: Seen | None) -> None:
     sheet.numbers_of("training_tensors", lambda: tensor_table(config.gpt_config(size)), what="the model")
     changed = {name: value for name, value in asdict(config).items() if value != getattr(USUAL, name)}
     text = None if training is None else training.run.text
-    given = () if text is None and not changed else (changed,) if text is None else (changed, text)
+    given: list[object] = []  # what the program passes on: no more than differs from the usual run
+    if changed or text is not None:
+        given.append(changed)
+    if text is not None:
+        given.append(text)
     sheet.code_of(scene, [TrainingRun.train, TrainingRun._one_step, train], train_one, *given)
 
 

@@ -74,7 +74,8 @@ def presets(primary: bool) -> None:
     """A button each; the first is the story that a class must see."""
     with st.container(horizontal=True, gap="small", key="training_presets"):
         for name, preset in PRESETS.items():
-            key, first = f"training_preset_{name}", primary and name == "birth"
+            key = f"training_preset_{name}"
+            first = primary and name == "birth"
             button(preset.label, key, start, preset.runs, primary=first, help=preset.watch)
 
 
@@ -110,7 +111,7 @@ def form() -> None:
 
 
 def vocabulary(config: LiveConfig, text: str) -> int:
-    """Return how many tokens a task has, without making its batches."""
+    """The size of a task's vocabulary, without making its batches; `text` is a visitor's own."""
     return max(1, len(set({"repeats": SYMBOLS, "chapter": chapter(), "own": text}[config.task])))
 
 
@@ -141,7 +142,7 @@ def look_at(number: str | None, beside: str | None = None) -> None:
 
 
 def attempt(act: Callable[[], T]) -> T | None:
-    """Return what this gives; None where it raises ValueError, whose sentence the next run says."""
+    """Call `act` and give its result; after a ValueError None, and the next rerun says why."""
     try:
         return act()
     except ValueError as error:

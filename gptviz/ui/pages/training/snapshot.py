@@ -23,7 +23,8 @@ from gptviz.ui.training.mine import find_training, fork_training, name_of, open_
 from gptviz.ui.training.queue import Heads, Training
 
 MOST_STEPS = int(LIMITS["steps"][1])
-_HEAD, _LAST = "training_fork_head", "training_fork_steps"
+_HEAD = "training_fork_head"
+_LAST = "training_fork_steps"
 _OPENED = "training_opened"  # in the session: the name of the model that was opened
 
 # ---- its heads, on a fixed probe ----
@@ -38,10 +39,12 @@ def probe_input(probes: tuple[Probe, ...]) -> int:
 def grid(scene: Frame, run: LiveRun, seen: Seen, step: int, place: int, number: int) -> None:
     """Every head of a run at this step, small."""
     picture, side = thumbnails(run.attention(step)[place], scene.mode)  # of (L, H, T, T)
-    measured, off = seen.at(step), seen.config.off
+    measured = seen.at(step)
+    off = seen.config.off
 
     def thumbnail(block: int, head: int) -> Thumbnail:
-        induction, previous = measured.induction[block][head], measured.previous_token[block][head]
+        induction = measured.induction[block][head]
+        previous = measured.previous_token[block][head]
         says = f"Induction score {fixed(induction, 3)}, previous-token score {fixed(previous, 3)}."
         if (block, head) in off:
             says = f"Switched off in training: what it looks at reaches nobody. {says}"
@@ -70,7 +73,9 @@ def chosen_head(seen: Seen, step: int) -> tuple[int, int]:
 
 def large_head(scene: Frame, run: LiveRun, seen: Seen, step: int) -> None:
     """The chosen head, large."""
-    (block, head), probe, measured = chosen_head(seen, step), run.task.probes[PROBE.value], seen.at(step)
+    block, head = chosen_head(seen, step)
+    probe = run.task.probes[PROBE.value]
+    measured = seen.at(step)
     st.subheader(f"Block {block}, head {head}", anchor=False)
     looks = "The probe is ordinary text."
     if (period := probe.period) is not None:
@@ -99,11 +104,13 @@ def large_head(scene: Frame, run: LiveRun, seen: Seen, step: int) -> None:
 def repeated(probe: Probe) -> str:
     """A probe's text as HTML, every second passage on a ground of its own."""
     period = probe.period or len(probe.text)
-    ground = "background: rgba(128, 100, 200, 0.22); border-radius: 4px"
-    spans = (
-        f'<span style="{ground if i // period % 2 else ""}">{html.escape(probe.text[i : i + period])}</span>'
-        for i in range(0, len(probe.text), period)
-    )
+    spans = []
+    for start in range(0, len(probe.text), period):
+        style = ""
+        if start // period % 2:
+            style = "background: rgba(128, 100, 200, 0.22); border-radius: 4px"
+        passage = html.escape(probe.text[start : start + period])
+        spans.append(f'<span style="{style}">{passage}</span>')
     return (
         '<p data-testid="training-probe" style="font-family: monospace; font-size: 1.25rem; margin: 0; '
         f'white-space: pre-wrap; overflow-wrap: anywhere">{"".join(spans)}</p>'
@@ -112,7 +119,8 @@ def repeated(probe: Probe) -> str:
 
 def sample(run: LiveRun, seen: Seen, step: int) -> None:
     """Draw what the model writes after the task's prompt at this step, and how much of it is right."""
-    written, task = seen.at(step).sample, run.task
+    written = seen.at(step).sample
+    task = run.task
     st.caption(f"{seen.name}, step {step:,}")
     st.html(
         '<p data-testid="training-sample" style="white-space: pre-wrap; font-family: monospace; margin: 0; '
@@ -137,7 +145,8 @@ def fork(training: Training, seen: Seen, step: int) -> None:
     induction = {(b, h): x for b, row in enumerate(seen.at(step).induction) for h, x in enumerate(row)}
     heads = [head for head in induction if head not in seen.config.off]
     best = max(heads, key=induction.__getitem__, default=None)
-    wanted, usual = touched(_HEAD, best), max(training.config.steps, step + 200)
+    wanted = touched(_HEAD, best)
+    usual = max(training.config.steps, step + 200)
     wanted = wanted if wanted in (None, *heads) else best
     last = min(MOST_STEPS, max(step + 1, touched(_LAST, usual)))
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="training_fork"):
@@ -173,7 +182,8 @@ def take(training: Training, step: int) -> None:
         "three files again, and so does `gptviz.load` of the folder."
     )
     with st.container(horizontal=True, gap="small", key="training_take"):
-        label, asked = "Open it in the other pages", (training.number, step, PROBE.value)
+        label = "Open it in the other pages"
+        asked = (training.number, step, PROBE.value)
         opened = button(label, "training_open", _open, *asked, icon="open_in_new")
         for name, label in (("model.pth", "model.pth"), ("zip", "All three files")):
             st.download_button(

@@ -6,6 +6,7 @@ from gptviz.analysis.birth import Birth
 from gptviz.digits import fixed, significant
 from gptviz.training.live import Status, Task
 from gptviz.training.live.seen import Seen
+from gptviz.ui.words import is_or_are
 
 WORDS = {
     "training": "Training",
@@ -18,7 +19,10 @@ WORDS = {
 
 
 def progress(status: Status, state: str, place: int | None, at_once: int) -> str:
-    """Return where the run stands, in a line."""
+    """A line that says where a run stands: its state, its step, its speed.
+
+    `place` is its place in the queue, `at_once` how many runs this server trains at a time.
+    """
     where = f"step {status.step:,} of {status.steps:,}"
     if state == "waiting":
         one = "one run trains" if at_once == 1 else f"{at_once} runs train"
@@ -26,14 +30,18 @@ def progress(status: Status, state: str, place: int | None, at_once: int) -> str
         return f"{waits}: place {place} in the queue. On this server {one} at a time; yours begins by itself."
     if state == "starting":
         return "Starting: a process of its own is being set up, which takes a few seconds."
-    speed = f", {status.seconds:.1f} s of training, {status.tokens_per_second:,.0f} tokens per second"
-    return f"{WORDS[state]}: {where}{speed if status.tokens_per_second else ''}."
+    if not status.tokens_per_second:
+        return f"{WORDS[state]}: {where}."
+    speed = f"{status.seconds:.1f} s of training, {status.tokens_per_second:,.0f} tokens per second"
+    return f"{WORDS[state]}: {where}, {speed}."
 
 
 def repeats(seen: Seen, task: Task, over: bool) -> str:
     """The story of an induction head, as far as this run has come."""
     assert task.floor is not None
-    last, born, blind = seen.measures[-1], seen.birth, significant(task.ln_v, 3)
+    last = seen.measures[-1]
+    born = seen.birth
+    blind = significant(task.ln_v, 3)
     if born is None:
         best, block, head = last.best_induction
         start = f"No induction head by step {last.step:,}." if over else "No head has found it yet."
@@ -46,7 +54,9 @@ def repeats(seen: Seen, task: Task, over: bool) -> str:
         if over and seen.config.n_layers == 1:
             sentences.append("With one block no head can read what another head wrote.")
         return " ".join(sentences)
-    before, there, told = seen.measures[born.before], seen.measures[born.there], born.previous
+    before = seen.measures[born.before]
+    there = seen.measures[born.there]
+    told = born.previous
     was = before.induction[born.head.block][born.head.head]
     text = (
         f"**An induction head was born between step {before.step:,} and step {there.step:,}**: block "
@@ -66,7 +76,8 @@ def repeats(seen: Seen, task: Task, over: bool) -> str:
 
 def characters(seen: Seen, task: Task) -> str:
     """The story of a text's characters: what they cost, and since when less than a bigram's."""
-    last, best = seen.measures[-1], min(seen.measures, key=lambda m: m.validation)
+    last = seen.measures[-1]
+    best = min(seen.measures, key=lambda m: m.validation)
     text = f"After step {last.step:,} a character that it never trained on costs "
     text += f"**{significant(last.validation, 3)} nats**; a blind guess costs {significant(task.ln_v, 3)}, "
     text += f"the bigram {significant(task.bigram, 3)}."
@@ -77,7 +88,8 @@ def characters(seen: Seen, task: Task) -> str:
     if last.validation > best.validation + 0.05:
         text += f" At step {best.step:,} it cost {significant(best.validation, 3)}, less than now."
         if best.train is not None and last.train is not None:
-            was, now = significant(best.train, 3), significant(last.train, 3)
+            was = significant(best.train, 3)
+            now = significant(last.train, 3)
             text += f" What it does train on cost {was} then, and costs {now} now."
     return text
 
@@ -94,28 +106,37 @@ def beside(seen: Seen) -> str:
 
 
 def forked(step: int, heads: tuple[tuple[int, int], ...]) -> str:
-    """Return what a fork is, above its story."""
+    """A sentence about a fork: the step that it starts from, and the (block, head) that are off."""
     if not heads:
         return f"A fork: it goes on from step {step:,} of another run with nothing changed."
     off = ", ".join(f"head {head} of block {block}" for block, head in heads)
-    return f"A fork: from step {step:,} on, {off} {'is' if len(heads) == 1 else 'are'} off."
+    return f"A fork: from step {step:,} on, {off} {is_or_are(len(heads))} off."
 
 
 def tested(head: tuple[int, int], step: int, off: Seen, on: Seen, birth: Birth, over: bool) -> str:
-    """Return what came of a fork `off` that had a head off from a step before the `birth` in `on`."""
-    before, there, born = on.measures[birth.before].step, on.measures[birth.there].step, off.birth
+    """The result of a fork `off` that had a head off from a step before the `birth` in `on`.
+
+    `over`: the fork trains no further.
+    """
+    before = on.measures[birth.before].step
+    there = on.measures[birth.there].step
+    born = off.birth
     text = f"**Tested: head {head[0]}.{head[1]} off from step {step:,} on** ({off.name}), all else the same. "
     if born is None:
         last = off.measures[-1].step if off.measures else step
         text += f"There is no induction head by step {last:,}; with the head on ({on.name}) one came between "
         text += f"step {before:,} and step {there:,}."
-        if last < there:
-            return f"{text} {'It ended too early to tell.' if over else 'It is not there yet.'}"
-        return f"{text} Up to here this training needs the head."
+        if last >= there:
+            return f"{text} Up to here this training needs the head."
+        if over:
+            return f"{text} It ended too early to tell."
+        return f"{text} It is not there yet."
     came = off.measures[born.there].step
-    when = f"{abs(came - there):,} steps {'later' if came > there else 'earlier'} than"
-    if came == there:
-        when = "the same step as"
+    when = "the same step as"
+    if came > there:
+        when = f"{came - there:,} steps later than"
+    elif came < there:
+        when = f"{there - came:,} steps earlier than"
     return (
         f"{text}An induction head came all the same: block {born.head.block}, head {born.head.head}, "
         f"{fixed(born.head.score, 2)} at step {came:,}. That is {when} with the head on ({on.name}, "

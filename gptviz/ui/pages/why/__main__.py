@@ -34,13 +34,19 @@ PARAMS = (*target.PARAMS, sheet.SHOWN, PART, MUTE, *paths.PARAMS, *flow.PARAMS, 
 LOOKS = ("q", "k", "v")
 
 scene = page("Why this token?", lambda lm, _: ((*numbers.sites(lm.config), *LOOKS), ()), PARAMS, strip=False)
-lm, at, labels, here = scene.lm, scene.position, scene.labels, as_code(scene.label)
-layers, n_heads = lm.config.n_layers, lm.config.n_heads
+lm = scene.lm
+at = scene.position
+labels = scene.labels
+here = as_code(scene.label)
+layers = lm.config.n_layers
+n_heads = lm.config.n_heads
 explained = target.target_input(scene)
 asked = explained.token, explained.against, at
 named: dict[str, Any] = dict(zip(("token", "against", "position"), asked, strict=True))  # in a program
-word, against = explained.shown, explained.against_shown
-title = f"the logit of {word} minus {'the mean of all' if against is None else f'that of {against}'}"
+word = explained.shown
+against = explained.against_shown
+subtracted = "the mean of all" if against is None else f"that of {against}"
+title = f"the logit of {word} minus {subtracted}"
 
 # ---- the sum ----
 
@@ -60,23 +66,26 @@ block, head = opened_head(lm.config, lambda: divmod(int(np.abs(grids.now[:, :n_h
 read = sheet.of(scene, numbers.heads_read, block, *asked)
 scene.strip(shares=read.now.given[head].tolist())
 
-said: list[str] = []
+largest: list[str] = []
 groups = table.groupby(["part", "block"], dropna=False)["contribution"].sum()  # the heads of a block are one
 for (part, where), share in groups.loc[groups.abs().sort_values(ascending=False).index[:2]].items():
-    text = f"{significant(share)} from the {part}{'s' if part == 'head' and n_heads > 1 else ''}"
-    text += "" if pd.isna(where) else f" of block {where}"
+    source = "heads" if part == "head" and n_heads > 1 else part
+    text = f"{significant(share)} from the {source}"
+    if not pd.isna(where):
+        text += f" of block {where}"
     if part == "head":
         given = sheet.of(scene, numbers.heads_read, int(where), *asked).now.given.sum(axis=0)  # (n,)
-        if np.isfinite(given).all() and given.any() and not any("read" in one for one in said):
+        if np.isfinite(given).all() and given.any() and not any("read" in earlier for earlier in largest):
             most = int(np.abs(given).argmax())
             text += f" ({significant(given[most])} of it read from {as_code(labels[most])}, position {most})"
-    said.append(text)
-side = 1 if logit.now >= 0 else -1
+    largest.append(text)
+sign = 1 if logit.now >= 0 else -1
+above = "above" if sign > 0 else "below"
 sheet.say(
     scene,
-    f"After {here} (position {at}) the logit of {as_code(word)} is **{logit.map(lambda x: side * x):3}** "
-    f"{'above' if side > 0 else 'below'} {compared_with(against)}: the largest shares are "
-    f"{' and '.join(said)}.",
+    f"After {here} (position {at}) the logit of {as_code(word)} is "
+    f"**{logit.map(lambda x: sign * x):3}** {above} {compared_with(against)}: the largest shares "
+    f"are {' and '.join(largest)}.",
     *("logit", "block", "head", "feed-forward"),
     about=values.map(lambda v: v[[*in_blocks, -1]]),
     what=f"the logit of {towards(word, against)} after {here}",
@@ -95,7 +104,8 @@ with left:
 
     opened = label_of("", block, head)
     bar = falls.names.index(opened) if opened in falls.names else None
-    alt, drawn = f"The largest parts of {title}, and their sum", falling(falls, scene.mode)
+    alt = f"The largest parts of {title}, and their sum"
+    drawn = falling(falls, scene.mode)
     sheet.bars(scene, "why_waterfall", falls.values, falls.names, "", alt, open_bar, at=bar, **drawn)
     whose = "model's own" if scene.other is None else "changed model's"
     st.html(
@@ -118,16 +128,21 @@ def open_cell(block: int, column: int) -> None:
 with right:
     shown = sheet.shown(scene, values, label="The maps show")
     verb = "its share has changed by" if shown == sheet.DIFFERENCE else "its share is"
+    alt = f"What every head and feed-forward wrote to {title}"
+    if scene.other is not None:
+        alt += f" ({shown})"
     sheet.scene_of(scene, shown).chart(
         share_grid(Map("", grids).drawn(shown), columns, (block, head), verb, scene.mode),
         key="why_grid",
-        alt=f"What every head and feed-forward wrote to {title}{f' ({shown})' if scene.other else ''}",
-        which=(shown,) if scene.other else (),
+        alt=alt,
+        which=() if scene.other is None else (shown,),
         on_cell=open_cell,
     )
     text = "What each head (by its number), bias and feed-forward (ff) wrote. A click opens a head."
-    before = " What comes before a change moves only because the last LayerNorm divides by another number."
-    st.caption(text + before * (shown == sheet.DIFFERENCE))
+    if shown == sheet.DIFFERENCE:
+        text += " What comes before a change moves only because the last LayerNorm divides by "
+        text += "another number."
+    st.caption(text)
     PART.within(KINDS)
     parts = [Part("head", block, head), Part("attention", block), Part("feed-forward", block)]
     menu(scene, *sorted(parts, key=lambda part: part.kind != PART.value), key="why")
@@ -150,11 +165,13 @@ st.subheader(f"What block {block}, head {head} read", anchor=False)
 sheet.end_unless_near("head_read")
 with st.container(horizontal=True, gap="small"):
     block_and_head_inputs(lm.config, block, head)
-given, looks = read.now.given[head], read.now.attention[head]  # (n,)
+given = read.now.given[head]  # (n,)
+looks = read.now.attention[head]  # (n,)
 share = grids.map(lambda g: float(g[block, head]))
 text = f"Block {block}, head {head} wrote {share:3} for {towards(word, against)}."
 if np.isfinite(given).all() and given.any():
-    first, most = int(np.abs(given).argmax()), int(looks.argmax())
+    first = int(np.abs(given).argmax())
+    most = int(looks.argmax())
     text += f" {significant(given[first])} of it came from {Place(labels[first], first)}, which got "
     text += f"{of_attention(looks[first])} of its attention."
     if not np.isclose(looks[most], looks[first]):
@@ -211,8 +228,10 @@ prose(
 )
 if MUTE.widget(st.toggle, "Mute each part in turn"):
     muted = knocked(scene, explained, "why_stop", lambda: MUTE.set(False))
-    grid, total = grids.now, -muted["effect"].to_numpy(float)
-    alone, without = grid[:, :n_heads], total.reshape(layers, -1)[:, :n_heads]
+    grid = grids.now
+    total = -muted["effect"].to_numpy(float)
+    alone = grid[:, :n_heads]
+    without = total.reshape(layers, -1)[:, :n_heads]
     farthest = divmod(int(np.abs(without - alone).argmax()), n_heads)
     text = f"Block {block}, head {head} wrote {significant(alone[block, head])} for {towards(word, against)}"
     text += f"; muting it takes {significant(without[block, head])} away."

@@ -16,8 +16,10 @@ from gptviz.ui import sheet
 from gptviz.ui.sheet import Param, Scene, between, if_there, sideways
 from gptviz.ui.words import Place, prose
 
-FROM, TO = 1.0, 30.0
-CONTRIBUTIONS, ROLLOUT = "Contributions", "Attention rollout"
+FROM = 1.0
+TO = 30.0
+CONTRIBUTIONS = "Contributions"
+ROLLOUT = "Attention rollout"
 ASSUMES = {
     CONTRIBUTIONS: "A part counts by how much nearer to the whole stream (sum of absolute differences) it "
     "brings one; a part that points away counts for nothing. (Ferrando et al., 2022; LLM Transparency Tool, "
@@ -35,7 +37,9 @@ PARAMS = (WAY, THRESHOLD, RENORMALIZE)
 @st.fragment
 def draw(scene: Scene) -> None:
     """Draw what stands in the panel, for the page's selected token."""
-    labels, at, layers = scene.labels, scene.position, scene.lm.config.n_layers
+    labels = scene.labels
+    at = scene.position
+    layers = scene.lm.config.n_layers
     sentence = st.container()
     with st.container(horizontal=True, vertical_alignment="top"):
         way = WAY.choose("Picture", {name: name for name in (CONTRIBUTIONS, ROLLOUT)})
@@ -68,13 +72,17 @@ def draw(scene: Scene) -> None:
             alt=f"What flows into the stream of {labels[at]}, edges of more than {percent(threshold)}",
             which=(f"from{threshold:g}", *(["scaled"] if scaled else [])),
         )
-        each = "each head by itself, and what remains is scaled up to 100 %."
-        whole = each if scaled else "all heads together."
-        left = f" {graph.left_out} places that are reached are not followed further." * bool(graph.left_out)
-        st.caption(
+        heads = "all heads together"
+        if scaled:
+            heads = "each head by itself, and what remains is scaled up to 100 %"
+        text = (
             f"{len(graph.edges)} edges. A dot is a token's stream after a step; an edge's thickness is its "
-            f"share of the stream above. Followed is what makes more than {percent(threshold)}, {whole}{left}"
+            "share of the stream above. "
+            f"Followed is what makes more than {percent(threshold)}, {heads}."
         )
+        if graph.left_out:
+            text += f" {graph.left_out} places that are reached are not followed further."
+        st.caption(text)
         caption = "A row an edge: contribution is its share of the target's stream after the block's step; "
         caption += "head is the one that gives most of it."
         sheet.numbers_of("why-graph", graph.edges, caption, "the graph's edges", missing="–")

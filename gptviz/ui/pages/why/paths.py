@@ -14,7 +14,8 @@ from gptviz.ui.sheet import Param, Scene, between, sideways
 from gptviz.ui.shell.target import Target
 from gptviz.ui.words import Place, compared_with, prose, towards
 
-FROM, TO = 100 * LEAST, 20.0
+FROM = 100 * LEAST
+TO = 20.0
 MOST = 32  # edges that a picture has room for
 
 THRESHOLD = Param("paths_from", float, FROM, between)  # percent
@@ -24,12 +25,14 @@ PARAMS = (THRESHOLD,)
 @st.fragment
 def draw(scene: Scene, target: Target) -> None:
     """Draw what stands in the panel, for the page's word."""
-    labels, word = scene.labels, (target.token, target.against, scene.position)
+    labels = scene.labels
+    word = (target.token, target.against, scene.position)
     found: Paths = sheet.once(scene.run, paths, *word)
     prose(" ".join(_ways(found.edges, labels, target)), "logit", "head", "block")
     shown = {"step": 0.5, "format": "%.1f %%", "width": 420}
     threshold = THRESHOLD.number(st.slider, "Draw edges from … % of the word on", FROM, TO, **shown) / 100
-    above, drawn = found.above(threshold), found.above(threshold, MOST)
+    above = found.above(threshold)
+    drawn = found.above(threshold, MOST)
     sideways("why_paths")
     fig = paths_graph(drawn, labels, scene.position, target.shown, scene.lm.config.n_layers, scene.mode)
     alt = f"The {len(drawn)} largest paths from tokens to {target.shown}"
@@ -72,24 +75,29 @@ def _ways(edges: pd.DataFrame, labels: list[str], target: Target) -> list[str]:
         return rows[int(some.loc[some["logits"].abs().idxmax(), "edge"])]
 
     below = edges[edges["level"] > 0]
-    exact, steering = below[below["exact"]], below[below["by"].isin(["Q", "K"]) & (below["part"] == "head")]
+    exact = below[below["exact"]]
+    steering = below[below["by"].isin(["Q", "K"]) & (below["part"] == "head")]
     if exact.empty:
-        said = [f"Nothing that a head read makes {percent(LEAST)} of the word: no path goes through a head."]
+        least = percent(LEAST)
+        sentences = [f"Nothing that a head read makes {least} of the word: no path goes through a head."]
     else:
         row = largest(exact)
-        text, parent = f"{writer(row)}, read by ", row["parent"]
+        readers = []
+        parent = row["parent"]
         while not pd.isna(parent):
-            text += writer(rows[parent])
+            readers.append(writer(rows[parent]))
             parent = rows[parent]["parent"]
-            text += "" if pd.isna(parent) else " then by "
+        path = f"{writer(row)}, read by {' then by '.join(readers)}"
         to = towards(target.shown, target.against_shown)
-        said = [f"**The strongest path** to {to}, exactly: {text}: **{significant(row['logits'])}** logits."]
+        logits = significant(row["logits"])
+        sentences = [f"**The strongest path** to {to}, exactly: {path}: **{logits}** logits."]
     if len(steering):
         row = largest(steering)
-        said.append(
+        more = "more" if row["logits"] >= 0 else "less"
+        read = "its own query" if row["by"] == "Q" else "the key that it read there"
+        sentences.append(
             f"**Why a head looked where it did**, to first order: {writer(rows[row['parent']])} wrote "
-            f"**{significant(abs(row['logits']))}** logits {'more' if row['logits'] >= 0 else 'less'} for "
-            f"what {writer(row)} had put into "
-            f"{'its own query' if row['by'] == 'Q' else 'the key that it read there'}."
+            f"**{significant(abs(row['logits']))}** logits {more} for what {writer(row)} had put "
+            f"into {read}."
         )
-    return said
+    return sentences

@@ -1,0 +1,137 @@
+"""Added tokens: names that are looked up in a text before anything of it is cut or merged.
+
+Special ones, as `<|endoftext|>`, are text unless special tokens are asked for. Words are always tokens, as
+in Hugging Face's files an added token whose "special" is false.
+"""
+
+import re
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import tiktoken
+
+
+class EncodingWithWords(tiktoken.Encoding):
+    """An encoding some of whose `special_tokens` are words, which are tokens in every text.
+
+    `late` ones are looked for in what the others have left, as Hugging Face's "normalized" tokens are.
+    """
+
+    def __init__(self, *args: Any, words: Iterable[str], late: Iterable[str], **how: Any):
+        super().__init__(*args, **how)
+        self.words = frozenset(words)
+        self.late = frozenset(late)
+
+    def __getstate__(self) -> object:
+        state = super().__getstate__()
+        return {**state, "words": self.words, "late": self.late} if isinstance(state, dict) else state
+
+
+def words_of(encoding: tiktoken.Encoding) -> frozenset[str]:
+    """The added tokens that are tokens in every text."""
+    return encoding.words if isinstance(encoding, EncodingWithWords) else frozenset()
+
+
+def late_of(encoding: tiktoken.Encoding) -> frozenset[str]:
+    """The added tokens that are looked for in what the others have left."""
+    return encoding.late if isinstance(encoding, EncodingWithWords) else frozenset()
+
+
+def nameless(id: int) -> str:
+    """What goes for a token of this id where the tokenizer has none: `<id 50300>`, everywhere.
+
+    A model's matrices may be padded with such rows (nanoGPT's have 50,304 for GPT-2's 50,257), and
+    now and then one of them is drawn.
+    """
+    return f"<id {id}>"
+
+
+def typed_specials(encoding: tiktoken.Encoding) -> set[str]:
+    """The added tokens that a text can hold: `nameless` ids stand for nothing that could be typed."""
+    return {name for name, id in encoding._special_tokens.items() if name != nameless(id)}
+
+
+def needs_the_switch(encoding: tiktoken.Encoding, id: int) -> bool:
+    """Whether this token can be typed only while special tokens are read: it is one, and no word."""
+    if not encoding.is_special_token(id):
+        return False
+    return encoding.decode_single_token_bytes(id).decode() not in words_of(encoding)
+
+
+def split(encoding: tiktoken.Encoding, text: str, special_tokens: bool) -> list[tuple[int, str, bool]]:
+    """(start, part, whether it is an added token) for the whole text.
+
+    As in Hugging Face's tokenizers, the leftmost is found first, and of several there the longest; the text
+    of one that is not wanted here hides what stands inside of it.
+    """
+    words = words_of(encoding)
+    parts = [(0, text, False)]
+    if not special_tokens and not words:
+        return parts
+    for finder in _finders(encoding):
+        cut: list[tuple[int, str, bool]] = []
+        for start, part, is_token in parts:
+            if is_token:
+                cut.append((start, part, True))
+            else:
+                cut += finder.cut(part, start, None if special_tokens else words)
+        parts = cut
+    return parts
+
+
+@dataclass(frozen=True)
+class _Finder:
+    """Finds the longest of some names at each place of a text; how many there are costs no time."""
+
+    names: frozenset[str]
+    first: re.Pattern[str]  # a character that one of them begins with
+    lengths: dict[str, list[int]]  # of the names that begin with this character, the longest first
+
+    def find(self, text: str) -> Iterator[tuple[int, int]]:
+        at = 0
+        while (found := self.first.search(text, at)) is not None:
+            start = found.start()
+            at = start + 1
+            for length in self.lengths[found[0]]:
+                if text[start : start + length] in self.names:
+                    at = start + length
+                    yield start, at
+                    break
+
+    def cut(self, text: str, start: int, wanted: Collection[str] | None) -> Iterator[tuple[int, str, bool]]:
+        """Yield the parts of a text that begins at `start` of a longer one, those that are empty left out."""
+        at = 0
+        for first, last in self.find(text):
+            if wanted is not None and text[first:last] not in wanted:
+                continue
+            if at < first:
+                yield start + at, text[at:first], False
+            yield start + first, text[first:last], True
+            at = last
+        if at < len(text):
+            yield start + at, text[at:], False
+
+
+_known: WeakKeyDictionary[tiktoken.Encoding, list[_Finder]] = WeakKeyDictionary()
+
+
+def _finders(encoding: tiktoken.Encoding) -> list[_Finder]:
+    """One for the names that are looked for first, one for the late ones; none of no names."""
+    found = _known.get(encoding)
+    if found is None:
+        names = typed_specials(encoding)
+        late = names & late_of(encoding)
+        found = [_finder(group) for group in (names - late, late) if group]
+        _known[encoding] = found
+    return found
+
+
+def _finder(names: set[str]) -> _Finder:
+    lengths: dict[str, set[int]] = {}
+    for name in names:
+        lengths.setdefault(name[0], set()).add(len(name))
+    first = re.compile(f"[{''.join(map(re.escape, lengths))}]")
+    ordered = {character: sorted(found, reverse=True) for character, found in lengths.items()}
+    return _Finder(frozenset(names), first, ordered)

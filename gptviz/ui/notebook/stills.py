@@ -1,0 +1,570 @@
+"""The components' pictures without a browser: the same data, drawn as marks that an SVG, PNG or PDF can hold.
+
+A component answers a pointer; its still shows what stands there at first. The machine is laid out by its own
+script, in a browser: its still is what it says in words and numbers, and says so.
+"""
+
+import base64
+import math
+import re
+from collections.abc import Callable, Iterable, Sequence
+from html import unescape
+from io import BytesIO
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from gptviz.digits import fixed, number
+from gptviz.figures.still.canvas import (
+    ASCENT,
+    WIDTH,
+    Canvas,
+    Curve,
+    Group,
+    Line,
+    Pixels,
+    Rectangle,
+    below,
+    lines_of,
+    right_end,
+    shortened,
+    text_width,
+)
+from gptviz.figures.still.charts import SHAPES, chart
+from gptviz.figures.still.values import colors_of
+from gptviz.figures.theme import Mode, Palette, color_at, palette, text_on
+
+Data = dict[str, Any]
+
+GAP = 6.0
+SMALL = 12.0
+LABEL = 13.0
+LARGEST = 520.0  # pixels of a matrix's side
+EVERY = 48  # tokens up to which each stands at an axis
+MOST = 120  # tokens of a strip that are drawn; it says so where there are more
+
+
+def still(name: str, data: Data) -> Canvas:
+    """A component's picture from its data. ValueError for one that has none."""
+    if name not in STILLS:
+        raise ValueError(f"the component {name!r} cannot be drawn still; there are {', '.join(STILLS)}")
+    colors = palette(data["mode"])
+    canvas = Canvas(WIDTH, 0.0, colors.paper)
+    STILLS[name](canvas, data, colors)
+    return canvas
+
+
+def drawn_still(
+    title: str, lines: Sequence[str], parts: Sequence[Data], mode: Mode, most: float = math.inf
+) -> Canvas:
+    """A whole picture: its title and lines, then its parts with their titles and notes, as wide as it needs.
+
+    What would begin below `most` pixels is left out; a last line says so.
+    """
+    colors = palette(mode)
+    pieces: list[Canvas] = []
+
+    def write(text: str, size: float, color: str, bold: bool = False) -> None:
+        if text:
+            pieces.append(paragraph(text, size, color, colors.paper, bold))
+
+    write(title, 17.0, colors.ink, True)
+    for line in lines:
+        write(line, LABEL, colors.quiet)
+    for part in parts:
+        if sum(piece.height + GAP for piece in pieces) > most:
+            write("There is more of it below, which this still picture leaves out.", SMALL, colors.quiet)
+            break
+        if "text" in part:
+            if part.get("heading"):
+                write(part["text"], 15.0, colors.ink, True)
+            else:
+                write(part["text"], LABEL, colors.quiet)
+        if part.get("title"):
+            write(part["title"], 15.0, colors.ink, True)
+        if "html" in part:
+            pieces.append(html_table(part["html"], colors))
+        if "figure" in part:
+            pieces.append(chart(part["figure"])[0])
+        if "draw" in part:
+            pieces.append(still(part["draw"], part["data"]))
+        write(part.get("note", ""), SMALL, colors.quiet)
+    whole = below(pieces, GAP, colors.paper)
+    whole.width = min(whole.width, max(right_end(whole.marks) + 8, 240.0))
+    return whole
+
+
+def paragraph(text: str, size: float, color: str, paper: str, bold: bool = False) -> Canvas:
+    """A text in lines, as wide as a picture."""
+    canvas = Canvas(WIDTH, 0.0, paper)
+    for line in lines_of(" ".join(text.split("\n")), size, WIDTH - 16):
+        canvas.height += 1.4 * size
+        canvas.write(8, canvas.height - 0.35 * size, line, size, color, bold=bold)
+    return canvas
+
+
+def html_table(html: str, colors: Palette) -> Canvas:
+    """A page's table as text."""
+    rows = []
+    for row in re.findall(r"<tr.*?</tr>", html, re.DOTALL):
+        cells = re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row, re.DOTALL)
+        rows.append([" ".join(unescape(re.sub(r"<[^>]+>", "", cell)).split()) for cell in cells])
+    canvas = Canvas(WIDTH, 0.0, colors.paper)
+    _table(canvas, rows, colors)
+    return canvas
+
+
+def _table(canvas: Canvas, rows: Sequence[Sequence[str]], colors: Palette) -> None:
+    """Rows of texts in columns, the first row bold; below what is there already."""
+    columns = max(map(len, rows), default=0)
+    widths = []
+    for column in range(columns):
+        texts = [row[column] for row in rows if column < len(row)]
+        widths.append(max(text_width(text, SMALL, True) for text in texts) + 16)
+    squeezed = min(1.0, (WIDTH - 16) / max(sum(widths), 1.0))
+    for count, row in enumerate(rows):
+        x = 8.0
+        canvas.height += 1.5 * SMALL
+        for text, wide in zip(row, widths, strict=False):
+            shown = shortened(text, SMALL, wide * squeezed - 6)
+            canvas.write(x, canvas.height - 4, shown, SMALL, colors.ink, bold=count == 0)
+            x += wide * squeezed
+
+
+# ---- strips of tokens ----
+
+
+def _strip(
+    canvas: Canvas,
+    tokens: Iterable[tuple[str, str, str | None, bool]],
+    colors: Palette,
+) -> None:
+    """Boxes in lines, each (its text, a small one below, its colour or none, whether it is chosen)."""
+    x = 8.0
+    top = canvas.height + 4
+    high = LABEL * 2.6
+    for text, beneath, fill, chosen in tokens:
+        lost = shortened(text, LABEL, WIDTH - 40)
+        wide = max(text_width(lost, LABEL), text_width(beneath, SMALL - 2)) + 12
+        if x + wide > WIDTH - 8 and x > 8:
+            x = 8.0
+            top += high + GAP
+        ink = text_on(fill) if fill else colors.ink
+        stroke = colors.accent if chosen else colors.grid
+        canvas.add(Rectangle(x, top, wide, high, fill, stroke, 2.5 if chosen else 1.0))
+        canvas.write(x + wide / 2, top + LABEL + 3, lost, LABEL, ink, anchor="middle")
+        quiet = ink if fill else colors.quiet
+        canvas.write(x + wide / 2, top + high - 5, beneath, SMALL - 2, quiet, anchor="middle")
+        x += wide + 4
+    canvas.height = top + high + GAP
+
+
+def _cut(canvas: Canvas, all_of_them: Sequence[Any], colors: Palette, what: str) -> None:
+    if len(all_of_them) > MOST:
+        canvas.height += 18
+        words = f"The first {MOST} of {len(all_of_them):,} {what}."
+        canvas.write(8, canvas.height - 4, words, SMALL, colors.quiet)
+
+
+def _chips(canvas: Canvas, data: Data, colors: Palette) -> None:
+    tokens = data["tokens"]
+    boxes = [(one["shown"], str(i), None, i == data["selected"]) for i, one in enumerate(tokens[:MOST])]
+    _strip(canvas, boxes, colors)
+    _cut(canvas, tokens, colors, "tokens")
+
+
+def _token_cards(canvas: Canvas, data: Data, colors: Palette) -> None:
+    tokens = [token for piece in data["pieces"] for token in piece["tokens"]]
+    boxes = [
+        (one["shown"], f"{one['id']} · {one['hex']}", None, one["position"] == data["selected"])
+        for one in tokens[:MOST]
+    ]
+    _strip(canvas, boxes, colors)
+    _cut(canvas, tokens, colors, "tokens")
+
+
+def _surprise(canvas: Canvas, data: Data, colors: Palette) -> None:
+    chips = data["chips"]
+    boxes = [
+        (one["token"], one["text"], one["color"], i == data["expected"]) for i, one in enumerate(chips[:MOST])
+    ]
+    _strip(canvas, boxes, colors)
+    _cut(canvas, chips, colors, "tokens")
+    legend = data["legend"]
+    _scale(canvas, [(0.0, legend["from"]), (1.0, legend["to"])], legend["low"], legend["high"], colors)
+
+
+def _tokenizer_rows(canvas: Canvas, data: Data, colors: Palette) -> None:
+    for row in data["rows"]:
+        canvas.height += 20
+        words = f"{row['tokenizer']}: {row['count']:,} tokens ({row['about']})"
+        canvas.write(8, canvas.height - 4, words, LABEL, colors.ink, bold=True)
+        boxes = [(text, "" if id is None else str(id), None, False) for text, id in row["tokens"]]
+        _strip(canvas, boxes, colors)
+
+
+def _merges(canvas: Canvas, data: Data, colors: Palette) -> None:
+    for stage in data["stages"]:
+        boxes = [
+            (one["shown"], one["hex"], None, at == stage["joined"]) for at, one in enumerate(stage["parts"])
+        ]
+        _strip(canvas, boxes, colors)
+        for line in lines_of("".join(stage["says"]), SMALL, WIDTH - 16):
+            canvas.height += 1.4 * SMALL
+            canvas.write(8, canvas.height - 4, line, SMALL, colors.quiet)
+
+
+def _writing(canvas: Canvas, data: Data, colors: Palette) -> None:
+    for line in lines_of(" ".join(data["before"].split()), LABEL + 1, WIDTH - 16):
+        canvas.height += 1.4 * (LABEL + 1)
+        canvas.write(8, canvas.height - 4, line, LABEL + 1, colors.ink)
+    boxes = [(one["shown"], one["p_text"], None, i == data["chosen"]) for i, one in enumerate(data["tokens"])]
+    _strip(canvas, boxes, colors)
+
+
+def _windows(canvas: Canvas, data: Data, colors: Palette) -> None:
+    count = data["count"]
+    tokens = data["tokens"]
+    left = 100.0
+    wide = min(60.0, (WIDTH - left - 8) / count)
+    step = max(1, int(np.ceil(40 / wide))) if tokens is None else 1
+    for i in range(0, count, step):
+        text = str(data["first"] + i) if tokens is None else shortened(tokens[i], SMALL, max(wide - 2, 18))
+        canvas.write(left + (i + 0.5) * wide, 16, text, SMALL, colors.ink, anchor="middle")
+    canvas.height = 24
+    for row in data["rows"][:MOST]:
+        start = row["start"] - data["first"]
+        top = canvas.height
+        ends = f"window {row['window']}"
+        canvas.write(left - 8, top + 14, ends, SMALL, colors.ink, anchor="end")
+        for at, color, y in ((start, colors.query, top), (start + 1, colors.value, top + 10)):
+            canvas.add(Rectangle(left + at * wide, y, data["length"] * wide - 1, 9, color, opacity=0.75))
+        canvas.height += 26
+    canvas.height += 18
+    canvas.write(8, canvas.height - 4, "inputs", SMALL, colors.query, bold=True)
+    canvas.write(70, canvas.height - 4, "targets, one token on", SMALL, colors.value, bold=True)
+    _cut(canvas, data["rows"], colors, "windows")
+
+
+# ---- bars ----
+
+
+def _candidates(canvas: Canvas, data: Data, colors: Palette) -> None:
+    rows = [*data["rows"], *([data["rest"]] if data["rest"] else [])]
+    heads = data.get("heads", {})
+    columns = {"rank": 50.0, "token": 66.0, "logit": 300.0, "scaled": 366.0}
+    compared = bool(heads.get("before")) or any(row.get("ghost") is not None for row in rows)
+    bar = 390.0
+    long = 290.0 if compared else 360.0
+    canvas.height = 22
+    names = {"rank": "rank", "token": "token", "logit": "logit", "scaled": heads.get("scaled", "scaled")}
+    for name, x in columns.items():
+        anchor = "start" if name == "token" else "end"
+        canvas.write(x, 16, names[name], SMALL, colors.quiet, anchor=anchor)
+    if compared:
+        canvas.write(WIDTH - 96, 16, "unchanged", SMALL, colors.quiet, anchor="end")
+    canvas.write(WIDTH - 8, 16, "probability", SMALL, colors.quiet, anchor="end")
+    for row in rows:
+        middle = canvas.height + 12
+        base = middle + ASCENT * LABEL
+        for name, x in columns.items():
+            if name == "token":
+                label = row["token"]
+                if row.get("came"):
+                    label += "  (came next)"
+                canvas.write(x, base, shortened(label, LABEL, 180), LABEL, colors.ink)
+            else:
+                canvas.write(x, base, row[f"{name}_text"], LABEL, colors.ink, anchor="end")
+        canvas.add(Rectangle(bar, middle - 7, long, 14, colors.panel))
+        fill = colors.ghost if row.get("rest") or row["key"] == "rest" else colors.accent
+        canvas.add(Rectangle(bar, middle - 7, long * min(1.0, row["probability"]), 14, fill))
+        if row.get("ghost") is not None:
+            edge = Rectangle(bar, middle - 9, long * min(1.0, row["ghost"]), 18, None, colors.ghost, 2.0)
+            canvas.add(edge)
+            canvas.write(WIDTH - 96, base, row["ghost_text"], LABEL, colors.quiet, anchor="end")
+        canvas.write(WIDTH - 8, base, row["p_text"], LABEL, colors.ink, anchor="end")
+        canvas.height += 24
+
+
+def _draws(canvas: Canvas, data: Data, colors: Palette) -> None:
+    """The candidates, and the strip from 0 to 1 on which the draw fell."""
+    canvas.height = 26
+    for segment in data["segments"]:
+        left = 8 + (WIDTH - 16) * segment["start"]
+        wide = (WIDTH - 16) * (segment["stop"] - segment["start"])
+        canvas.add(Rectangle(left, 4, wide, 20, colors.panel, colors.quiet))
+        if text_width(segment["shown"], SMALL) < wide - 4:
+            canvas.write(left + wide / 2, 18, segment["shown"], SMALL, colors.ink, anchor="middle")
+    if data["point"]:
+        x = 8 + (WIDTH - 16) * data["point"]["at"]
+        canvas.add(Line(((x, 0.0), (x, 30.0)), colors.accent, 3.0))
+        canvas.write(x, 42, f"drawn: {data['point']['text']}", SMALL, colors.accent, bold=True)
+        canvas.height = 50
+    table = Canvas(WIDTH, 0.0, colors.paper)
+    _candidates(table, data, colors)
+    canvas.place(table, 0.0, canvas.height)
+    canvas.height += table.height
+
+
+def _branches(canvas: Canvas, data: Data, colors: Palette) -> None:
+    rows = [["", "text", "ln p", "perplexity"]]
+    rows += [[str(i), one["text"], one["log_p"], one["perplexity"]] for i, one in enumerate(data["rows"])]
+    _table(canvas, rows, colors)
+
+
+# ---- maps ----
+
+
+def _numbers(text: str, kind: str = "<f4") -> NDArray[Any]:
+    return np.frombuffer(base64.b64decode(text), kind)
+
+
+def matrix_of(arrays: Data, panel: Data) -> NDArray[np.float64]:
+    """A panel's numbers (rows, columns) from what the browser gets; NaN where the causal mask is."""
+    sent = arrays[panel["array"]]
+    if "of" in sent:
+        left, right = (matrix_of(arrays, panel | {"array": name, "divisor": 1.0}) for name in sent["of"])
+        found = left @ right.T
+    else:
+        flat = _numbers(sent["base64"]).astype(np.float64)
+        columns = sent["columns"]
+        if sent["triangle"]:
+            found = np.full((columns, columns), np.nan)
+            found[np.tril_indices(columns)] = flat
+        else:
+            found = flat.reshape(-1, columns)
+    return found / panel["divisor"]
+
+
+def _matrix(canvas: Canvas, data: Data, colors: Palette) -> None:
+    """The panels, as many beside each other as there is room for."""
+    drawn = [_panel(data, panel, colors) for panel in data["panels"]]
+    x = 0.0
+    top = 0.0
+    for one in drawn:
+        if x and x + one.width > WIDTH:
+            x = 0.0
+            top = canvas.height
+        canvas.place(one, x, top)
+        canvas.height = max(canvas.height, top + one.height + GAP)
+        x += one.width + 12
+
+
+def _panel(data: Data, panel: Data, colors: Palette) -> Canvas:
+    values = matrix_of(data["arrays"], panel)
+    rows, columns = values.shape
+    names = {"query": data["tokens"], "key": data["tokens"]}
+    side = 260.0 if data["small"] or len(data["panels"]) > 1 else LARGEST
+    cell = min(36.0, side / max(rows, columns)) if panel["column_axis"] == "key" else min(24.0, side / rows)
+    wide = min(cell, 380.0 / columns) if panel["column_axis"] == "dim" else cell
+    row_labels = [names.get(panel["row_axis"], range(rows))[i] for i in range(rows)]
+    column_labels = [str(names.get(panel["column_axis"], range(columns))[i]) for i in range(columns)]
+    row_step = max(1, int(np.ceil(SMALL / cell)))
+    column_step = max(1, int(np.ceil(SMALL / wide)))
+    size = min(LABEL, max(9.0, 0.8 * cell))
+    left = max(text_width(str(text), size) for text in row_labels[::row_step]) + 14
+    turned = max(text_width(text, size) for text in column_labels[::column_step])
+    top = turned * 0.87 + 2.2 * size + 22
+    heading = panel["title"] or panel["label"]
+    canvas = Canvas(max(left + columns * wide + turned * 0.5 + 16, 300.0), 0.0, colors.paper)
+    if panel["title"]:
+        canvas.write(8, 16, panel["title"], 14, colors.ink, bold=True)
+        canvas.write(8, 32, panel["note"], SMALL, colors.quiet)
+        top += 22
+    else:
+        canvas.write(8, 14, heading, SMALL, colors.quiet)
+    scale = colors.attention if panel["scale"] == "attention" else colors.signed
+    for i in range(0, rows, row_step):
+        canvas.write(
+            left - 6,
+            top + (i + 0.5) * cell + ASCENT * size,
+            str(row_labels[i]),
+            size,
+            colors.ink,
+            anchor="end",
+        )
+    for i in range(0, columns, column_step):
+        canvas.write(left + (i + 0.5) * wide + 3, top - 5, column_labels[i], size, colors.ink, turn=-60.0)
+    drawn = colors_of(values, scale, panel["low"], panel["high"])
+    later = np.triu(np.ones_like(values, dtype=bool), 1)
+    hidden = later if panel["masked"] else np.zeros_like(later)
+    drawn[hidden] = list(bytes.fromhex(colors.masked[1:]))
+    empty = np.isnan(values) & ~hidden
+    drawn[empty] = list(bytes.fromhex(colors.paper[1:]))
+    if values.size <= SHAPES:
+        cells = [
+            Rectangle(left + c * wide, top + r * cell, wide, cell, f"#{drawn[r, c].tobytes().hex()}")
+            for r in range(rows)
+            for c in range(columns)
+        ]
+        canvas.add(Group(0.0, 0.0, tuple(cells)))
+    else:
+        canvas.add(Pixels(left, top, columns * wide, rows * cell, drawn))
+    canvas.add(Rectangle(left, top, columns * wide, rows * cell, None, colors.grid))
+    canvas.height = top + rows * cell + 8
+    low, high = (number(panel[end]) for end in ("low", "high"))
+    if panel["digits"] == "weight":
+        low, high = (fixed(panel[end], 0 if panel["scale"] == "attention" else 2) for end in ("low", "high"))
+    masked = colors.masked if hidden.any() else None
+    _scale(canvas, scale, low, high, colors, left, masked)
+    return canvas
+
+
+def _scale(
+    canvas: Canvas,
+    scale: Sequence[tuple[float, str]],
+    low: str,
+    high: str,
+    colors: Palette,
+    left: float = 8.0,
+    masked: str | None = None,
+) -> None:
+    """A strip of colours with what stands at its ends, below what is there; and the colour of the mask."""
+    top = canvas.height + 2
+    canvas.write(left, top + 10, low, SMALL, colors.quiet)
+    x = left + text_width(low, SMALL) + 6
+    strip = colors_of(np.linspace(0, 1, 96)[None], scale, 0, 1)
+    canvas.add(Pixels(x, top, 90, 11, strip), Rectangle(x, top, 90, 11, None, colors.quiet, 0.5))
+    canvas.write(x + 96, top + 10, high, SMALL, colors.quiet)
+    x += 96 + text_width(high, SMALL) + 18
+    if masked:
+        canvas.add(Rectangle(x, top, 16, 11, masked, colors.quiet, 0.5))
+        canvas.write(x + 22, top + 10, "masked", SMALL, colors.quiet)
+    canvas.height = top + 18
+
+
+def _heads(canvas: Canvas, data: Data, colors: Palette) -> None:
+    """All heads, small, with their roles."""
+    blocks, heads, side = data["blocks"], data["heads"], data["side"]
+    picture = Image.open(BytesIO(base64.b64decode(data["picture"].split(",", 1)[1])))
+    pixels = np.asarray(picture.convert("RGB"))
+    left = 64.0
+    cell = min(96.0, (WIDTH - left - 8) / heads)
+    labelled = cell >= 56
+    high = cell + (16 if labelled else 2)
+    for head in range(heads):
+        word = f"head {head}" if labelled else str(head)
+        canvas.write(left + (head + 0.5) * cell, 14, word, SMALL, colors.quiet, anchor="middle")
+    canvas.height = 20
+    for block in range(blocks):
+        top = canvas.height
+        canvas.write(left - 8, top + cell / 2, f"block {block}", SMALL, colors.quiet, anchor="end")
+        for head in range(heads):
+            part = pixels[block * side : (block + 1) * side, head * side : (head + 1) * side]
+            x = left + head * cell
+            role = data["roles"][block][head]
+            canvas.add(Pixels(x + 2, top + 2, cell - 4, cell - 4, part))
+            if role.get("changed"):
+                canvas.add(Line(((x + 2, top + cell - 2), (x + cell - 2, top + 2)), colors.accent, 2.0))
+            if (block, head) == (data["block"], data["head"]):
+                canvas.add(Rectangle(x + 1, top + 1, cell - 2, cell - 2, None, colors.accent, 3.0))
+            if labelled:
+                word = shortened(role["label"], SMALL - 1, cell - 2)
+                canvas.write(x + cell / 2, top + cell + 10, word, SMALL - 1, colors.ink, anchor="middle")
+        canvas.height += high
+    canvas.height += 6
+    _scale(canvas, colors.attention, "0", "1", colors, left, colors.masked)
+
+
+def _lens(canvas: Canvas, data: Data, colors: Palette) -> None:
+    """A row a depth, a column a token; in each cell the token on top, and its colour."""
+    cells = data["cells"]
+    count = sum(stop - start for start, stop in cells["known"])
+    rows = len(data["rows"])
+    ids = _numbers(cells["ids"], "<u4" if cells["wide"] else "<u2").reshape(rows, count, cells["each"])[
+        ..., 0
+    ]
+    shares = _numbers(cells["color"]).reshape(rows, count)
+    positions = [i for start, stop in cells["known"] for i in range(start, stop)]
+    left = 110.0
+    wide = min(64.0, (WIDTH - left - 8) / count)
+    high = 22.0
+    named = wide >= 22
+    step = 1 if named else max(1, int(np.ceil(30 / wide)))
+    for i in range(0, count, step):
+        text = shortened(data["tokens"][positions[i]], SMALL, wide - 2) if named else str(positions[i])
+        canvas.write(left + (i + 0.5) * wide, 14, text, SMALL - 1, colors.ink, anchor="middle", bold=named)
+    canvas.height = 20
+    for row, (name, _) in enumerate(data["rows"]):
+        canvas.write(left - 6, canvas.height + 15, name, SMALL, colors.ink, anchor="end")
+        for i in range(count):
+            fill = color_at(data["legend"]["scale"], float(shares[row, i]))
+            canvas.add(Rectangle(left + i * wide, canvas.height, wide - 1, high - 1, fill))
+            if named:
+                text = shortened(cells["shown"][str(int(ids[row, i]))], SMALL - 2, wide - 4)
+                x = left + (i + 0.5) * wide
+                canvas.write(x, canvas.height + 15, text, SMALL - 2, text_on(fill), anchor="middle")
+        canvas.height += high
+    chosen = positions.index(data["position"]) if data["position"] in positions else None
+    if chosen is not None:
+        box = left + chosen * wide - 1, 20 + data["row"] * high - 1, wide + 1, high + 1
+        canvas.add(Rectangle(*box, None, colors.accent, 2.5))
+    canvas.height += 6
+    legend = data["legend"]
+    canvas.write(8, canvas.height + 12, shortened(legend["title"], SMALL, left - 16), SMALL, colors.quiet)
+    _scale(canvas, legend["scale"], legend["low"], legend["high"], colors, left)
+
+
+def _arcs(canvas: Canvas, data: Data, colors: Palette) -> None:
+    """The lines of the head that is chosen: from the tokens that look, left, to those they look at."""
+    tokens = data["tokens"]
+    count = len(tokens)
+    flat = _numbers(data["weights"]).reshape(len(data["heads"]), -1)
+    weights = np.zeros((count, count))
+    weights[np.tril_indices(count)] = np.nan_to_num(flat[data["head"]])
+    high = max(9.0, min(22.0, 900.0 / count))
+    left, right = 300.0, 560.0
+    color = colors.heads[data["heads"][data["head"]] % len(colors.heads)]
+    for at, token in enumerate(tokens):
+        y = 24 + (at + 0.5) * high
+        if high >= 9:
+            size = min(LABEL, 0.8 * high)
+            canvas.write(left - 8, y + ASCENT * size, token, size, colors.ink, anchor="end")
+            canvas.write(right + 8, y + ASCENT * size, token, size, colors.ink)
+        order = np.argsort(-weights[at])
+        kept = int(np.searchsorted(np.cumsum(weights[at][order]), data["mass"] / 100 - 1e-9)) + 1
+        for key in order[:kept].tolist():
+            other = 24 + (key + 0.5) * high
+            points = (left, y), (left + 90, y), (right - 90, other), (right, other)
+            share = float(weights[at, key])
+            canvas.add(Curve(points, color, 0.5 + 4 * share, "solid", 0.15 + 0.8 * share))
+    canvas.write(left - 8, 14, "looks", SMALL, colors.quiet, anchor="end")
+    head = data["heads"][data["head"]]
+    words = f"is looked at (block {data['block']}, head {head}; lines until {data['mass']} % of each row)"
+    canvas.write(right + 8, 14, shortened(words, SMALL, WIDTH - right - 16), SMALL, colors.quiet)
+    canvas.height = 24 + count * high + GAP
+    note = f"Head {head} of block {data['block']}: the strongest lines of each token, until {data['mass']} %."
+    canvas.write(8, canvas.height + 12, note, SMALL, colors.quiet)
+    canvas.height += 20
+
+
+def _machine(canvas: Canvas, data: Data, colors: Palette) -> None:
+    """What the machine says of the place that is open, and its numbers."""
+    words = "The machine is laid out by its own script: to_html(...) has it whole. Its numbers:"
+    for text in ("".join(data["says"]), words):
+        for line in lines_of(text, LABEL, WIDTH - 16):
+            canvas.height += 1.4 * LABEL
+            canvas.write(8, canvas.height - 4, line, LABEL, colors.ink)
+    canvas.height += GAP
+    _table(canvas, [[str(cell) for cell in row] for row in data["table"]], colors)
+
+
+STILLS: dict[str, Callable[[Canvas, Data, Palette], None]] = {
+    "arcs": _arcs,
+    "branches": _branches,
+    "candidates": _candidates,
+    "chips": _chips,
+    "draws": _draws,
+    "heads": _heads,
+    "lens": _lens,
+    "machine": _machine,
+    "matrix": _matrix,
+    "merges": _merges,
+    "surprise": _surprise,
+    "token_cards": _token_cards,
+    "tokenizer_rows": _tokenizer_rows,
+    "windows": _windows,
+    "writing": _writing,
+}
