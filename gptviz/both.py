@@ -52,7 +52,8 @@ def alike(a: Any, b: Any) -> bool:
     """Return whether two values are the same, up to rounding where they are numbers
     (arrays, tables, floats).
     """
-    a, b = np.asarray(a), np.asarray(b)
+    a = np.asarray(a)
+    b = np.asarray(b)
     if a.shape != b.shape or not {a.dtype.kind, b.dtype.kind} <= set("fiub"):
         return np.array_equal(a, b)
     return bool(np.allclose(a, b, rtol=1e-5, atol=1e-6, equal_nan=True))

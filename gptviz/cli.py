@@ -250,7 +250,8 @@ def _load(args: argparse.Namespace, **options: str) -> LanguageModel:
 def run_verify(args: argparse.Namespace) -> int:
     from gptviz.claims import verify
 
-    link, file = args.link, Path(args.link[:200])
+    link = args.link
+    file = Path(args.link[:200])
     if file.is_file():
         link = file.read_text("utf-8", "replace")
     found = verify(link, None if args.model is None else _load(args))

@@ -107,11 +107,13 @@ def convert(
 def _write(path: Path, shapes: Shapes, weights: Iterable[tuple[str, Tensor]], dtype: torch.dtype) -> None:
     """A safetensors file, a tensor at a time: the library's own `save_file` wants all of them at once."""
     header: dict[str, dict[str, object]] = {}
-    starts, start = {}, 0
+    starts = {}
+    start = 0
     for name, shape in shapes.items():
         stop = start + math.prod(shape) * dtype.itemsize
         header[name] = {"dtype": SAFETENSORS[dtype], "shape": shape, "data_offsets": (start, stop)}
-        starts[name], start = start, stop
+        starts[name] = start
+        start = stop
     head = json.dumps(header).encode()
     head += b" " * (-len(head) % 8)
     with path.open("wb") as file:

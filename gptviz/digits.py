@@ -75,10 +75,12 @@ def many(value: float) -> str:
 
 def gigabytes(size: int) -> str:
     """Return bytes as disks are sold: 497,759,232 is "498 MB"."""
-    value, unit = float(size), 0
+    value = float(size)
+    unit = 0
     units = ("bytes", "kB", "MB", "GB", "TB", "PB")
     while value >= 999.5 and unit < len(units) - 1:
-        value, unit = value / 1000, unit + 1
+        value = value / 1000
+        unit = unit + 1
     if size == 0:
         return "0"
     return f"{size} bytes" if unit == 0 else f"{significant(value)} {units[unit]}"

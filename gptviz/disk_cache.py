@@ -79,7 +79,8 @@ def shipped() -> dict[str, Any]:
 def write(name: str, value: Any) -> bool:
     """Keep a value that JSON can hold; False where the folder cannot be written: then nothing is kept."""
     content = json.dumps(value)
-    text, path = f"{_digest(content)}\n{content}", folder() / f"{name}.json"
+    text = f"{_digest(content)}\n{content}"
+    path = folder() / f"{name}.json"
     try:
         write_text(path, text)
         _make_room(path.parent)

@@ -144,7 +144,8 @@ def plan(
             "already is wrapped: gptviz.wrap(model, tokenizer)"
         )
     n_heads = None if n_heads is None else whole("n_heads", n_heads, 1)
-    dtype, device = str(dtype).removeprefix("torch."), str(device)
+    dtype = str(dtype).removeprefix("torch.")
+    device = str(device)
     one_of("dtype", dtype, DTYPES)
     if device not in devices():
         raise ValueError(f"device is {device!r}; this machine has {', '.join(devices())}")
@@ -167,7 +168,8 @@ def plan(
     # first: it is small, and may be what is wrong
     encoding = tokenizer_for(checkpoint, called, tokenizer, drop_surplus)
     checkpoint.check_bytes()
-    assumed, doubt = checkpoint.activation_is_assumed, checkpoint.doubt
+    assumed = checkpoint.activation_is_assumed
+    doubt = checkpoint.doubt
     return Plan(called, checkpoint.config, encoding, checkpoint.model, DTYPES[dtype], device, assumed, doubt)
 
 

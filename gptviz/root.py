@@ -13,7 +13,9 @@ try:
 except ImportError:  # not a Unix: there, what a killed server leaves stays until somebody empties the folder
     fcntl = None  # type: ignore[assignment]
 
-TRAININGS, UPLOADS, WORKS = "gptviz-training-", "gptviz-upload-", "gptviz-work-"
+TRAININGS = "gptviz-training-"
+UPLOADS = "gptviz-upload-"
+WORKS = "gptviz-work-"
 LOCK = "server.lock"
 
 

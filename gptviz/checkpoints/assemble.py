@@ -104,7 +104,8 @@ def checked(
     A tied output head is not among them. Raises CheckpointError for names and shapes at once, for numbers
     as they come, and at their end for a model that they let overflow.
     """
-    names, path = dialect.names(tensors), tensors.path
+    names = dialect.names(tensors)
+    path = tensors.path
     if config.n_layers > MOST_BLOCKS:
         raise CheckpointError(f"{path} has {config.n_layers} blocks; at most {MOST_BLOCKS} work")
     if config.n_layers > len(names):  # before anything is built as deep as a damaged config says
@@ -113,21 +114,24 @@ def checked(
         length = config.context_length
         raise CheckpointError(f"{path}: the context length is {length}; at most {LONGEST_CONTEXT} work")
     try:
-        model, copies = blank_model(config), dialect.table(config)
+        model = blank_model(config)
+        copies = dialect.table(config)
     except RuntimeError as error:  # a tensor of more bytes than there are numbers for
         raise CheckpointError(f"{path}: no model can be as large as the config says: {error}") from None
     # a tied head may be stored all the same: then it must be the embedding, or it stands for it
     head = names.pop(dialect.head, None) if config.tie_embeddings else None
     embedding = next(copy.source for copy in copies if copy.target == "tok_emb.weight")
     if head is not None and embedding not in names:
-        names[embedding], head = head, None
+        names[embedding] = head
+        head = None
     _check_names(tensors, names, {copy.source for copy in copies})
     shapes = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
     wanted: dict[str, list[Copy]] = {}  # by the file's own names
     for copy in copies:
         name = names[copy.source]
         wanted.setdefault(name, []).append(copy)
-        found, expected = tensors.shapes[name], copy.source_shape(shapes[copy.target])
+        found = tensors.shapes[name]
+        expected = copy.source_shape(shapes[copy.target])
         if copy.first and found[:1] > expected[:1]:
             expected = found[:1] + expected[1:]
         if found != expected:
@@ -139,7 +143,8 @@ def checked(
 
 
 def _check_names(tensors: Tensors, names: dict[str, str], expected: set[str]) -> None:
-    missing, surplus = sorted(expected - names.keys()), sorted(names.keys() - expected)
+    missing = sorted(expected - names.keys())
+    surplus = sorted(names.keys() - expected)
     counts = f"({len(missing)} tensors missing, {len(surplus)} too many, {len(expected)} expected)"
     if missing:
         raise CheckpointError(f"{tensors.path} lacks {missing[0]} {counts}")
@@ -149,7 +154,8 @@ def _check_names(tensors: Tensors, names: dict[str, str], expected: set[str]) ->
 
 
 def _check_tied(tensors: Tensors, head: str, embedding: str) -> None:
-    found, expected = tensors.shapes[head], tensors.shapes[embedding]
+    found = tensors.shapes[head]
+    expected = tensors.shapes[embedding]
     if tensors.shares(head, embedding):
         return
     if found == expected:
@@ -178,7 +184,8 @@ def _copied(
             low, high = (float(end) for end in weights.aminmax())  # NaN if there is one
             if not (math.isfinite(low) and math.isfinite(high)):
                 raise CheckpointError(f"{where} {_not_finite(tensor, dtype)}")
-            largest[copy.target], source[copy.target] = max(-low, high), where
+            largest[copy.target] = max(-low, high)
+            source[copy.target] = where
             yield copy.target, weights
         del tensor
         tensors.release(name)
@@ -233,7 +240,8 @@ def largest_possible(config: GPTConfig, largest: Mapping[str, float]) -> float:
     seen = [variance(stream)]
     for block in range(config.n_layers):
         at = f"trf_blocks.{block}"
-        x, y = norm(f"{at}.norm1"), norm(f"{at}.norm2")
+        x = norm(f"{at}.norm1")
+        y = norm(f"{at}.norm2")
         q, k, v = (linear(f"{at}.att.W_{part}", width, x) for part in ("query", "key", "value"))
         stream += linear(f"{at}.att.out_proj", width, v)
         seen += [config.head_dim * q * k, variance(stream)]

@@ -43,7 +43,8 @@ class Checkpoint:
 
     def check_bytes(self) -> None:
         """Raise CheckpointError where the files have less than a byte for each parameter."""
-        found, parameters = bytes_of(self.path), self.config.parameters
+        found = bytes_of(self.path)
+        parameters = self.config.parameters
         if parameters > found + SPARE:  # one number, shown as a million
             raise CheckpointError(
                 f"{self.path} has {found:,} bytes, too few for a model of {parameters:,} parameters"
@@ -168,13 +169,15 @@ def _openais(path: Path) -> Checkpoint:
     index = tensorflow.index_in(path)
     if index is None:
         raise CheckpointError(f"{path} changed while it was being read; try again")
-    config, tensors = tensorflow.read_config(path), tensorflow.TensorFlowTensors(index)
+    config = tensorflow.read_config(path)
+    tensors = tensorflow.TensorFlowTensors(index)
     return Checkpoint(path, tensorflow.DIALECT, config, tensors, lambda: tokenizer_files.read_folder(path))
 
 
 def _ours(path: Path) -> Checkpoint:
     dialect = book.DIALECT if folder.has_book_weights(path) else folder.DIALECT
-    config, tensors = folder.read_config(path), folder.weights_of(path)
+    config = folder.read_config(path)
+    tensors = folder.weights_of(path)
     return Checkpoint(path, dialect, config, tensors, lambda: folder.vocabulary_of(path))
 
 

@@ -27,7 +27,9 @@ from gptviz.whole import write_text, write_whole
 
 SPARE_BYTES = 64 * 2**20  # left free on the disk
 # of GPT-2's config, tokenizer and index of shards these are a hundred times the size
-MOST_OF_CONFIG, MOST_OF_TOKENIZER, MOST_OF_INDEX = 2**20, 2**27, 2**25
+MOST_OF_CONFIG = 2**20
+MOST_OF_TOKENIZER = 2**27
+MOST_OF_INDEX = 2**25
 
 
 @dataclass(frozen=True)
@@ -154,7 +156,8 @@ class _Cache:
         here = {remote: self._bytes_here(remote) for remote in remotes}
         total = sum(remote.size or 0 for remote in remotes)
         self._check_space(total - sum(here.values()))
-        started, resumed = time.monotonic(), sum(here.values())
+        started = time.monotonic()
+        resumed = sum(here.values())
 
         def received(remote: Remote, bytes_here: int) -> None:
             here[remote] = bytes_here

@@ -16,9 +16,12 @@ from gptviz.engine.config import GPTConfig
 from gptviz.tokenizer import encoding_from_ranks
 from gptviz.tokenizer.vocabulary import Vocabulary, of_encoding, read_vocabulary
 
-CONFIG, WEIGHTS, RANKS = "config.json", "model.safetensors", "tokenizer.tiktoken"
+CONFIG = "config.json"
+WEIGHTS = "model.safetensors"
+RANKS = "tokenizer.tiktoken"
 VOCABULARY = "vocabulary.json"
-BOOK_WEIGHTS, META = "model.pth", "meta.pkl"
+BOOK_WEIGHTS = "model.pth"
+META = "meta.pkl"
 
 DIALECT = Dialect("gptviz's own folder", table, head="out_head.weight")
 

@@ -104,13 +104,15 @@ def gpt2_table(
     kinds = ("weight", "bias") if biases else ("weight",)
     copies = [Copy(f"{root}wte.weight", "tok_emb.weight"), Copy(f"{root}wpe.weight", "pos_emb.weight")]
     for block in range(n_layers):
-        theirs, ours = f"{root}h.{block}.", f"trf_blocks.{block}."
+        theirs = f"{root}h.{block}."
+        ours = f"trf_blocks.{block}."
         for kind in kinds:
             turn = turned and kind == "weight"
             for third, part in enumerate(QKV):
                 is_scaled = part == "att.W_query" and len(query_factors) > 0
                 factor = query_factors[block] if is_scaled else 1.0
-                source, target = f"{theirs}attn.c_attn.{kind}", f"{ours}{part}.{kind}"
+                source = f"{theirs}attn.c_attn.{kind}"
+                target = f"{ours}{part}.{kind}"
                 copies.append(Copy(source, target, turn, third, factor=factor))
             copies += _others(theirs, ours, LINEARS, kind, turn)
     return copies + [Copy(f"{root}ln_f.{kind}", f"final_norm.{NORM[kind]}") for kind in kinds]
@@ -131,7 +133,8 @@ def neo_table(config: GPTConfig) -> list[Copy]:
     """Every tensor of a GPT-Neo."""
     copies = [Copy("wte.weight", "tok_emb.weight"), Copy("wpe.weight", "pos_emb.weight", first=True)]
     for block in range(config.n_layers):
-        theirs, ours = f"h.{block}.", f"trf_blocks.{block}."
+        theirs = f"h.{block}."
+        ours = f"trf_blocks.{block}."
         for name, part, factor in zip("qkv", QKV, (math.sqrt(config.head_dim), 1.0, 1.0), strict=True):
             source = f"{theirs}attn.attention.{name}_proj.weight"
             copies.append(Copy(source, f"{ours}{part}.weight", factor=factor))
@@ -203,7 +206,8 @@ def read_config(path: Path) -> GPTConfig:
 
 def config_of(values: dict[str, Any], path: Path) -> GPTConfig:
     """Our config from theirs. Raises CheckpointError that names the key that this model cannot follow."""
-    architectures, kind = values.get("architectures") or None, values.get("model_type")
+    architectures = values.get("architectures") or None
+    kind = values.get("model_type")
     if architectures not in (None, *([name] for name in ARCHITECTURES)):
         allowed = ", ".join(json.dumps([name]) for name in ARCHITECTURES)
         raise CheckpointError(f'{path}: "architectures" is {architectures!r}; only {allowed} can be read')
@@ -221,9 +225,11 @@ def config_of(values: dict[str, Any], path: Path) -> GPTConfig:
     with errors_of(path):
         one_of('"activation_function"', activation, ACTIVATIONS)
     theirs: dict[str, Any] = {ours: values.get(key, default) for ours, (key, default) in keys.items()}
-    width, inner = theirs["emb_dim"], theirs.pop("inner")
+    width = theirs["emb_dim"]
+    inner = theirs.pop("inner")
     if inner is not None and isinstance(width, int) and inner != 4 * width:
-        name, of = keys["inner"][0], keys["emb_dim"][0]
+        name = keys["inner"][0]
+        of = keys["emb_dim"][0]
         raise CheckpointError(f'{path}: "{name}" is {inner!r}; this model does only 4 x {of}, {4 * width}')
     for key in ("tie_word_embeddings", *SCALES):
         if not isinstance(values.get(key, True), bool):

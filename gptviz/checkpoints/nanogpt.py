@@ -115,7 +115,8 @@ def config_of(tensors: Tensors, n_heads: int | None) -> GPTConfig:
 
 
 def _is_tied(tensors: Tensors, names: dict[str, str]) -> bool:
-    embedding, head = names["wte.weight"], names.get("lm_head.weight")
+    embedding = names["wte.weight"]
+    head = names.get("lm_head.weight")
     if head is None or tensors.shares(head, embedding):
         return True
     if tensors.shapes[head] != tensors.shapes[embedding]:

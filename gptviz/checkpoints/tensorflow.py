@@ -227,7 +227,8 @@ def _all_fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
     at = 0
     while at < len(message):
         tag, at = _varint(message, at)
-        number, wire = tag >> 3, tag & 7
+        number = tag >> 3
+        wire = tag & 7
         if wire == 0:
             value, at = _varint(message, at)
             yield number, value

@@ -274,7 +274,8 @@ def _check_unpacked(path: Path) -> None:
     """torch never packs its archives: one that is larger inside than outside was made to fill a memory."""
     with zipfile.ZipFile(path) as archive:
         entries = archive.infolist()
-    size, inside = path.stat().st_size, sum(entry.file_size for entry in entries)
+    size = path.stat().st_size
+    inside = sum(entry.file_size for entry in entries)
     if inside > size or any(entry.compress_type != zipfile.ZIP_STORED for entry in entries):
         raise CheckpointError(
             f"{path} is a packed zip archive ({inside:,} bytes in {size:,}); torch.save packs nothing: "

@@ -47,7 +47,8 @@ def ask(repository: str, name: str, revision: str) -> Remote | None:
     except Exception as error:
         raise _in_words(error, repository) from error
     # both become parts of paths in the cache
-    commit, etag = found.commit_hash or "", found.etag or ""
+    commit = found.commit_hash or ""
+    etag = found.etag or ""
     if not re.fullmatch(r"[0-9a-f]{40}", commit) or not re.fullmatch(r"[\w-][\w.-]*", etag):
         raise CheckpointError(f"{url} is not served by a hub: it came without a commit and an ETag")
     return Remote(repository, name, url, commit, etag, found.size)
@@ -144,9 +145,11 @@ def _receive(remote: Remote, partial: Path, have: int, received: Received) -> No
 
 def _check(remote: Remote, partial: Path) -> None:
     """The size and the hash that the server named. Wrong bytes are thrown away, so that none stay."""
-    found, expected = _hash(partial, remote.etag), remote.etag
+    found = _hash(partial, remote.etag)
+    expected = remote.etag
     if remote.size not in (None, _size(partial)):
-        found, expected = f"{_size(partial):,} bytes", f"{remote.size:,}"
+        found = f"{_size(partial):,} bytes"
+        expected = f"{remote.size:,}"
     if found not in (None, expected):
         partial.unlink()
         raise CheckpointError(
@@ -182,7 +185,8 @@ def _in_words(error: Exception, repository: str) -> CheckpointError:
     prepare = f"With a network, this prepares the machine: python -m gptviz download {repository}"
     if isinstance(error, OfflineModeIsEnabled):
         return CheckpointError(f"{absent}, and HF_HUB_OFFLINE forbids a download. {prepare}")
-    hub, kind = constants.ENDPOINT, type(error).__name__
+    hub = constants.ENDPOINT
+    kind = type(error).__name__
     status = error.response.status_code if isinstance(error, HfHubHTTPError) else None
     if isinstance(error, RepositoryNotFoundError) or status in (401, 403):
         return CheckpointError(

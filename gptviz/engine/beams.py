@@ -58,7 +58,8 @@ def beam_search(
 
     The model sees the last `context_length` tokens. `progress(done, of)` is called after every round.
     """
-    ids, longest = ids_of(lm, text), whole("max_new_tokens", max_new_tokens, 1)
+    ids = ids_of(lm, text)
+    longest = whole("max_new_tokens", max_new_tokens, 1)
     grown = Growing(lm, len(ids) + longest)
 
     def read(texts: Sequence[Ids]) -> torch.Tensor:
@@ -120,7 +121,8 @@ def search(
     """
     if not ids:
         raise ValueError("there is nothing to write on from: the text is empty")
-    beams, max_new_tokens = whole("beams", beams, 1), whole("max_new_tokens", max_new_tokens, 1)
+    beams = whole("beams", beams, 1)
+    max_new_tokens = whole("max_new_tokens", max_new_tokens, 1)
     most = beams + (beams if dropped is None else whole("dropped", dropped, 0))
     rounds: list[Round] = []
     living = [Beam((), 0.0, 0)]
@@ -130,7 +132,8 @@ def search(
         log_p = torch.log_softmax(read([(*ids, *beam.ids) for _, beam in going]).double(), dim=-1)  # (b, V)
         best = torch.sort(log_p, dim=-1, descending=True, stable=True)  # of equals the lower id first
         for row, (i, beam) in enumerate(going):
-            own, tokens = best.values[row, :most].tolist(), best.indices[row, :most].tolist()
+            own = best.values[row, :most].tolist()
+            tokens = best.indices[row, :most].tolist()
             for token, ln in zip(tokens, own, strict=True):
                 found.append(Beam((*beam.ids, token), beam.log_probability + ln, i, token == end))
         found.sort(key=lambda beam: (-beam.log_probability, beam.parent))  # stable

@@ -54,13 +54,17 @@ def capture(
     ValueError for a site, block or token that does not exist, before anything runs, and CaptureError when a
     site never fired or attention rows do not sum to 1.
     """
-    model, config = lm.model, lm.config
-    keys, held, reduce = expand(keep, config), held_keys(config, len(ids), at_once), reductions(reduce)
+    model = lm.model
+    config = lm.config
+    keys = expand(keep, config)
+    held = held_keys(config, len(ids), at_once)
+    reduce = reductions(reduce)
     lean = keep is None and grad is None and not any(edit.is_function for edit in edits)
     lean = lean and len(held) < len(keys)
     if lean:
         keys = held
-    weights, before = fingerprint(model), None
+    weights = fingerprint(model)
+    before = None
     if after is not None and grad is None:
         before = _beginning(after, lm, ids, edits, keys)
         if before is not None and not before.holds([reduction.site for reduction in reduce]):
@@ -87,15 +91,19 @@ def capture(
         whole = [pair for pair in between_blocks(config) if pair[1] not in pass_.edited]
         values |= {out: values[into] for out, into in whole}
     tokens = [*tokens, *tokens_of(lm.tokenizer, ids[known:], known)]
-    rows, reduced = pass_.rows(("final", None), past), {one: pass_.reduced[one] for one in reduce}
+    rows = pass_.rows(("final", None), past)
+    reduced = {one: pass_.reduced[one] for one in reduce}
     return Trace(lm, weights, tokens, values, rows, edits, reduced, past, found, lean)
 
 
 def together(lm: Loaded, texts: Sequence[Sequence[int]], at_once: Iterable[str | Key] = ()) -> list[Trace]:
     """A trace of everything of each text, by a model without edits: `capture` in one pass for all of them."""
-    model, config, longest = lm.model, lm.config, max(texts, key=len)
+    model = lm.model
+    config = lm.config
+    longest = max(texts, key=len)
     held = [held_keys(config, len(ids), at_once) for ids in texts]
-    weights, seen = fingerprint(model), dict[Key, Tensor]()
+    weights = fingerprint(model)
+    seen = dict[Key, Tensor]()
     wanted: list[Key] = [*(key for keys in held for key in keys), ("final", None)]
     hooks = [site_hook(key, seen.__setitem__) for key in dict.fromkeys(wanted)]
     # what fills a text up stands behind it, where none of its own rows looks
@@ -104,7 +112,8 @@ def together(lm: Loaded, texts: Sequence[Sequence[int]], at_once: Iterable[str |
         forward.hidden(model, torch.tensor(in_idx, device=model.tok_emb.weight.device), hooks)
 
     def rows(key: Key, text: int) -> Rows:
-        site, value = SITES[key[0]], seen[key]
+        site = SITES[key[0]]
+        value = seen[key]
         shown = site.present(value if value.dim() == 2 else value[text, None], config.n_heads)
         piece = Rows([shown.float().cpu()], site.form == "weights").cut(len(texts[text])).joined()
         if site.form == "weights":
@@ -116,10 +125,12 @@ def together(lm: Loaded, texts: Sequence[Sequence[int]], at_once: Iterable[str |
         # sites that are the same numbers share them, as in a pass of its own
         places = {key: (seen[key].data_ptr(), SITES[key[0]].form) for key in [*keys, ("final", None)]}
         own = {place: rows(key, text) for key, place in places.items()}
-        values, lean = {key: own[places[key]] for key in keys}, len(keys) < len(all_keys(config))
+        values = {key: own[places[key]] for key in keys}
+        lean = len(keys) < len(all_keys(config))
         if lean:
             values |= {out: values[into] for out, into in between_blocks(config)}
-        tokens, final = tokens_of(lm.tokenizer, ids), own[places["final", None]]
+        tokens = tokens_of(lm.tokenizer, ids)
+        final = own[places["final", None]]
         made.append(Trace(lm, weights, tokens, values, final, lean=lean))
     return made
 
@@ -172,7 +183,8 @@ class _Pass:
         self.entered = entered  # the block in which the pass begins, if not before all of them
         self.live: dict[Key, Tensor] = {}  # with `graph`: the pass's own tensors, to go back to
         self.graph = graph
-        self.config, self.n_heads = config, config.n_heads
+        self.config = config
+        self.n_heads = config.n_heads
         self.before = before  # of the tokens that stand before those of this pass
         self.first = 0 if before is None else len(before)
         self.keep = dict.fromkeys(keys)

@@ -144,12 +144,14 @@ def named(value: object) -> Named | None:
     found = _NUMBERED.fullmatch(value)
     if found is None:
         return None
-    name, numbers = found[1] or found[3], found[2] or found[4]
+    name = found[1] or found[3]
+    numbers = found[2] or found[4]
     return Named(name, tuple(map(int, numbers.split("+"))))
 
 
 def _sum(value: str) -> Named | None:
-    terms, at = [], 0
+    terms = []
+    at = 0
     while at < len(value):
         found = _TERM.match(value, at)
         numbers = () if found is None else tuple(map(int, found[4].split("+")))

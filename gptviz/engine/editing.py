@@ -27,7 +27,8 @@ def edit_hooks(edits: Iterable[Edit], config: GPTConfig, first: int, entered: in
 
 class _Editing:
     def __init__(self, edits: Iterable[Edit], config: GPTConfig, first: int):
-        self.n_heads, self.first = config.n_heads, first
+        self.n_heads = config.n_heads
+        self.first = first
         self.edits: dict[Key, list[Edit]] = {}
         for edit in edits:
             for one in edit.each(config.n_layers):

@@ -141,7 +141,8 @@ class Edit:
     def check_form(self) -> None:
         """Raise a ValueError for what no model could do: all that can be said before one is known."""
         self._check_block(None)
-        site, value = SITES[self.site], self.named
+        site = SITES[self.site]
+        value = self.named
         if value is None and _pythons(self.value) is None:
             raise ValueError(
                 f"an edit's value is {self.value!r}; it must be one of {edit_values.NAMED}, "
@@ -169,7 +170,8 @@ class Edit:
         Without a number of tokens: for what no text of such a model could have.
         """
         self.check_form()
-        exact, n_tokens = n_tokens is not None, config.context_length if n_tokens is None else n_tokens
+        exact = n_tokens is not None
+        n_tokens = config.context_length if n_tokens is None else n_tokens
         self._check_block(config.n_layers)
         edit_values.check_range("head", self.heads, 0, config.n_heads)
         edit_values.check_range("position", self.positions, -n_tokens, n_tokens)

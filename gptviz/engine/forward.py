@@ -257,7 +257,8 @@ def _hooked(model: GPTModel, hooks: Hooks) -> Iterator[None]:
     thread = threading.get_ident()
     with ExitStack() as hung:  # torch's handle of a hook removes it where it is left
         for hook in sorted(hooks, key=lambda hook: hook.last):
-            module, visit = _submodule(model, hook.module), partial(_visit, hook, thread)
+            module = _submodule(model, hook.module)
+            visit = partial(_visit, hook, thread)
             hang = module.register_forward_hook if hook.side == "output" else module.register_forward_pre_hook
             hung.enter_context(hang(visit))
         yield

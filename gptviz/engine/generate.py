@@ -101,7 +101,8 @@ def generate(
     and options out of range.
     """
     sampling = Sampling(temperature, top_k, top_p, seed)
-    ids, count = _ids(lm, text, special_tokens), whole("max_new_tokens", max_new_tokens, 0)
+    ids = _ids(lm, text, special_tokens)
+    count = whole("max_new_tokens", max_new_tokens, 0)
     return steps(lm, ids, count, sampling, stop=_stops(stop), captured=captured, cache=cache)
 
 
@@ -124,7 +125,8 @@ def generate_batch(
     samplings = [Sampling(temperature, top_k, top_p, seed) for seed in seeds]
     if not samplings:
         raise ValueError("there are no seeds: give one for each continuation")
-    ids, count = _ids(lm, text, special_tokens), whole("max_new_tokens", max_new_tokens, 0)
+    ids = _ids(lm, text, special_tokens)
+    count = whole("max_new_tokens", max_new_tokens, 0)
     strings = _stops(stop)
     writers = [_Writer(lm, ids, sampling, 0, strings) for sampling in samplings]
     return _write(Growing(lm, len(ids) + count), writers, count)
@@ -173,7 +175,8 @@ class Growing:
     trace: Trace | None = None
 
     def __init__(self, lm: Reader, longest: int, cache: bool = True):
-        self.lm, self.context = lm, lm.config.context_length
+        self.lm = lm
+        self.context = lm.config.context_length
         # an edit that depends on the whole text changes the earlier tokens with every new one
         self.past = Past(lm.model, room=min(longest, self.context)) if cache and lm.is_causal else None
         self.known: list[tuple[int, ...]] = [()]  # the text of each row of the past
@@ -183,7 +186,8 @@ class Growing:
         every = [tuple(text) for text in texts]
         apart = list(dict.fromkeys(every))  # those that are still the same go through together
         if self.past is None or len(apart[0]) > self.context:
-            self.past, new = None, [text[-self.context :] for text in apart]  # every position shifts
+            self.past = None  # every position shifts
+            new = [text[-self.context :] for text in apart]
         else:
             n = len(self.known[0])
             rows = [self.known.index(text[:n]) for text in apart]
@@ -200,7 +204,8 @@ class _Captured:
     """The same of one text, with a trace of everything."""
 
     def __init__(self, lm: Reader, cache: bool):
-        self.lm, self.cache = lm, cache
+        self.lm = lm
+        self.cache = cache
         self.trace: Trace | None = None
 
     def read(self, texts: Sequence[Sequence[int]]) -> Tensor:
@@ -213,10 +218,15 @@ class _Writer:
     """One continuation: its ids, its bytes, its draws."""
 
     def __init__(self, lm: Reader, ids: Sequence[int], sampling: Sampling, skip: int, stop: Sequence[str]):
-        self.tokenizer, self.context = lm.tokenizer, lm.config.context_length
-        self.ids, self.sampling, self.points = list(ids), sampling, sampling.stream(skip)
+        self.tokenizer = lm.tokenizer
+        self.context = lm.config.context_length
+        self.ids = list(ids)
+        self.sampling = sampling
+        self.points = sampling.stream(skip)
         self.text = b"".join(named_bytes(lm.tokenizer, i) for i in ids)
-        self.begins, self.stop, self.end = len(self.text), [(s, s.encode()) for s in stop], end_of_text(lm)
+        self.begins = len(self.text)
+        self.stop = [(s, s.encode()) for s in stop]
+        self.end = end_of_text(lm)
         self.ended = False
 
     def write(self, logits: Tensor, trace: Trace | None) -> Step:
@@ -227,7 +237,8 @@ class _Writer:
         self.text += raw
         ended_by = END_OF_TEXT if chosen == self.end else self._stop(len(raw))
         self.ended = ended_by is not None
-        token, so_far = token_text(raw), self.text.decode("utf-8", "replace")
+        token = token_text(raw)
+        so_far = self.text.decode("utf-8", "replace")
         drawn_from = logits, self.sampling, self.tokenizer
         return Step(chosen, token, probability, so_far, point, cropped, ended_by, *drawn_from, trace)
 
@@ -244,7 +255,8 @@ def _choose(logits: Tensor, sampling: Sampling, points: Iterator[float]) -> tupl
     """A token for these (V,) logits: its id, its probability, and the point that drew it."""
     if sampling.greedy and torch.isfinite(logits.max()):  # no need to sort 50,257 of them
         return int(logits.argmax()), 1.0, None  # of equals the lowest id
-    chances, point = distribution(logits, sampling), next(points)
+    chances = distribution(logits, sampling)
+    point = next(points)
     chosen = draw(chances, point)
     return chosen, float(chances.probabilities[chosen]), point
 

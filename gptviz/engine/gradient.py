@@ -63,7 +63,8 @@ class Gradient:
 
 def gradient(metric: Metric, logits: Tensor, values: Mapping[Key, Tensor], config: GPTConfig) -> Gradient:
     """Go back from (V,) logits to the tensors that the pass had at its sites; 0 where no way leads back."""
-    value, tensors = metric.of(logits.float()), list(values.values())
+    value = metric.of(logits.float())
+    tensors = list(values.values())
     found = torch.autograd.grad(value, tensors, allow_unused=True)
     grads = {}
     for (key, one), grad in zip(values.items(), found, strict=True):

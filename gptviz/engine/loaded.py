@@ -45,7 +45,8 @@ class Loaded:
                 )
 
     def __repr__(self) -> str:
-        config, edits = self.config, "".join(f", {edit}" for edit in self.edits)
+        config = self.config
+        edits = "".join(f", {edit}" for edit in self.edits)
         size = f"{config.n_layers} blocks x {config.n_heads} heads, {config.emb_dim} wide"
         return f"{type(self).__name__}({self.name!r}, {size}{edits})"
 

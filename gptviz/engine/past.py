@@ -117,14 +117,17 @@ class Past:
 
     def append(self, block: int, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
         """Behind a block's keys and values those of new tokens: (B, H, t, D/H) in, (B, H, n + t, D/H) out."""
-        n, t = self._n, keys.shape[2]
+        n = self._n
+        t = keys.shape[2]
         all_keys, all_values = self._memory.blocks[block]  # with all the room that there is
-        all_keys[:, :, n : n + t], all_values[:, :, n : n + t] = keys, values
+        all_keys[:, :, n : n + t] = keys
+        all_values[:, :, n : n + t] = values
         return all_keys[:, :, : n + t], all_values[:, :, : n + t]
 
     def make_room(self, t: int, most: int) -> None:
         """For t more tokens, of `most` at all. What is appended must not stand where another has its own."""
-        kv, n = self._memory.kv, self._n
+        kv = self._memory.kv
+        n = self._n
         if self._memory.used == n and n + t <= kv.shape[-2]:
             return
         wider = _empty((*kv.shape[:-2], min(n + t + _more(n + t), most), kv.shape[-1]), kv.dtype, kv.device)
@@ -178,7 +181,10 @@ class Past:
 
     def _of(self, memory: _Memory, n: int, following: int) -> "Past":
         made = object.__new__(Past)
-        made._memory, made._n, made.next, made.weights = memory, n, following, self.weights
+        made._memory = memory
+        made._n = n
+        made.next = following
+        made.weights = self.weights
         return made
 
     def _place(self, position: int) -> int:

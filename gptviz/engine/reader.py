@@ -90,7 +90,8 @@ class Reader(Loaded):
         for edit in every:
             edit.check(self.config, len(ids))
         every = tuple(edit.of(self.config) for edit in every)
-        made, metric = ready(self, every), None if grad is None else self._metric(grad, len(ids))
+        made = ready(self, every)
+        metric = None if grad is None else self._metric(grad, len(ids))
         return capture(self, ids, keep, every, made, reduce, after, metric, at_once)
 
     def _ids(self, text: Text, special_tokens: bool) -> list[int]:
@@ -186,7 +187,8 @@ def ready(lm: Reader, edits: Iterable[Edit]) -> list[Edit]:
     made: list[Edit] = []
     read: dict[Ids, Trace] = {}  # what the edit before took numbers from
     for at, edit in enumerate(edits):
-        known, read = read, {}
+        known = read
+        read = {}
         for ids in _texts_of(edit):
             # all that follow each other read it at once: none of them is made in it
             together = takewhile(lambda one, ids=ids: ids in _texts_of(one), edits[at:])  # type: ignore[misc]
@@ -230,7 +232,8 @@ def _read(lm: Reader, ids: Ids, edits: Sequence[Edit], keys: list[Key]) -> Trace
     here = tuple(fit for edit in edits if (fit := edit.within(len(ids))) is not None)
     if any(edit.is_function for edit in here):  # it may do something else today
         return lm.plain.trace(ids, keep=keys, edits=here)
-    kept, what = _texts.get(lm.model, lambda: _Kept(MOST_BYTES, lambda trace: trace.nbytes)), (ids, here)
+    kept = _texts.get(lm.model, lambda: _Kept(MOST_BYTES, lambda trace: trace.nbytes))
+    what = (ids, here)
     with _lock:
         known = kept.get(what)
     missing = [key for key in keys if known is None or key not in known.sites()]

@@ -47,9 +47,11 @@ class Rows:
         return self if n == len(self) else Rows(self._pieces(0, n), self.weights)
 
     def _pieces(self, start: int, stop: int) -> list[torch.Tensor]:
-        wanted, at = [], 0
+        wanted = []
+        at = 0
         for part in self.parts:
-            first, last = max(start - at, 0), min(stop - at, part.shape[-2])
+            first = max(start - at, 0)
+            last = min(stop - at, part.shape[-2])
             if first < last:
                 rows = part[..., first:last, :]
                 wanted.append(rows[..., :stop] if self.weights else rows)  # later keys are hidden from these
@@ -70,8 +72,10 @@ def _together(parts: Sequence[torch.Tensor], weights: bool) -> torch.Tensor:
         return parts[0]
     if not weights:
         return torch.cat(list(parts), dim=-2)
-    n, keys = sum(part.shape[-2] for part in parts), parts[-1].shape[-1]
-    rows, at = parts[0].new_zeros((*parts[0].shape[:-2], n, keys)), 0
+    n = sum(part.shape[-2] for part in parts)
+    keys = parts[-1].shape[-1]
+    rows = parts[0].new_zeros((*parts[0].shape[:-2], n, keys))
+    at = 0
     for part in parts:
         end = at + part.shape[-2]
         rows[..., at:end, : part.shape[-1]] = part

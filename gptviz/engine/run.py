@@ -24,7 +24,8 @@ class Run:
     def __post_init__(self) -> None:
         if not isinstance(self.model, str) or not self.model:
             raise ValueError(f"a run's model is {self.model!r}; give its name")
-        ids, edits = tuple(token_ids(self.ids)), edits_of(self.edits)
+        ids = tuple(token_ids(self.ids))
+        edits = edits_of(self.edits)
         if not ids or min(ids) < 0:
             raise ValueError(f"a run's ids are {self.ids!r}: give at least one, and whole numbers from 0 on")
         for edit in edits:

@@ -13,7 +13,8 @@ from functools import cache
 from pathlib import Path
 
 FOLDER = Path(__file__).parents[1] / "assets" / "text"
-FILE, MORE = FOLDER / "held_out.txt", FOLDER / "held_out_more.txt"
+FILE = FOLDER / "held_out.txt"
+MORE = FOLDER / "held_out_more.txt"
 
 WINDOW = 256  # tokens that a model reads at once, if its context has them
 MOST_WINDOWS = 24  # of a model with a tiny context no more than so many are read
@@ -69,7 +70,9 @@ def windows(
     `of` are the passages, `passages()` if not given. A window of a single token is left out, since nothing
     stands before it; so is what is beyond `most`.
     """
-    size, found, tokens = min(WINDOW, context), [], 0
+    size = min(WINDOW, context)
+    found = []
+    tokens = 0
     for passage in passages() if of is None else of:
         ids = tuple(encode(passage.text))
         tokens += len(ids)

@@ -80,8 +80,10 @@ class Reading:
 
     def __init__(self, lm: Loaded, texts: list[tuple[int, ...]]):
         self._model = weakref.ref(lm.model)  # the model is what this is kept by
-        self.config, self.texts = lm.config, texts
-        self.done, self.of = 0, len(texts)
+        self.config = lm.config
+        self.texts = texts
+        self.done = 0
+        self.of = len(texts)
         self.means: Means | None = None
         self._sums: dict[Key, torch.Tensor] = {}
         self._kept_as = ""
@@ -97,7 +99,8 @@ class Reading:
             if self.done == 0:
                 self._kept_as = self._name(model)
                 if (kept := disk_cache.read(self._kept_as)) is not None:
-                    self.means, self.done = _from_json(kept), self.of
+                    self.means = _from_json(kept)
+                    self.done = self.of
                     return
             ids = torch.tensor([self.texts[self.done]], device=model.tok_emb.weight.device)
             of_text: dict[Key, torch.Tensor] = {}

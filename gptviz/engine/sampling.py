@@ -55,7 +55,10 @@ class Sampling:
     seed: int | None = None
 
     def __post_init__(self) -> None:
-        t, k, p, seed = self.temperature, self.top_k, self.top_p, self.seed
+        t = self.temperature
+        k = self.top_k
+        p = self.top_p
+        seed = self.seed
         fits = {
             "temperature": _is_number(t) and math.isfinite(t) and t >= 0,
             "top_k": k is None or (_is_whole(k) and k >= 1),

@@ -68,7 +68,8 @@ class Site:
 
     def floats(self, n_tokens: int, config: GPTConfig) -> int:
         """The number of floats that it holds for a text of `n_tokens`, as `shape` says."""
-        d, h = config.emb_dim, config.n_heads
+        d = config.emb_dim
+        h = config.n_heads
         sizes = {"T": n_tokens, "D": d, "H": h, "4D": 4 * d, "D/H": d // h}
         return math.prod(sizes[part] for part in self.shape.strip("()").split(", "))
 
@@ -132,7 +133,8 @@ def held_keys(config: GPTConfig, n_tokens: int, at_once: Iterable[str | Key] = (
     Of a larger one, those that the rest is made of: the streams, keys and values, and what is outside
     the blocks; and `at_once`.
     """
-    every, last = all_keys(config), config.n_layers - 1
+    every = all_keys(config)
+    last = config.n_layers - 1
     held = dict.fromkeys(expand(at_once, config, "at_once"))
     if 4 * sum(SITES[site].floats(n_tokens, config) for site, _ in every) <= SMALL:
         return every

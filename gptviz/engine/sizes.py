@@ -19,7 +19,8 @@ def nbytes_of(*things: Any) -> int:
     """
     buffers: dict[int, int] = {}
     seen: dict[int, Any] = {}  # by id, with the object, so that no id is taken by another meanwhile
-    total, waiting = 0, list(things)
+    total = 0
+    waiting = list(things)
     while waiting:
         thing = waiting.pop()
         kind = type(thing)  # which answers for most of what there is

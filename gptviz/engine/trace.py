@@ -304,7 +304,8 @@ class Trace(Showing):
         """Return what another process has `sent`, as a trace of this model: of the same weights,
         as they are now.
         """
-        weights, parts = fingerprint(lm.model), (self._tokens, self._values, self._final)
+        weights = fingerprint(lm.model)
+        parts = (self._tokens, self._values, self._final)
         return Trace(lm, weights, *parts, self.edits, self._reduced, lean=self._lean)
 
     @undisturbed
@@ -412,7 +413,8 @@ class Trace(Showing):
         variance_after. "After" is after scale and shift. Needs resid_pre, resid_mid and the last
         resid_post in the trace.
         """
-        found, tokens = self.norm_statistics(), len(self)
+        found = self.norm_statistics()
+        tokens = len(self)
         return pd.DataFrame(
             {
                 "norm": np.repeat(found.names, tokens).astype(object),

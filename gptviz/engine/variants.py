@@ -38,7 +38,8 @@ def variants(
     those of earlier blocks are in the stream already; in every pass the model's own are made before them.
     The rows are those of `lm.trace(ids, edits=edits)`, within 1e-5 in float32.
     """
-    start, first = stream[None].to(lm.model.out_head.weight), 0 if past is None else len(past)  # (1, T, D)
+    start = stream[None].to(lm.model.out_head.weight)  # (1, T, D)
+    first = 0 if past is None else len(past)
     own = lm.hooks(first + len(stream), first, entered=block)
     size = max(1, min(most, BATCH_NUMBERS // (4 * stream.numel())))
     for i in range(0, len(choices), size):
@@ -57,7 +58,8 @@ def _hooks(lm: Reader, choices: Sequence[Sequence[Edit]], first: int) -> list[Ho
     def visit(key: Key, value: torch.Tensor) -> torch.Tensor:
         value = value.repeat(len(choices), 1, 1) if len(value) == 1 else value.clone()  # (B, T, D)
         for number, edit in places[key]:
-            site, text = SITES[edit.site], value[number]
+            site = SITES[edit.site]
+            text = value[number]
             text.copy_(site.restore(edit.apply(site.present(text[None], lm.config.n_heads), first), text))
         return value
 

@@ -129,13 +129,16 @@ def model_map(found: Anatomy, mode: Mode) -> Figure:
     scale is; curve 2 writes the blocks' numbers, where there is room. On a
     narrower screen than the layout's all of it is smaller.
     """
-    colors, layout, total = palette(mode), lay_out(found), found.parameters
+    colors = palette(mode)
+    layout = lay_out(found)
+    total = found.parameters
     texts = [SHORT.get(box.tensors[0].local_name, "") for box in layout.boxes]
     traces = [
         bars(layout.boxes, texts, colors, **says([_hover(box, total) for box in layout.boxes])),
         bars([layout.square], [""], colors, hoverinfo="skip"),
     ]
-    notes, numbers = [], []
+    notes = []
+    numbers = []
     for caption in layout.captions:
         if caption.about.isdigit():
             numbers.append(caption)
@@ -188,8 +191,10 @@ def _hover(box: Box, total: int) -> str:
 # ---- one block, enlarged until each of its tensors can be named ----
 
 SIDE = 117.0  # pixels of emb_dim
-SEAM, COLUMN = 6.0, 46.0  # between the matrices of the attention, and between it and the feed-forward
-TITLE, LABEL = 22.0, 20.0  # the height of a norm's name, and of a bias's
+SEAM = 6.0  # between the matrices of the attention
+COLUMN = 46.0  # between it and the feed-forward
+TITLE = 22.0  # the height of a norm's name
+LABEL = 20.0  # and of a bias's
 HEAD_LINES = 32  # heads; more of them are not drawn apart
 
 MATRICES = ("W_query", "W_key", "W_value", "out_proj")
@@ -232,7 +237,9 @@ def block_map(found: Anatomy, mode: Mode) -> Figure:
     Curve 0 is a bar for each tensor, in the order of the state_dict. The lines of curve 1 part the
     heads: each has some of the rows of W_query, W_key and W_value, and some of the columns of out_proj.
     """
-    colors, config, tensors = palette(mode), found.config, found.block(0)
+    colors = palette(mode)
+    config = found.config
+    tensors = found.block(0)
     boxes = block_boxes(tensors, config.emb_dim)
     sentences = [describe(tensor, found.parameters) for tensor in tensors]
     traces = [bars(boxes, [_inside(tensor) for tensor in tensors], colors, **says(sentences))]
@@ -259,7 +266,8 @@ def _inside(tensor: Tensor) -> str:
 
 def _vector_note(box: Box, norm_bias: bool, colors: Palette) -> list[dict[str, Any]]:
     """A norm's name stands above its lines, a bias's under its own; what else there is has none."""
-    name, size = box.tensors[0].local_name, f"{box.tensors[0].shape[0]:,}"
+    name = box.tensors[0].local_name
+    size = f"{box.tensors[0].shape[0]:,}"
     if name.endswith(".scale"):
         what = f"scale and shift, {size} each" if norm_bias else f"scale, {size}"
         return [_note(f"<b>{name.removesuffix('.scale')}</b> · {what}", box.x, box.y - 2, colors.ink, 14)]
@@ -292,10 +300,12 @@ def share_bars(tables: Mapping[str, pd.DataFrame], mode: Mode) -> Figure:
 
     `tables`: a name for the screen -> `part_table`, of at least one model.
     """
-    colors, names = palette(mode), [*map(safe, tables)]
+    colors = palette(mode)
+    names = [*map(safe, tables)]
     traces = []
     for i, part in enumerate(next(iter(tables.values()))["part"]):
-        rows, fill = [table.iloc[i] for table in tables.values()], part_color(part, colors)
+        rows = [table.iloc[i] for table in tables.values()]
+        fill = part_color(part, colors)
         texts = [f"{part} {percent(row['share'])}" if row["share"] else "" for row in rows]
         said = [
             f"{part}: {row['parameters']:,} parameters, {percent(row['share'])} of {name}"

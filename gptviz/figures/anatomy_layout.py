@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 from gptviz.analysis.anatomy import Anatomy, Tensor
 
-WIDTH, TALLEST = 1000, 560  # the tallest that a picture may become
+WIDTH = 1000
+TALLEST = 560  # that a picture may become
 CAPTION = 22  # the line of words above each band
 NUMBER = 14  # the line above each row of blocks, for their numbers
 GAP = 10  # below a band

@@ -44,7 +44,8 @@ def bars(
     are the names of now and was. `part` is what a part of each gives: its name, (n,) and colour; it lies
     within them, thinner. `errors` (n,) are whiskers to both sides of a bar's end, none where NaN.
     """
-    theme, n = palette(mode), len(names)
+    theme = palette(mode)
+    n = len(names)
     x, y = ("y", "x") if lying else ("x", "y")
     places = np.arange(n).astype(str if axis is not None and "labelalias" in axis else int)
     if signed and colors is None:
@@ -67,7 +68,8 @@ def bars(
     def ends(numbers: Floats) -> tuple[marks.Places, marks.Places]:
         return (numbers, places) if lying else (places, numbers)
 
-    said, now = says or values.map(lambda v: sentences(unit, v)), np.asarray(values.now)
+    said = says or values.map(lambda v: sentences(unit, v))
+    now = np.asarray(values.now)
     lies: dict[str, Any] = {"orientation": "h"} if lying else {}
     if base is not None:
         lies["base"] = base
@@ -82,7 +84,8 @@ def bars(
     traces = [main]
     if values.was is not None:
         assert said.was is not None
-        old, was = np.asarray(values.was), [f"{one} ({called[1]})" for one in said.was]
+        old = np.asarray(values.was)
+        was = [f"{one} ({called[1]})" for one in said.was]
         ghost = marks.ghost_bars(*ends(old), mode, was, **lies, name=called[1])
         if text is not None:  # at the end of the longer of the two
             over = (old * now > 0) & (abs(old) > abs(now))
@@ -109,7 +112,8 @@ def bars(
     if signed:
         layout["shapes"].append((marks.upright if lying else marks.across)(0, marks.line(theme.quiet, 1)))
     if base is not None:
-        stops, joint = base + now, marks.line(theme.quiet, 1)
+        stops = base + now
+        joint = marks.line(theme.quiet, 1)
         for i in range(n - 1):
             corners = {f"{y}0": stops[i], f"{y}1": stops[i], f"{x}0": i + 0.3, f"{x}1": i + 0.7}
             layout["shapes"].append({"type": "line", "line": joint} | corners)
@@ -122,7 +126,8 @@ def _with_text(values: Both[Floats], longest: int, base: Floats | None) -> dict[
     """An axis that ends with its bars, and leaves room for texts of so many signs at their ends."""
     start = np.zeros(1) if base is None else base
     ends = np.concatenate([[0.0], start, *(start + v for v in values.all)])
-    low, high = float(ends.min()), float(ends.max()) if ends.any() else 1.0
+    low = float(ends.min())
+    high = float(ends.max()) if ends.any() else 1.0
     room = 0.3 if longest < 8 else 0.5
     # to the left stand the names
     left = low - room * (high - low) if low < 0 else low

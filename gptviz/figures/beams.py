@@ -8,7 +8,8 @@ from gptviz.engine.beams import Beam, Round, ways
 from gptviz.figures.marks import UNCHANGED, dots, line, note, safe, stroke
 from gptviz.figures.theme import Figure, Mode, figure, palette
 
-ROW, TALL_ROW = 34, 44  # pixels of a beam; of one whose end has two lines
+ROW = 34  # pixels of a beam
+TALL_ROW = 44  # of one whose end has two lines
 
 
 def beam_tree(
@@ -23,8 +24,10 @@ def beam_tree(
     `unchanged` is ln p of each beam's ids in the model without its changes: a hover says it, and the ends
     have both.
     """
-    colors, best = palette(mode), ways(rounds)[0]
-    kept, dropped = len(rounds[-1].kept), max(len(found.dropped) for found in rounds)
+    colors = palette(mode)
+    best = ways(rounds)[0]
+    kept = len(rounds[-1].kept)
+    dropped = max(len(found.dropped) for found in rounds)
     traces: list[dict[str, Any]] = []
     marks: list[dict[str, Any]] = []
     notes = []
@@ -60,7 +63,8 @@ def beam_tree(
     marker = {"size": beams["size"], "color": beams["color"]}
     hover = {"customdata": beams["says"], "hovertemplate": "%{customdata}<extra></extra>"}
     traces.append(dots(beams["x"], beams["y"], marker, **hover))
-    plain, last = {"showgrid": False}, len(rounds)
+    plain = {"showgrid": False}
+    last = len(rounds)
     layout = {
         "annotations": notes,
         "xaxis": plain

@@ -46,9 +46,12 @@ def candidate_rows(
     """
     rows = []
     for row in found.table.to_dict("records"):
-        token, cut, p = row["id"], row["filter"] != KEPT, row["probability"]
+        token = row["id"]
+        cut = row["filter"] != KEPT
+        p = row["probability"]
         said = _steps(row, found, sampling, "model" if unchanged is None else "changed model")
-        ghost, rank = None if sampling.changes_nothing else row["model_probability"], 0
+        ghost = None if sampling.changes_nothing else row["model_probability"]
+        rank = 0
         if unchanged is not None:
             ghost = float(unchanged.chosen.probabilities[token])
             rank = int(unchanged.chosen.rank[token]) + 1
@@ -75,11 +78,14 @@ def _others(found: Candidates) -> str:
 
 
 def _rest(found: Candidates, sampling: Sampling, unchanged: Candidates | None) -> Row:
-    mark, kept, p = "✓", "none of them cut", probability_text(found.rest_probability)
+    mark = "✓"
+    kept = "none of them cut"
+    p = probability_text(found.rest_probability)
     if found.rest_kept < found.rest:
         mark = f"{found.rest_kept:,} ✓" if found.rest_kept else "✕"
         kept = f"{found.rest_kept:,} of them kept"
-    said, ghost = f"The other {found.rest:,} tokens of the vocabulary, {kept}, share {p}.", None
+    said = f"The other {found.rest:,} tokens of the vocabulary, {kept}, share {p}."
+    ghost = None
     if unchanged is not None:
         ghost = rest_of(unchanged.chosen.probabilities, torch.tensor(found.table["id"].tolist()))
         said += f" Unchanged, these tokens share {probability_text(ghost)}."
@@ -96,7 +102,9 @@ def _rest(found: Candidates, sampling: Sampling, unchanged: Candidates | None) -
 
 def _steps(row: Row, found: Candidates, sampling: Sampling, model: str) -> str:
     """From the logit to the probability, with this row's numbers; the token stands before it."""
-    logit, p, t = fixed(row["logit"], 2), probability_text(row["probability"]), sampling.temperature
+    logit = fixed(row["logit"], 2)
+    p = probability_text(row["probability"])
+    t = sampling.temperature
     own = f" The {model} itself gives it {probability_text(row['model_probability'])}."
     start = f"(rank {row['rank']:,}): logit {logit}"
     if t == 0:
@@ -150,7 +158,8 @@ def draw_rows(
     at = 0.0
     for index, row in enumerate(rows):
         rank = row["rank"]
-        start, stop = (float(bar[rank - 2]) if rank > 1 else 0.0), float(bar[rank - 1])
+        start = float(bar[rank - 2]) if rank > 1 else 0.0
+        stop = float(bar[rank - 1])
         ends = "" if row["out"] else " to ".join(place_text(end, stop - start) for end in (start, stop))
         row |= {"shown": row["token"], "start": start, "stop": stop, "place": ends, "cut": row["out"]}
         row |= {"drawn": row["id"] == standing, "standing": how}

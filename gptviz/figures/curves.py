@@ -40,10 +40,12 @@ def curves(
     and named in a legend. `written` is how a number stands in a hover. NaN is a gap; with `dots` nothing
     joins the numbers. The first `used` places stand on another ground.
     """
-    colors, x = palette(mode), np.arange(len(names))
+    colors = palette(mode)
+    x = np.arange(len(names))
     others = (colors.positive, colors.value, colors.negative, colors.key, colors.quiet)
     changed = any(values.was is not None for values in lines.values())
-    long, said = len(names) > 60, [*map(marks.safe, names)]
+    long = len(names) > 60
+    said = [*map(marks.safe, names)]
     quick = long and written is None  # a sentence for each of thousands of numbers takes long
     written = written or (lambda y: significant(float(y), 4))
     traces: list[dict[str, Any]] = []

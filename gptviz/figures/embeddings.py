@@ -34,7 +34,8 @@ def embedding_sum(
     With `adds_up` the first two rows are said to add up to the third.
     """
     colors = palette(mode)
-    size, column = parts.shape[1], dimension - window.start
+    size = parts.shape[1]
+    column = dimension - window.start
     names = marks.BARE | {
         "tickvals": [0, 1, 2],
         "ticktext": SUM_NAMES if adds_up else PUT_NAMES,
@@ -93,7 +94,8 @@ def similarity_matrix(similarity: Floats, positions: marks.Places, position: int
     said = "positions %{y} and %{x}: cosine %{z:.3f}"
     z = similarity.astype(np.float32)
     cosines = marks.cells(z, said, x=positions, y=positions, coloraxis="coloraxis")
-    title, stroke = {"text": "position"}, marks.line(palette(mode).accent, 1.5, "dot")
+    title = {"text": "position"}
+    stroke = marks.line(palette(mode).accent, 1.5, "dot")
     square = {"autorange": "reversed", "scaleanchor": "x", "constrain": "domain"}
     layout = {
         "coloraxis": marks.signed_axis(1.0, mode, 0.97),

@@ -55,7 +55,8 @@ def gelu_dots(
         across, up = (values[inside].astype(np.float32) for values in (before, after))
         said: dict[str, Any] = {"customdata": inside.astype(np.int32), "hovertemplate": UNIT_SAYS}
         said["text"] = [significant(size) for size in writes[inside].tolist()]
-        dashed, here = marks.line(colors.quiet, 1.5, "dash"), marks.on(number)
+        dashed = marks.line(colors.quiet, 1.5, "dash")
+        here = marks.on(number)
         traces.append(marks.stroke(x, np.maximum(x, 0), dashed, name="ReLU", **here))
         traces.append(marks.stroke(x, y, marks.line(colors.accent, 1.5), name="GELU", **here))
         traces.append(marks.dots(across, up, marker, name="units", **KEPT_FAINT, **said, **here))
@@ -106,7 +107,9 @@ def _padded(low: float, high: float) -> list[float]:
 ACROSS = 128  # units side by side
 HEADS = ("what norm2 gives", "units before GELU", "units after GELU", "what comes out")
 UNITS = (1, 2)  # those of them that hold units: they share a scale
-ROOM, HIGH, BETWEEN = 26, 68, 5  # pixels: for what stands over a strip, for it, down to the unchanged one
+ROOM = 26  # pixels for what stands over a strip
+HIGH = 68  # of a strip
+BETWEEN = 5  # from one down to the unchanged one
 
 
 def expansion(
@@ -139,7 +142,9 @@ def expansion(
             number = len(traces) + 1
             axes, (xaxis, yaxis) = marks.axis_names(number)
             grid = _grid(values, rows)
-            across, half, top = grid.shape[1], grid.shape[1] / wide / 2, 1 - down / height
+            across = grid.shape[1]
+            half = grid.shape[1] / wide / 2
+            top = 1 - down / height
             bare = marks.BARE | {"showticklabels": False, "showline": not which, "mirror": True}
             layout[xaxis] = bare | {"domain": [0.5 - half, 0.5 + half], "anchor": axes[1]}
             layout[yaxis] = bare | {"domain": [top - HIGH / height, top], "anchor": axes[0]}

@@ -39,7 +39,8 @@ def role_sheet(cells: Sequence[Sequence[Cell]], chosen: tuple[int, int], mode: M
 
     A label that was withdrawn is struck out, any other that was tried has a mark.
     """
-    theme, roles = palette(mode), list(ROLES)
+    theme = palette(mode)
+    roles = list(ROLES)
     grounds = [mixed(theme.paper, color, GROUND) for color in marks.role_colors(mode).values()]
     grounds.append(theme.masked)
     codes = np.array([[len(roles) if c.hidden else roles.index(c.role) for c in row] for row in cells])
@@ -66,7 +67,8 @@ def role_sheet(cells: Sequence[Sequence[Cell]], chosen: tuple[int, int], mode: M
 
 
 def _word(cell: Cell, quiet: str) -> str:
-    label, mark = ROLES[cell.role].label, MARKS.get(cell.verdict, "")
+    label = ROLES[cell.role].label
+    mark = MARKS.get(cell.verdict, "")
     word = label.replace(" ", "<br>")
     if cell.hidden:
         return f'<i style="color:{quiet}">{word}</i>'
@@ -83,7 +85,8 @@ def _word(cell: Cell, quiet: str) -> str:
 NOTHING = "this text cannot show what these axes are about"
 NAMED = 8  # heads whose numbers stand beside their points, beside the chosen one
 # of the picture, across and up: half of what a name takes, and a point
-NAME, POINT = np.array([0.034, 0.026]), np.array([0.015, 0.024])
+NAME = np.array([0.034, 0.026])
+POINT = np.array([0.015, 0.024])
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "x", "star", "pentagon", "hexagram")
 SIDES = {"middle right": (1, 0), "middle left": (-1, 0), "top center": (0, 1), "bottom center": (0, -1)}
 HEAD = "%{customdata[2]}<extra></extra>"  # a hover over a head
@@ -95,7 +98,8 @@ def finder(heads: pd.DataFrame, axes: tuple[str, str], chosen: tuple[int, int], 
     `heads` has block, head, x, y, role and withdrawn, whose point is hollow. A head without an x or y (NaN)
     is left out. A point's customdata is [block, head, what a hover says]; `axes` are the measures' titles.
     """
-    theme, colors = palette(mode), marks.role_colors(mode)
+    theme = palette(mode)
+    colors = marks.role_colors(mode)
     seen = [head for head in heads.itertuples() if math.isfinite(head.x) and math.isfinite(head.y)]
     places = np.array([(head.x, head.y) for head in seen]).reshape(-1, 2)
     own = np.array([(head.block, head.head) == chosen for head in seen], dtype=bool)
@@ -154,7 +158,8 @@ def _range(values: Sequence[float] | NDArray[np.float64]) -> dict[str, Any]:
 
 def _name(point: Any, side: str | None, own: bool) -> str:
     """A head's numbers, beyond the ring where it is the chosen one; "" where they have no place."""
-    name, space = f"{point.block}·{point.head}", "\u2003"
+    name = f"{point.block}·{point.head}"
+    space = "\u2003"
     if side is None or not own:
         return name if side else ""
     beyond = {"middle right": f"{space}{name}", "middle left": f"{name}{space}"}
@@ -178,7 +183,8 @@ def _names(places: NDArray[np.float64], own: NDArray[np.bool_]) -> dict[int, str
             middle = scaled[i] + np.array(towards) * (NAME + POINT * (2 if own[i] else 1))
             covers = (np.abs(others - middle) < NAME + POINT).all(axis=1).any()
             if not covers and not (np.abs(taken - middle) < 2 * NAME).all(axis=1).any():
-                found[i], taken = side, np.vstack([taken, middle])
+                found[i] = side
+                taken = np.vstack([taken, middle])
                 break
         else:
             if own[i]:  # it has a name in any case
@@ -206,7 +212,8 @@ class Cost:
 
 def costs(found: Sequence[Cost], block: int, head: int, mode: Mode) -> Figure:
     """A row a change: how much the loss rises by it, of the head (large) and of each other head (grey)."""
-    colors, n = palette(mode), len(found)
+    colors = palette(mode)
+    n = len(found)
     beside = [(row, h, rise) for row, cost in enumerate(found) for h, rise in cost.others.items()]
     own = [(row, head, cost.rise) for row, cost in enumerate(found)]
     small = {"size": 11, "color": colors.quiet, "opacity": 0.6}

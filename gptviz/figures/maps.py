@@ -51,10 +51,12 @@ class Map:
         What is no number (the logarithm of 0) is drawn as the least or the largest that there is.
         """
         old, new = (np.asarray(cells, dtype=np.float64) for cells in (self.cells.all[0], self.cells.now))
-        gaps, same = np.isnan(new), new == old
+        gaps = np.isnan(new)
+        same = new == old
         if self.is_log:
             with np.errstate(divide="ignore"):
-                old, new = np.log10(old), np.log10(new)
+                old = np.log10(old)
+                new = np.log10(new)
         if self.cells.was is not None and shown == marks.DIFFERENCE:
             with np.errstate(invalid="ignore"):
                 z = np.where(same, 0.0, new - old)
@@ -92,10 +94,12 @@ def maps(
                 f"{len(rows)} rows and {len(labels)} tokens do not fit {np.shape(panel.cells.now)} "
                 f"({panel.title})"
             )
-    n, columns = len(panels), [str(i) for i in range(len(labels))]
+    n = len(panels)
+    columns = [str(i) for i in range(len(labels))]
     drawn = [panel.drawn(shown) for panel in panels]
     layout: Drawn = {"shapes": [], "annotations": []}
-    traces, numbers = [], []
+    traces = []
+    numbers = []
     width = (1 - GAP * (n - 1)) / n
     for number, (panel, z) in enumerate(zip(panels, drawn, strict=True), start=1):
         axes, (xaxis, yaxis) = marks.axis_names(number)
@@ -186,30 +190,40 @@ def _axis(panel: Map, drawn: Sequence[Floats], shown: str, mode: Mode, right: fl
     under = over = ""
     if panel.ends is not None and not differs:
         first, last = np.log10(panel.ends) if panel.is_log else panel.ends
-        under, over = "≤ " if low < first else "", "≥ " if high > last else ""
-        low, high = float(first), float(last)
-    limit, colors = max(abs(low), abs(high)), palette(mode).signed
+        under = "≤ " if low < first else ""
+        over = "≥ " if high > last else ""
+        low = float(first)
+        high = float(last)
+    limit = max(abs(low), abs(high))
+    colors = palette(mode).signed
     if differs and panel.is_log:
         limit = max(limit, 0.05)
         end = significant(10.0**limit, 2)
-        values, texts = [-limit, 0, limit], [f"÷ {end}", "as it was", f"× {end}"]
+        values = [-limit, 0, limit]
+        texts = [f"÷ {end}", "as it was", f"× {end}"]
     elif differs or panel.scale == "signed":
         limit = limit or 1.0
         end = significant(limit, 2)
-        values, texts = [-limit, 0, limit], [f"−{end}", "0", end]
+        values = [-limit, 0, limit]
+        texts = [f"−{end}", "0", end]
     elif panel.is_log:
         if panel.scale == "log":
-            low, high = -max(limit, 0.3), max(limit, 0.3)
+            low = -max(limit, 0.3)
+            high = max(limit, 0.3)
         else:
-            high, colors = max(high, low + 0.1), marks.upper_half(mode)
+            high = max(high, low + 0.1)
+            colors = marks.upper_half(mode)
         values = [low, (low + high) / 2, high]
         texts = [significant(10.0**power, 2) for power in values]
     else:
         whole = panel.scale == "weight"
         top = max(1.0, high) if whole and panel.ends is None else high or 1.0
-        values, texts, under = [0.0, top], ["0", significant(top, 2)], ""
+        values = [0.0, top]
+        texts = ["0", significant(top, 2)]
+        under = ""
         colors = palette(mode).attention if whole else marks.upper_half(mode)
-    texts[0], texts[-1] = under + texts[0], over + texts[-1]
+    texts[0] = under + texts[0]
+    texts[-1] = over + texts[-1]
     axis = marks.signed_axis(1.0, mode, right)
     bar = axis["colorbar"] | {"len": length, "tickvals": values, "ticktext": texts}
     return axis | {"cmin": values[0], "cmax": values[-1], "colorscale": colors, "colorbar": bar}

@@ -130,7 +130,8 @@ def level_notes(
 
     They stand on their line, but below it where another line with words runs close above.
     """
-    colors, x = palette(mode), 1 if end == "right" else 0
+    colors = palette(mode)
+    x = 1 if end == "right" else 0
     ground = {"xref": "paper", "bgcolor": colors.paper, "opacity": 0.9, "xanchor": end}
     named = [(y, words) for y, words in rests if words]
     if not named:
@@ -216,7 +217,9 @@ def on(number: int) -> dict[str, str]:
 
 # ---- ghosts ----
 
-UNCHANGED, CHANGED, DIFFERENCE = "unchanged", "changed", "difference"
+UNCHANGED = "unchanged"
+CHANGED = "changed"
+DIFFERENCE = "difference"
 
 # For the layout of a figure with ghosts, whose other traces have the `name` CHANGED (or no place in the
 # legend): a legend at the top right says which are which.

@@ -64,7 +64,8 @@ def vocabulary_curve(
     colors = palette(mode)
     size = int(table["rank"].iloc[-1])  # a curve ends at the last rank of the vocabulary
     left = table[table["probability"] > 0]
-    shapes, notes = [], []
+    shapes = []
+    notes = []
 
     def noted(x: float, words: str, height: float) -> None:
         ground = {"yref": "paper", "xshift": 6, "bgcolor": colors.paper}
@@ -118,7 +119,9 @@ def _line(x: pd.Series, y: pd.Series, drawn: dict[str, Any], says_of: list[str])
 
 # ---- two distributions, back to back: the left side's blue, the right side's orange ----
 
-LETTERS, LINES = 20, 3  # of a side's name: on a phone there is no room for more
+# of a side's name: on a phone there is no room for more
+LETTERS = 20
+LINES = 3
 WHOLE = 1.3  # a side's width, as a probability: beyond 1 is room for the number at a bar's end
 MIDDLE = (0.4, 0.6)  # of the width: between these stand the tokens
 
@@ -130,7 +133,8 @@ def back_to_back(
 
     From 0 to 1 on either side, the tokens in between. `sides` are the two sides' names.
     """
-    colors, places = palette(mode), np.arange(len(tokens), dtype=np.int32)
+    colors = palette(mode)
+    places = np.arange(len(tokens), dtype=np.int32)
     names = [*map(marks.safe, tokens)]
     wrapped = [wrap(side, LETTERS, max_lines=LINES, placeholder=" …") or [side] for side in sides]
     heads = ["<b>" + "<br>".join(map(marks.safe, lines)) + "</b>" for lines in wrapped]

@@ -19,16 +19,21 @@ def norm_histograms(steps: Both[Steps], dimension: int, mode: Mode) -> Figure:
     A line stands at the mean, a band of one standard deviation about it, a mark below the dimension's value.
     The unchanged model's, where they are others, are outlined in the same bins.
     """
-    colors, width, gap = palette(mode), 0.3, 0.05
+    colors = palette(mode)
+    width = 0.3
+    gap = 0.05
     traces: list[dict[str, Any]] = []
     layout: dict[str, Any] = {"bargap": 0.06, "shapes": [], "annotations": []}
     tallest = 0
     for number, stage in enumerate(DRAWN, start=1):
         values = steps.map(lambda s, stage=stage: s.stage(stage))  # type: ignore[misc]
-        x, old = values.now, values.was if values.moved else None
+        x = values.now
+        old = values.was if values.moved else None
         counts, edges = histogram(x, also=old)
         axes, (xaxis, yaxis) = axis_names(number)
-        start, mean, deviation = (number - 1) * (width + gap), float(x.mean()), float(x.std())
+        start = (number - 1) * (width + gap)
+        mean = float(x.mean())
+        deviation = float(x.std())
         between = "%{customdata[0]:.3f} and %{customdata[1]:.3f}<extra></extra>"
         fill = {"color": colors.accent if stage == "after" else colors.quiet, "line": {"width": 0}}
         bars = {"type": "bar", "x": (edges[:-1] + edges[1:]) / 2, "y": counts, "marker": fill}

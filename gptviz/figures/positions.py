@@ -15,7 +15,8 @@ HEIGHT = 330
 
 def position_rows(rows: Floats, dimensions: Sequence[int], limit: float, position: int, mode: Mode) -> Figure:
     """(n, d) signed numbers, a row per position; `dimensions` are the columns. A line at the selected one."""
-    named, columns = "x", {}
+    named = "x"
+    columns = {}
     if list(dimensions) != [*range(len(dimensions))]:
         named = "customdata"
         columns = {named: np.broadcast_to(np.asarray(dimensions, dtype=np.int32), rows.shape)}
@@ -37,10 +38,13 @@ def dials(frequencies: dict[int, float], query: int, key: int, mode: Mode) -> Fi
 
     `frequencies` are the radians per token by which each pair, by its number, turns.
     """
-    colors, circle = palette(mode), np.linspace(0, 2 * math.pi, 73)
-    traces, notes = [], []
+    colors = palette(mode)
+    circle = np.linspace(0, 2 * math.pi, 73)
+    traces = []
+    notes = []
     for place, (pair, frequency) in enumerate(frequencies.items()):
-        middle, angles = 3 * place, (query * frequency, key * frequency)
+        middle = 3 * place
+        angles = (query * frequency, key * frequency)
         between = np.linspace(*angles, 49) if abs(angles[0] - angles[1]) < 2 * math.pi else circle
         for turn, size, drawn in (
             (circle, 1.0, line(colors.grid, 1.5)),
@@ -67,7 +71,8 @@ def dials(frequencies: dict[int, float], query: int, key: int, mode: Mode) -> Fi
 
 def _arrow(middle: float, angle: float, color: str, name: str) -> dict[str, Any]:
     """A line from a dial's middle to its circle, with a head that points along it."""
-    x, y = math.cos(angle), math.sin(angle)
+    x = math.cos(angle)
+    y = math.sin(angle)
     said = f"{name}: turned by {fixed(angle, 2)} rad, to ({fixed(x, 2)}, {fixed(y, 2)})"
     head = {"symbol": "arrow", "angleref": "previous", "size": [0, 16], "color": color, "opacity": 1}
     drawn = {"mode": "lines+markers", "marker": head, "name": name} | says([said, said])

@@ -38,7 +38,8 @@ def share_grid(
     colour. `unchanged`, (L, C), the same of the model without its changes, stand in the hover, too. Of a
     circuit each cell has a frame, those `inside` a thick one, and the unchanged number below its own.
     """
-    (rows, count), colors = values.shape, palette(mode)
+    (rows, count) = values.shape
+    colors = palette(mode)
     known = not np.isnan(values).any()
 
     def said_of(block: int, column: int) -> str:
@@ -58,15 +59,18 @@ def share_grid(
         return f"{own}<br>({fixed(float(unchanged[block, column]), 2)})"
 
     limit = float(np.abs(values).max()) if known else 0.0
-    said, gap = [[said_of(b, i) for i in range(count)] for b in range(rows)], 1 if inside is None else 5
+    said = [[said_of(b, i) for i in range(count)] for b in range(rows)]
+    gap = 1 if inside is None else 5
     drawn = {"hovertext": said, "xgap": gap, "ygap": gap, "coloraxis": "coloraxis"}
     cells = marks.cells(values.astype(np.float32), "%{hovertext}", **drawn)
-    traces, axis = [cells], (marks.signed_axis if signed else marks.share_axis)(limit or 1.0, mode, 0.97)
+    traces = [cells]
+    axis = (marks.signed_axis if signed else marks.share_axis)(limit or 1.0, mode, 0.97)
     largest = max(limit, 0.0 if unchanged is None else float(np.abs(unchanged).max()))
     if known and count <= WRITTEN_COLUMNS and (inside is None or largest >= VISIBLE):
         texts = [[writes(b, i) for i in range(count)] for b in range(rows)]
         traces.append(marks.in_cells(texts, values, axis, 11))
-    thick, thin = marks.line(colors.accent, 2.5), marks.line(colors.masked, 1)
+    thick = marks.line(colors.accent, 2.5)
+    thin = marks.line(colors.masked, 1)
     shapes = [] if opened is None else [marks.around(*opened, thick)]
     if inside is not None:
         places = np.ndindex(rows, count)
@@ -97,7 +101,8 @@ def direct_and_total(direct: Floats, total: Floats, opened: tuple[int, int], mod
     places = [divmod(i, direct.shape[1]) for i in range(direct.size)]
     short = [f"{b}·{h}" for b, h in places]
     hover = [f"block {b} · head {h} wrote %.3f; muting it takes %.3f away" for b, h in places]
-    titles, ringed = ("direct share", "what muting takes away"), [place == opened for place in places]
+    titles = ("direct share", "what muting takes away")
+    ringed = [place == opened for place in places]
     return off_the_line(direct.ravel(), total.ravel(), short, hover, titles, mode, ringed)
 
 
@@ -128,7 +133,8 @@ def off_the_line(
     hovers = marks.says(one % (a, b) for one, a, b in zip(hover, x, y, strict=True))
     marker = {"size": 10, "color": colors.output, "opacity": 0.75, "line": ring}
     points = marks.dots(x, y, marker, **names, **hovers)
-    low, high = float(min(x.min(), y.min(), 0)), float(max(x.max(), y.max(), 0))
+    low = float(min(x.min(), y.min(), 0))
+    high = float(max(x.max(), y.max(), 0))
     pad = 0.08 * ((high - low) or 1.0)
     ends = [low - pad, high + pad]
     wide = [float(min(x.min(), 0)) - pad / 2, float(max(x.max(), 0)) + pad]

@@ -29,10 +29,13 @@ def ladder(streams: Both[Stream], position: int, label: str, block: int, mode: M
     `block` is shaded. Curves: 0 the stream, 1 and 2 the writes of attention and feed-forward, 3 and 4 their
     cosines; x counts the writes from 0, and S is the end. The ghosts 5 to 7 are the unchanged model's.
     """
-    colors, found = palette(mode), streams.now
+    colors = palette(mode)
+    found = streams.now
     sizes, writes, cosines = (grid[:, position] for grid in (found.sizes, found.writes, found.cosines))
     count = len(writes)
-    steps, shown, below = np.arange(count + 1), f"`{marks.safe(label)}`", marks.on(2)
+    steps = np.arange(count + 1)
+    shown = f"`{marks.safe(label)}`"
+    below = marks.on(2)
     where, does = _says(found, position, shown)
 
     def bars(x: Any, y: Any, color: str, said: list[str], width: float, **more: Any) -> dict[str, Any]:
@@ -85,7 +88,8 @@ def ladder(streams: Both[Stream], position: int, label: str, block: int, mode: M
 
 def _says(found: Stream, position: int, label: str) -> tuple[list[str], list[str]]:
     """Return what stands over the stream's bars, S + 1, and over the writes' and cosines', S."""
-    sizes, writes = found.sizes[:, position], found.writes[:, position]
+    sizes = found.sizes[:, position]
+    writes = found.writes[:, position]
     count = len(writes)
     places = [f"before the {PARTS[s % 2]} of block {s // 2}" for s in range(count)] + ["at the end"]
     where = [

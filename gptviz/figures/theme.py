@@ -107,7 +107,8 @@ def rgb(color: str) -> tuple[int, ...]:
 
 def mixed(low: str, high: str, share: float) -> str:
     """The colour at `share` (0 to 1) of the way from `low` to `high`, both `#rrggbb`."""
-    share, pairs = min(max(share, 0.0), 1.0), zip(rgb(low), rgb(high), strict=True)
+    share = min(max(share, 0.0), 1.0)
+    pairs = zip(rgb(low), rgb(high), strict=True)
     return "#" + "".join(f"{round(a + (b - a) * share):02x}" for a, b in pairs)
 
 
@@ -334,7 +335,8 @@ def figure(
     barred = {_axis_of(t, "y" if t.get("orientation") == "h" else "x") for t in traces if t["type"] == "bar"}
     used = {_axis_of(trace, xy) for trace in traces for xy in "xy"}
     for name in sorted(used | {name for name in layout if name[1:5] == "axis"}):
-        axis, own = _axis(mode) | {"showgrid": name not in barred}, layout.get(name, {})
+        axis = _axis(mode) | {"showgrid": name not in barred}
+        own = layout.get(name, {})
         layout[name] = axis | own | {"title": axis["title"] | own.get("title", {})}
     if "annotations" in layout:
         layout["annotations"] = [{"showarrow": False} | note for note in layout["annotations"]]

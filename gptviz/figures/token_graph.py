@@ -114,7 +114,8 @@ def _places(nodes: Sequence[Node]) -> tuple[dict[Key, float], dict[int, float], 
     widths: dict[int, int] = {}
     for (position, _), here in slots.items():
         widths[position] = max(widths.get(position, 1), len(here))
-    centres, start = {}, 0.0
+    centres = {}
+    start = 0.0
     for position in sorted(widths):
         centres[position] = start + (widths[position] - 1) / 2
         start += widths[position] + GAP
@@ -128,7 +129,8 @@ def _places(nodes: Sequence[Node]) -> tuple[dict[Key, float], dict[int, float], 
 
 def _around(edge: Edge, at: Mapping[Key, tuple[float, float]]) -> Edge:
     """The same, bent aside where it would go straight up through the nodes between its two."""
-    (x0, y0), (x1, y1) = at[edge.source], at[edge.target]
+    (x0, y0) = at[edge.source]
+    (x1, y1) = at[edge.target]
     if abs(x0 - x1) > 0.1 or y1 - y0 < 1.5:
         return edge
     side = 1 if edge.bow > 0 or (edge.bow == 0 and y0 % 2) else -1
@@ -137,7 +139,8 @@ def _around(edge: Edge, at: Mapping[Key, tuple[float, float]]) -> Edge:
 
 def _curve(edge: Edge, source: tuple[float, float], target: tuple[float, float], largest: float) -> Drawn:
     """An S from below to above, with half its height before the bend and half after it."""
-    (x0, y0), (x1, y1) = source, target
+    (x0, y0) = source
+    (x1, y1) = target
     middle = (y0 + y1) / 2
     path = f"M {x0} {y0} C {x0 + edge.bow} {middle} {x1 + edge.bow} {middle} {x1} {y1}"
     width = max(THINNEST, THICKEST * edge.share / largest)
@@ -198,7 +201,8 @@ def flow_graph(edges: pd.DataFrame, labels: Sequence[str], position: int, layers
     drawn = []
     for row in edges.itertuples():
         above = 2 * row.block + (2 if row.into == "feed-forward" else 1)
-        source, target = (above - 1, row.source), (above, row.target)
+        source = (above - 1, row.source)
+        target = (above, row.target)
         for place in (source, target):
             nodes.setdefault(place, stream(*place))
         color = ways[row.via]
@@ -216,7 +220,8 @@ def _stream_says(n_layers: int, position: int, labels: Sequence[str], depth: int
         return f"the stream of {where} after the last block"
     if depth == 0:
         return f"the embedding of {where}"
-    block, step = (depth - 1) // 2, "attention" if depth % 2 else "feed-forward"
+    block = (depth - 1) // 2
+    step = "attention" if depth % 2 else "feed-forward"
     return f"the stream of {where} after block {block}'s {step}"
 
 
@@ -249,7 +254,8 @@ def paths_graph(
     Edges between the same two places that are read in the same way are one, and their logits added. A dotted
     edge is a first-order number; a full one is exact.
     """
-    colors, last = palette(mode), 2 * n_layers + 1
+    colors = palette(mode)
+    last = 2 * n_layers + 1
     nodes = {WORD: Node(WORD, position, last, word, colors.ink, f"the word: {word}", "square", 34)}
     found: dict[tuple[Key, Key, str, bool], list[float]] = {}
     for row in edges.itertuples():

@@ -34,10 +34,12 @@ def training_curves(
 
     The first run has solid lines, and each of its heads a thin one; a second run has dashed lines.
     """
-    colors, below = palette(mode), marks.on(2)
+    colors = palette(mode)
+    below = marks.on(2)
     traces: list[dict[str, Any]] = []
     for number, run in enumerate(runs):
-        dash, name = "dash" if number else None, marks.safe(run.name)
+        dash = "dash" if number else None
+        name = marks.safe(run.name)
         hidden = {"showlegend": number == 0}
         dashed = {"showlegend": True, "name": f"dashed: {name}"} if number else {}  # one line for all of it
         for what, losses, color, width in (
@@ -51,7 +53,8 @@ def training_curves(
             ("previous", "previous-token", run.previous),
             ("induction", "induction", run.induction),
         ):
-            color, heads = marks.role_colors(mode)[role], scores.shape[2]
+            color = marks.role_colors(mode)[role]
+            heads = scores.shape[2]
             flat = scores.reshape(len(scores), -1)  # (n, L, H) -> (n, L*H)
             thin = {"mode": "lines", "opacity": 0.35, "showlegend": False, "hoverinfo": "skip"}
             for i in range(flat.shape[1] if number == 0 else 0):

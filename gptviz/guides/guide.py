@@ -39,11 +39,14 @@ from gptviz.as_text import unlinked
 
 # Characters of a guide, of a step's sentences, and of a head or a block. A visitor may bring a guide, and the
 # server reads it itself: markdown-it takes at most 0.1 ms a character, whatever it is.
-LONGEST, LONGEST_STEP, LONGEST_BLOCK = 40_000, 8_000, 4_000
+LONGEST = 40_000
+LONGEST_STEP = 8_000
+LONGEST_BLOCK = 4_000
 LARGEST = 4 * LONGEST  # bytes of a file, since a character has up to four
 DEEPEST = 6  # of lists and pairs in one another; a question's have three
 TOO_DEEP = f"lists and pairs may stand {DEEPEST} deep in one another, and these are deeper"
-MOST_STEPS, MOST_FAULTS = 60, 20
+MOST_STEPS = 60
+MOST_FAULTS = 20
 HEAD = {"title": str, "language": str, "for": str, "minutes": int, "learnt": str}
 STEP = {"page": str, "place": dict, "look": str, "until": dict, "ask": dict}
 ASK = {
@@ -170,7 +173,8 @@ def _drafts(lines: list[str], first: int, faults: list[tuple[int, str]]) -> list
     read = 0  # characters of the step so far
     for node in SyntaxTreeNode(_blocks.parse("\n".join(lines[first:]))).children:
         assert node.map is not None
-        at, source = first + node.map[0] + 1, lines[first + node.map[0] : first + node.map[1]]
+        at = first + node.map[0] + 1
+        source = lines[first + node.map[0] : first + node.map[1]]
         if node.type == "heading" and node.tag == "h2":
             read = 0
             drafts.append(_Draft(at, _words(source[0].lstrip("# ").strip(), at, faults)))
@@ -292,7 +296,8 @@ def _step(draft: _Draft, faults: list[tuple[int, str]]) -> Step:
     if not block.get("page"):
         faults.append((draft.at or draft.line, f"the step {draft.heading[:60]!r} names no page"))
     text, after = ("\n\n".join(part).strip() for part in draft.texts)
-    page, look = block.get("page", ""), block.get("look", "")
+    page = block.get("page", "")
+    look = block.get("look", "")
     place, until = (_address(block.get(name, {}), draft.at, faults) for name in ("place", "until"))
     ask = _question(block["ask"], draft.at, faults) if "ask" in block else None
     return Step(draft.line, draft.heading, text, page, place, look, until, ask, after)

@@ -92,7 +92,8 @@ def arguments(name: str, kind: str, given: tuple[tuple[str, Any], ...]) -> tuple
     if kind != asks:
         raise ValueError(f"the key {name} answers a question of the kind {asks}, not {kind}")
     parameters = [*inspect.signature(function).parameters.values()][1:]
-    named, kinds = dict(given), {one.name: one.annotation for one in parameters}
+    named = dict(given)
+    kinds = {one.name: one.annotation for one in parameters}
     if named.keys() != kinds.keys():
         takes, has = (", ".join(one) or "nothing" for one in (kinds, named))
         raise ValueError(f"the key {name} takes {takes}, not {has}")
@@ -115,7 +116,8 @@ def answer_at(place: Mapping[str, str], ask: Question, lm: LanguageModel) -> Ans
     ids = lm.encode(place["text"], special_tokens=place.get("special") == "on")[: lm.config.context_length]
     if not ids:
         raise CannotAsk("its text has no tokens")
-    token, last = place.get("token", ""), len(ids) - 1
+    token = place.get("token", "")
+    last = len(ids) - 1
     position = min(int(token), last) if token.isdecimal() else last
     named = arguments(ask.key, ask.kind, ask.given)
     trace = lm.trace(ids, keep=sites(ask.key, lm, position, None, *named))
@@ -176,7 +178,8 @@ def at_temperature(q: Asked, temperature: float) -> Answer:
     """The probability, in percent, of the most probable token at this temperature."""
     if temperature <= 0:
         raise CannotAsk("a temperature is above 0")
-    plain, p = q.chances, (q.t.logits(q.position).double() / float(temperature)).softmax(-1)
+    plain = q.chances
+    p = (q.t.logits(q.position).double() / float(temperature)).softmax(-1)
     best = int(plain.argmax())
     return q.percent(float(p[best]), token=q.called(best), before=percent(float(plain[best])))
 
@@ -217,7 +220,8 @@ def same_id(q: Asked, one: str, other: str) -> Answer:
 @_key("choice", "tok_emb", "embed")
 def row_again(q: Asked) -> Answer:
     """Ask what the selected token shares with an earlier copy of it: its row, and what goes into block 0."""
-    at, copy = q.position, q.ids.index(q.ids[q.position])
+    at = q.position
+    copy = q.ids.index(q.ids[q.position])
     if copy == at:
         raise CannotAsk("the selected token does not stand in the text before")
     same = [bool(torch.equal(q.t[site][copy], q.t[site][at])) for site in ("tok_emb", "embed")]
@@ -253,7 +257,8 @@ def window_count(q: Asked, length: int, stride: int) -> Answer:
 @_key("token")
 def last_target(q: Asked, length: int, window: int) -> Answer:
     """The target of the last input of a window, where they begin one token apart."""
-    at, tokens = below("window", window, len(_windows(q, length, 1))) + length, q.t.tokens
+    at = below("window", window, len(_windows(q, length, 1))) + length
+    tokens = q.t.tokens
     return q.token(at, inputs=written(tokens[window:at]), targets=written(tokens[window + 1 : at + 1]))
 
 
@@ -267,7 +272,8 @@ def temperature_changes(q: Asked, temperature: float) -> Answer:
     """
     by = float(temperature)
     one, other = (next(iter(q.lm.generate(q.read, 1, t, seed=0))).logits for t in (1.0, by))
-    plain, scaled = distribution(one), distribution(other, Sampling(by))
+    plain = distribution(one)
+    scaled = distribution(other, Sampling(by))
     options = (
         "The model's logits",
         "Not the logits, but which token comes first, second, third ...",
@@ -292,7 +298,8 @@ def temperature_changes(q: Asked, temperature: float) -> Answer:
 def with_top_k(q: Asked, k: int) -> Answer:
     """The probability, in percent, of the most probable token where only the first k may be drawn."""
     logits = q.t.logits(q.position)
-    plain, kept = distribution(logits), distribution(logits, Sampling(top_k=k))
+    plain = distribution(logits)
+    kept = distribution(logits, Sampling(top_k=k))
     best = int(plain.order[0])
     facts = {"token": q.called(best), "before": percent(float(plain.probabilities[best]))}
     facts["kept"] = percent(float(plain.probabilities[kept.kept].sum()))
@@ -306,7 +313,8 @@ def drawn_twice(q: Asked, temperature: float, one: int, other: int, tokens: int)
         [step.id for step in q.lm.generate(q.read, tokens, float(temperature), seed=seed)]
         for seed in (one, other)
     )
-    options, truth = ("The same text, token by token", "Another text"), int(first != second)
+    options = ("The same text, token by token", "Another text")
+    truth = int(first != second)
     return q.choice(options, truth, first=_quoted(q, first), second=_quoted(q, second))
 
 
@@ -384,7 +392,8 @@ def heads_with(q: Asked, role: str) -> Answer:
     """Ask how many heads have this role on this text; right within a tenth of all heads."""
     one_of("role", role, ROLES)
     every = [one.kind for row in roles(q.t) for one in row]
-    count, of = every.count(role), len(every)
+    count = every.count(role)
+    of = len(every)
     return q.number(count, str(count), of / 10, heads=str(of), role=ROLES[role].label)
 
 
@@ -530,7 +539,8 @@ def blind_loss(q: Asked) -> Answer:
 @_key("number", "final")
 def mean_loss(q: Asked) -> Answer:
     """The mean loss of the text, in nats; right within 1."""
-    loss, vocabulary = float(_losses(q.t).mean()), q.lm.config.vocab_size
+    loss = float(_losses(q.t).mean())
+    vocabulary = q.lm.config.vocab_size
     facts = {"perplexity": significant(math.exp(loss)), "blind": fixed(uniform_loss(vocabulary), 2)}
     facts |= dict.fromkeys(("vocabulary", "blind_perplexity"), f"{vocabulary:,}")
     return q.number(loss, fixed(loss, 2), 1.0, **facts)
@@ -542,7 +552,8 @@ def second_part(q: Asked, start: int) -> Answer:
     losses = _losses(q.t)
     if not 2 <= start < len(q.t):
         raise CannotAsk(f"the text has no second part from position {start} on")
-    first, second = float(losses[: start - 1].mean()), float(losses[start - 1 :].mean())
+    first = float(losses[: start - 1].mean())
+    second = float(losses[start - 1 :].mean())
     options = ("Less than the first time", "About as much", "More than the first time")
     if abs(second - first) < 0.1:
         truth = 1
@@ -557,7 +568,8 @@ def second_part(q: Asked, start: int) -> Answer:
 def loss_without(q: Asked, edit: str) -> Answer:
     """Ask whether the loss of the text rises with this change in the model."""
     before, after = map(_losses, _both(q, edit.split(","), keep=("final",)))
-    rise, token = float(after.mean() - before.mean()), int((after - before).argmax())
+    rise = float(after.mean() - before.mean())
+    token = int((after - before).argmax())
     facts = {"before": fixed(float(before.mean()), 2), "after": fixed(float(after.mean()), 2)}
     facts |= {"token": q.place(token + 1), "token_before": fixed(float(before[token]), 2)}
     options = ("It rises", "It stays, within a hundredth", "It falls")
@@ -638,7 +650,8 @@ def lens_word(q: Asked, blocks: int) -> Answer:
     if not 0 <= blocks <= q.lm.config.n_layers:
         raise CannotAsk(f"this model has {q.lm.config.n_layers} blocks")
     rows = logit_lens(q.t, q.lm.model, q.position).double().softmax(-1)  # (2L + 1, V)
-    best, end = int(rows[2 * blocks].argmax()), int(rows[-1].argmax())
+    best = int(rows[2 * blocks].argmax())
+    end = int(rows[-1].argmax())
     facts = {"probability": percent(float(rows[2 * blocks, best])), "end": q.called(end)}
     given = (q.given or "").strip()
     right = q.lm.decode([best]).strip() in q.words if given else None
@@ -709,7 +722,8 @@ def hand_mirror(q: Asked, way: str, one: str, other: str) -> Answer:
     words, found = _by_hand(way)
     i, j = (words.index(one_of("word", word, words)) for word in (one, other))
     scores = found.heads[0].scores
-    forth, back = float(scores[i, j]), float(scores[j, i])
+    forth = float(scores[i, j])
+    back = float(scores[j, i])
     truth = int(abs(forth - back) > 1e-9)
     return q.choice(("Yes, always", "No"), truth, forth=fixed(forth, 4), back=fixed(back, 4))
 
@@ -780,7 +794,9 @@ def one_step(q: Asked, rate: float) -> Answer:
 def strongest(q: Asked, role: str) -> Answer:
     """The head with the largest share of this role on the finder's text, of `SENTENCE` tokens at least."""
     one_of("role", role, ROLES)
-    facts, trace, ids = {"role": ROLES[role].label}, q.t, q.ids
+    facts = {"role": ROLES[role].label}
+    trace = q.t
+    ids = q.ids
     if q.given is not None:
         ids = q.lm.encode(q.given[0])[: q.lm.config.context_length]
         if len(ids) < SENTENCE:
@@ -805,10 +821,12 @@ def smallest_circuit(q: Asked) -> Answer:
     token = int(q.t.logits(q.position).argmax())
     passes = Passes(q.lm, q.ids, token, "mean", position=q.position)
     heads = [] if q.given is None else _heads(q.lm, q.given[1])
-    everyone, draw = all_heads(q.lm), random.Random(len(heads))
+    everyone = all_heads(q.lm)
+    draw = random.Random(len(heads))
     others = [draw.sample(everyone, len(heads)) for _ in range(RANDOM_CIRCUITS)]
     empty, value, *by_chance = passes.of([(), heads, *(others if q.given else ())]).tolist()
-    whole, enough = passes.whole, allowed(passes.whole, empty)
+    whole = passes.whole
+    enough = allowed(passes.whole, empty)
     low, high = (percent(min(1.0, max(0.0, whole + sign * enough))) for sign in (-1, 1))
     facts = {"token": q.called(token), "whole": percent(whole), "empty": percent(empty)}
     found = Answer(whole, f"{percent(whole)} with all heads; {low} to {high} keeps it", facts)

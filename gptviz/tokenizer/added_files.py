@@ -21,7 +21,8 @@ from gptviz.tokenizer.settings import (
     shown,
 )
 
-TOKENIZER_CONFIG, SPECIAL_TOKENS_MAP = "tokenizer_config.json", "special_tokens_map.json"
+TOKENIZER_CONFIG = "tokenizer_config.json"
+SPECIAL_TOKENS_MAP = "special_tokens_map.json"
 ADDED_TOKENS = "added_tokens.json"
 BESIDE = (TOKENIZER_CONFIG, SPECIAL_TOKENS_MAP, ADDED_TOKENS)
 
@@ -72,7 +73,8 @@ def read_beside(folder: Path, files: Mapping[str, Mapping[str, Any]], model_says
     `files` are those of BESIDE that there are. `model_says` is the class that config.json names. Raises
     ValueError for a key that cannot be followed.
     """
-    config, special = files.get(TOKENIZER_CONFIG, {}), files.get(SPECIAL_TOKENS_MAP, {})
+    config = files.get(TOKENIZER_CONFIG, {})
+    special = files.get(SPECIAL_TOKENS_MAP, {})
     check_config(folder / TOKENIZER_CONFIG, config)
     check_config(folder / SPECIAL_TOKENS_MAP, special)
     anew = _is_made_anew(folder, config.get(TOKENIZER_CLASS) or model_says)
@@ -158,9 +160,11 @@ def _in_order(beside: Beside, claimed: list[Added], implied: list[Added]) -> lis
 
 def _claimed(path: Path, beside: Beside, own: list[Added]) -> list[Added]:
     """The tokens of all lists, each once. Raises ValueError where two lists differ."""
-    first, others = own, [*(beside.decoder or []), *beside.old]
+    first = own
+    others = [*(beside.decoder or []), *beside.old]
     if beside.decoder is not None and beside.anew:
-        first, others = beside.decoder, [*own, *beside.old]
+        first = beside.decoder
+        others = [*own, *beside.old]
     claimed = {token.content: token for token in first}
     if len(claimed) < len(first):
         raise ValueError(f'{path}: "{first[0].key}" has an added token twice: let it be there once')

@@ -31,7 +31,9 @@ def character_groups(raws: Sequence[bytes]) -> list[Group]:
     """
     groups: list[Group] = []
     while (start := groups[-1].stop if groups else 0) < len(raws):
-        group, text, decoder = Group(start, start + 1, None), "", getincrementaldecoder("utf-8")()
+        group = Group(start, start + 1, None)
+        text = ""
+        decoder = getincrementaldecoder("utf-8")()
         with suppress(UnicodeDecodeError):  # broken, whatever may follow
             for stop in range(start + 1, len(raws) + 1):
                 text += decoder.decode(raws[stop - 1])

@@ -25,7 +25,9 @@ from gptviz.tokenizer.settings import (
 )
 from gptviz.tokenizer.vocabulary import Vocabulary, is_gpt2
 
-TOKENIZER_JSON, VOCAB_JSON, MERGES_TXT = "tokenizer.json", "vocab.json", "merges.txt"
+TOKENIZER_JSON = "tokenizer.json"
+VOCAB_JSON = "vocab.json"
+MERGES_TXT = "merges.txt"
 
 # Files of other tokenizers that lie in folders of GPT-2s.
 OTHERS = {
@@ -88,7 +90,8 @@ def of_json(whole: dict[str, Any], path: Path, beside: Beside) -> Vocabulary:
     _check_post_processor(path, whole.get("post_processor"))
     try:
         merges = [tuple(pair.split(" ") if isinstance(pair, str) else pair) for pair in model["merges"]]
-        tokens, listed = dict(model["vocab"]), list(whole.get("added_tokens") or [])
+        tokens = dict(model["vocab"])
+        listed = list(whole.get("added_tokens") or [])
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(f"{path} is not like a tokenizer.json: {type(error).__name__} {error}") from None
     _check_tokens(path, tokens)
@@ -185,7 +188,8 @@ def _check_pre_tokenizer(path: Path, found: Any) -> None:
 def _check_post_processor(path: Path, found: Any) -> None:
     """Raise ValueError for a post-processor that puts tokens around a text."""
     says = found if isinstance(found, dict) else {}
-    kind, parts = says.get("type", found), says.get("processors")
+    kind = says.get("type", found)
+    parts = says.get("processors")
     if found is None or kind == "ByteLevel":  # which changes offsets
         return
     if kind == "Sequence" and isinstance(parts, list):

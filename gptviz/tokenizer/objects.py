@@ -51,7 +51,8 @@ def read_object(given: Any) -> Vocabulary:
 
 def _check_alone(name: str, tokenizer: Any) -> None:
     """Check what a Tokenizer does by itself, and one of transformers only where a call asks for it."""
-    truncation, padding = getattr(tokenizer, "truncation", None), getattr(tokenizer, "padding", None)
+    truncation = getattr(tokenizer, "truncation", None)
+    padding = getattr(tokenizer, "padding", None)
     if truncation is not None:
         instead = "Call its no_truncation(): here a text ends where the model's context does"
         raise refusal(name, "truncation", truncation, "cuts long texts off", instead)

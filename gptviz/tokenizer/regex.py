@@ -40,7 +40,10 @@ def alternatives(pattern: str) -> list[str]:
     >>> alternatives(r"'(?:s|t)| ?\p{L}+|[|]")
     ["'(?:s|t)", ' ?\\p{L}+', '[|]']
     """
-    rules, depth, in_set, at = [""], 0, False, 0
+    rules = [""]
+    depth = 0
+    in_set = False
+    at = 0
     while at < len(pattern):
         step = pattern[at : at + 2] if pattern[at] == "\\" else pattern[at]
         at += len(step)
@@ -77,7 +80,8 @@ def members(kind: str) -> str:
     >>> members("[a-c]"), members("x")
     ('\\u{61}-\\u{63}', '\\u{78}-\\u{78}')
     """
-    asking, every = _asking(kind), "".join(map(chr, (*range(0xD800), *range(0xE000, 0x110000))))
+    asking = _asking(kind)
+    every = "".join(map(chr, (*range(0xD800), *range(0xE000, 0x110000))))
     codes = [ord(one) for one in asking.decode(asking.encode_ordinary(every))]
     starts = [code for before, code in pairwise([-2, *codes]) if code != before + 1]
     stops = [code for code, after in pairwise([*codes, -2]) if after != code + 1]

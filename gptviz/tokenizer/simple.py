@@ -10,7 +10,10 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-BOS, EOS, PAD, UNK = "[BOS]", "[EOS]", "[PAD]", "[UNK]"
+BOS = "[BOS]"
+EOS = "[EOS]"
+PAD = "[PAD]"
+UNK = "[UNK]"
 SPECIAL = (BOS, EOS, PAD, UNK)
 
 # The book's: punctuation and double dashes stand alone, blanks only separate.
@@ -53,7 +56,8 @@ class WordTokenizer:
         words = split_words(text)
         known = [word for word in words if special_tokens or word not in SPECIAL]
         ids = {word: self._ids[word] for word in known if word in self._ids}
-        start, end = [self._ids[BOS]] * bos, [self._ids[EOS]] * eos
+        start = [self._ids[BOS]] * bos
+        end = [self._ids[EOS]] * eos
         return start + [ids.get(word, self._ids[UNK]) for word in words] + end
 
     def decode(self, ids: Sequence[int]) -> str:

@@ -136,7 +136,8 @@ def own_piece(piece: Piece, index: int) -> Piece:
     No merge of a piece crosses the border of a part that is left in the end, so they are the same merges,
     in the same order, that this part's bytes alone would go through.
     """
-    raw, start = piece.parts[index], sum(map(len, piece.parts[:index]))
+    raw = piece.parts[index]
+    start = sum(map(len, piece.parts[:index]))
     merges = tuple(replace(merge, start=merge.start - start) for merge in merges_of_part(piece, index))
     text = raw.decode("utf-8", "replace")
     return replace(piece, text=text, raw=raw, merges=merges, parts=(raw,), ids=(piece.ids[index],))
@@ -168,7 +169,8 @@ def bpe(ranks: dict[bytes, int], raw: bytes) -> tuple[list[Merge], list[bytes]]:
         if end[start] != middle or end[middle] != stop:
             continue
         merges.append(Merge(rank, raw[start:middle], raw[middle:stop], start))
-        end[start], end[middle] = stop, 0
+        end[start] = stop
+        end[middle] = 0
         if stop < len(raw):
             before[stop] = start
         push(start)
@@ -194,5 +196,6 @@ def _piece(encoding: Encoding, text: str, start: int, rule: str) -> Piece:
     raw = text.encode()
     merges, parts = bpe(ranks, raw)
     if raw in ranks and len(parts) > 1:  # tiktoken looks a whole piece up first: here merges lead elsewhere
-        merges, parts = [], [raw]
+        merges = []
+        parts = [raw]
     return Piece(text, start, raw, tuple(merges), tuple(parts), tuple(ranks[part] for part in parts), rule)

@@ -26,7 +26,9 @@ CHARACTERS = r"(?s:.)"  # every character is a piece
 
 # More than any tokenizer known has. tiktoken makes one regex of all special tokens: 5 million characters of
 # them take it 19 seconds and 2 GB.
-MOST_TOKENS, LONGEST_TOKEN, SPECIAL_CHARACTERS = 2**19, 1024, 2**17
+MOST_TOKENS = 2**19
+LONGEST_TOKEN = 1024
+SPECIAL_CHARACTERS = 2**17
 
 MOST_NAMED = 5  # tokens in a sentence
 
@@ -89,7 +91,8 @@ class Vocabulary:
 
 def of_encoding(encoding: tiktoken.Encoding) -> Vocabulary:
     """The vocabulary of an encoding (by its private attributes, as tiktoken's own README extends one)."""
-    ranks, special = encoding._mergeable_ranks, encoding._special_tokens
+    ranks = encoding._mergeable_ranks
+    special = encoding._special_tokens
     return Vocabulary(encoding._pat_str, ranks, special, words_of(encoding), late_of(encoding))
 
 

@@ -30,8 +30,11 @@ from gptviz.ui.settings import wrong
 from gptviz.ui.shell.navigation import page_file
 from gptviz.work.cluster import RAY, reach
 
-SECONDS, BUSY, THROUGH = 15, 0.5, 2.5
-TOKENS, TIMES = 20, 5
+SECONDS = 15
+BUSY = 0.5
+THROUGH = 2.5
+TOKENS = 20
+TIMES = 5
 FREE = 2 * 2**30  # bytes of disk below which uploads and trainings soon find none
 
 
@@ -73,9 +76,11 @@ def _read(path: str) -> str:
 
 def measured() -> tuple[float, float]:
     """Seconds of a pass of the bundled model, and of a processor for a run of the page Attention."""
-    lm, rng = load("mini"), random.Random(1)
+    lm = load("mini")
+    rng = random.Random(1)
     page = AppTest.from_file(str(page_file("attention")), default_timeout=240)
-    passes, runs = [], []
+    passes = []
+    runs = []
     for _ in range(TIMES + 1):
         ids = [rng.randrange(256) for _ in range(TOKENS)]
         began = time.perf_counter()

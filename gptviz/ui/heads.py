@@ -196,7 +196,8 @@ def trial_work(run: Run, block: int, head: int, label: str) -> Work[Trial]:
 
 def known_trials_of(run: Run, claims: Iterable[Claim]) -> dict[tuple[int, int], Trial]:
     """The trials of these labels that were held and are remembered, or ship: by block and head."""
-    ships, found = _at_once(run)[1], {}
+    ships = _at_once(run)[1]
+    found = {}
     for claim in claims:
         work = works.find(run, trial, *claim)
         held = ships.get(claim) if work is None else work.result

@@ -61,16 +61,21 @@ def lens_cells(
     ranks: tuple[int, np.ndarray] | None = None,
 ) -> dict[str, Any]:
     """`encoded` cells of the positions of `span`; `ranks` are those of a token, (R, P), for "rank"."""
-    now, was = found.now, found.was
+    now = found.now
+    was = found.was
     values = {"probability": now.probabilities[..., 0], "entropy": now.entropy, "kl": now.kl}
-    numbers, named, ghosts = {"entropy": now.entropy, "to the end": now.kl}, now.ids, None
+    numbers = {"entropy": now.entropy, "to the end": now.kl}
+    named = now.ids
+    ghosts = None
     if was is not None:
-        ghosts, named = (was.ids[..., 0], was.probabilities[..., 0]), np.append(named, was.ids[..., 0])
+        ghosts = (was.ids[..., 0], was.probabilities[..., 0])
+        named = np.append(named, was.ids[..., 0])
         numbers["entropy unchanged"] = was.entropy
     if ranks is not None:
         token, values["rank"] = ranks
         numbers[f"{show_id(lm, token)} has rank"] = values["rank"]
     ids = np.unique(named).tolist()
     colors = colors_of(measure, values[measure], lm.config.vocab_size)
-    shown, pieces = {i: show_id(lm, i) for i in ids}, [i for i in ids if is_piece(lm, i)]
+    shown = {i: show_id(lm, i) for i in ids}
+    pieces = [i for i in ids if is_piece(lm, i)]
     return encoded([span], now.ids, now.probabilities, colors, numbers, shown, pieces, ghosts)

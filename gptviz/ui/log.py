@@ -49,7 +49,8 @@ def _record(*given: Any, **named: Any) -> logging.LogRecord:
         made.msg = _without_text(made.msg)
     error = made.exc_info[1] if made.exc_info else None
     if error is not None:
-        made.msg, made.args = f"{made.getMessage().strip()}: {_where(error)}", ()
+        made.msg = f"{made.getMessage().strip()}: {_where(error)}"
+        made.args = ()
     made.exc_info = None
     return made
 

@@ -22,14 +22,20 @@ from gptviz.ui.sheet import Param, Scene, if_there, is_asked_for, several
 from gptviz.ui.shell import target
 from gptviz.ui.words import as_code, counted, escaped, prose, show_id
 
-NAMES, FILE = "names", "file"
+NAMES = "names"
+FILE = "file"
 SET: Param[str | None] = Param("many", str, None, if_there)
 
-MOST, LONGEST = 200, 20_000  # texts of a file, and characters of one
+MOST = 200  # texts of a file
+LONGEST = 20_000  # characters of one
 LARGEST = 1  # MB of a file
-LISTED, ROW = 12, 26  # bars, and the pixels of one
-SURE, ENOUGH = 3.0, 10  # standard errors from zero, and the texts from which on they tell something
-_LINES, _ASKED = "gptviz_many_lines", "gptviz_many_asked"  # in the session: the file's; what was asked for
+LISTED = 12  # bars
+ROW = 26  # pixels of one
+SURE = 3.0  # standard errors from zero
+ENOUGH = 10  # texts, from which on they tell something
+# in the session
+_LINES = "gptviz_many_lines"  # the file's
+_ASKED = "gptviz_many_asked"  # what was asked for
 _BOX = "many_file"
 
 Left = list[tuple[str, str]]  # texts that are left out, and why

@@ -32,7 +32,9 @@ from gptviz.ui.models import cache as models
 from gptviz.ui.models.room import session
 from gptviz.ui.settings import cache_bytes
 
-EIGHTH, MOST_MEGABYTES = 8, 1024  # of the machine's memory, where the setting says nothing
+# of the machine's memory, where the setting says nothing
+EIGHTH = 8
+MOST_MEGABYTES = 1024
 SETTING = "GPTVIZ_TRACE_CACHE_MB"
 
 # About as long as a rerun takes: thirty at once are done one after the other instead of all at the end.
@@ -161,7 +163,8 @@ class Runs:
         with self._room:
             if room():
                 return
-        end, place = time.monotonic() + self.wait_seconds, st.empty()
+        end = time.monotonic() + self.wait_seconds
+        place = st.empty()
         with st.spinner("Others' long texts are being read: yours is next …"):
             while True:
                 with self._room:

@@ -42,7 +42,8 @@ POLICY = (
     "frame-src 'self' data: blob:; object-src 'none'; form-action 'self'"
 )
 
-METRICS, METRICS_SETTING = "/_stcore/metrics", "GPTVIZ_METRICS"
+METRICS = "/_stcore/metrics"
+METRICS_SETTING = "GPTVIZ_METRICS"
 SENT_TO = "/_stcore/upload_file/"  # then the session, and the file's name for it
 # Streamlit keeps a session that broke off for 120 s; after that nothing can end it, and what it sent stays
 LEFT_SECONDS = 100.0
@@ -112,7 +113,8 @@ class Doors:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        path, app = scope.get("path", ""), self._app
+        path = scope.get("path", "")
+        app = self._app
 
         async def answer(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -139,7 +141,8 @@ class Doors:
 
     async def _receive(self, session: str, scope: Scope, receive: Receive, send: Send) -> None:
         """A file, if there is room for it. Streamlit itself refuses who is no session of its own."""
-        length, this = Headers(scope=scope).get("content-length", ""), object()
+        length = Headers(scope=scope).get("content-length", "")
+        this = object()
         if not (length.isascii() and length.isdigit() and len(length) < 16):
             await PlainTextResponse("Say how many bytes come: Content-Length.", 411)(scope, receive, send)
             return

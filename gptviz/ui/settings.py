@@ -4,7 +4,11 @@ import os
 from collections.abc import Iterator
 
 # what may be set, and what it must be: megabytes, a count from 1 or a number from 0 on, a switch, or anything
-MEGABYTES, COUNT, NUMBER, SWITCH, ANY = "MB", "count", "number", "switch", "any"
+MEGABYTES = "MB"
+COUNT = "count"
+NUMBER = "number"
+SWITCH = "switch"
+ANY = "any"
 _OF_KIND = {
     ANY: "CACHE_DIR DATABASE DEVICE GUIDES KERNELS RAY",
     SWITCH: "ALLOW_PATHS LOG METRICS",

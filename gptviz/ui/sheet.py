@@ -143,7 +143,9 @@ def why_same(
     They are made of what stands at these sites, at this position and in this head, or at all. Changes that
     could have mattered there did not, and of the others it is said why they cannot.
     """
-    places, layers, count = tuple(places), scene.lm.config.n_layers, len(scene.tokens)
+    places = tuple(places)
+    layers = scene.lm.config.n_layers
+    count = len(scene.tokens)
     without_effect: dict[Unseen, list[str]] = {}  # the changes that cannot matter, by the reason
     for edit in scene.run.edits:
         reasons = [unseen(edit, site, block, layers, count, head, position) for site, block in places]
@@ -318,7 +320,8 @@ def numbers_of(
     the file's. `what` tells one table of a page from another. `missing` is the word for a number that is not
     there, None where all are.
     """
-    stem, label = name.removesuffix(".csv"), f"In numbers: {what}" if what else "In numbers"
+    stem = name.removesuffix(".csv")
+    label = f"In numbers: {what}" if what else "In numbers"
     with panel(label, ":material/table:", f"numbers_{stem}") as is_open:
         if not is_open:
             return
@@ -360,7 +363,8 @@ def code_of(
     the model's first block. `what` tells one of a page from another.
     """
     if run is None and sources and isinstance(scene, Scene):
-        lm, ids = scene.lm, scene.run.ids
+        lm = scene.lm
+        ids = scene.run.ids
         run = lambda: run_first_block(lm, ids)  # noqa: E731
     link = partial(claim.offer, scene) if isinstance(scene, Scene) and key == "in_code" else None
     in_code([*sources, numbers], program(scene, numbers, *args, **named), key, run, what, link)
@@ -373,7 +377,8 @@ def program(scene: Frame, numbers: Callable[..., Any], *args: object, **named: o
     prompt where that is `text`; `args` and `named` follow.
     """
     parameters = inspect.signature(numbers).parameters
-    first, named = [*parameters][:2], {n: v for n, v in named.items() if v != parameters[n].default}
+    first = [*parameters][:2]
+    named = {n: v for n, v in named.items() if v != parameters[n].default}
     given = [*(repr(arg) for arg in args), *(f"{name}={arg!r}" for name, arg in named.items())]
     lines = ["import gptviz"] if first[:1] == ["lm"] else []
     named_in: list[Any] = [numbers, *(type(one) for one in (*args, *named.values()))]

@@ -137,7 +137,10 @@ class Watched:
 
     async def _visit(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One visitor's websocket, from the first to the last message."""
-        visitor, began, page, asked = next(_number), time.monotonic(), FIRST, 0.0
+        visitor = next(_number)
+        began = time.monotonic()
+        page = FIRST
+        asked = 0.0
 
         async def hear() -> Message:
             nonlocal page, asked
@@ -152,7 +155,8 @@ class Watched:
             nonlocal asked
             await send(message)
             if asked and _ends_a_run(message):
-                seconds, asked = time.monotonic() - asked, 0.0
+                seconds = time.monotonic() - asked
+                asked = 0.0
                 NUMBERS.ran(page, seconds)
                 log.log("run", visitor=visitor, page=page, seconds=seconds)
 

@@ -159,7 +159,8 @@ def defined(name: str, shown: str | None = None) -> str:
     """
     if name not in GLOSSARY:
         raise ValueError(f"{name!r} is not in the glossary; it has {', '.join(GLOSSARY)}")
-    text, definition = html.escape(shown or name), html.escape(GLOSSARY[name])
+    text = html.escape(shown or name)
+    definition = html.escape(GLOSSARY[name])
     return (
         f'<span class="gv-term" tabindex="0" role="note" aria-label="{text}: {definition}" '
         f'data-definition="{definition}">{text}</span>'

@@ -21,7 +21,8 @@ class Worker:
     """A process on a leash: it holds the other end of a pipe, and ends when that is closed."""
 
     def __init__(self, process: "subprocess.Popen[bytes]", log: Path):
-        self._process, self._log = process, log
+        self._process = process
+        self._log = log
 
     @property
     def running(self) -> bool:

@@ -24,10 +24,12 @@ from gptviz.work.task import Backend
 R = TypeVar("R")
 
 WORKERS = "GPTVIZ_WORKERS"
-SETTING, DEFAULT_MEGABYTES = "GPTVIZ_MEASURED_CACHE_MB", 64
+SETTING = "GPTVIZ_MEASURED_CACHE_MB"
+DEFAULT_MEGABYTES = 64
 _ROOT = Root(WORKS)  # the models' files, which workers map
 LOOK = 0.5  # seconds between two looks at a text that the cluster reads
-MOST_WAITING, MOST_OF_ONE = 300, 100  # a class of thirty with ten each; all labels of mini's heads on trial
+MOST_WAITING = 300  # a class of thirty with ten each
+MOST_OF_ONE = 100  # all labels of mini's heads on trial
 
 
 _no_server = False

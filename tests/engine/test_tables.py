@@ -62,7 +62,10 @@ def test_a_table_has_a_sites_numbers_with_its_tokens_beside_them(lm, site):
         (lambda t: t.table("attn", 1, 4), "no head 4; they go from 0 to 3"),
         (lambda t: t.table("attn"), "site 'attn' needs a block, from 0 to 1"),
         (lambda t: t.table("mlp_out", 0, 1), "mlp_out has no heads: ask for .* without the head 1"),
-        (lambda t: t.table("attention", 0), "there is no site 'attention' .did you mean attn..; the sites are tok_emb"),
+        (
+            lambda t: t.table("attention", 0),
+            "there is no site 'attention' .did you mean attn..; the sites are tok_emb",
+        ),
     ],
 )
 def test_a_table_that_there_is_not_is_a_sentence(ask, says):

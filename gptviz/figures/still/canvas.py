@@ -127,7 +127,9 @@ class Canvas:
 
 def text_width(text: str, size: float, bold: bool = False) -> float:
     """About how wide a line of text is, in pixels: fonts differ, and none is asked."""
-    narrow, wide, ems = "iljtfrI.,:;'|!()[]·- ", "mwMW@%—", 0.0
+    narrow = "iljtfrI.,:;'|!()[]·- "
+    wide = "mwMW@%—"
+    ems = 0.0
     for character in text:
         if unicodedata.east_asian_width(character) in "WF":
             ems += 1.0

@@ -328,7 +328,8 @@ class _Chart:
     def _draw_path(self, path: str, color: str, width: float, dash: str, opacity: float) -> None:
         """A curve "M 9 2 C 9.35 3.5 12.35 3.5 12 5", in places of the axes."""
         numbers = [float(part) for part in path.replace(",", " ").split() if part not in ("M", "C")]
-        x, y = self.axes["x"], self.axes["y"]
+        x = self.axes["x"]
+        y = self.axes["y"]
         points = [(x.pixel(a), y.pixel(b)) for a, b in zip(numbers[::2], numbers[1::2], strict=True)]
         if len(points) != 4 or "C" not in path:
             raise ValueError(f"the path {path!r} cannot be drawn still: it is no single curve")
@@ -413,7 +414,8 @@ class _Chart:
     def _scale(self, trace: Written, z: Any) -> tuple[Sequence[Sequence[Any]], float, float]:
         """A map's colours, and the numbers at their ends."""
         own = self.layout[trace["coloraxis"]] if "coloraxis" in trace else trace
-        lowest, highest = own.get("cmin", own.get("zmin")), own.get("cmax", own.get("zmax"))
+        lowest = own.get("cmin", own.get("zmin"))
+        highest = own.get("cmax", own.get("zmax"))
         low = float(np.nanmin(z)) if lowest is None else float(lowest)
         high = float(np.nanmax(z)) if highest is None else float(highest)
         return own["colorscale"], low, high
@@ -430,7 +432,8 @@ class _Chart:
             start = end - wide if bar.get("xanchor") == "right" else end
             strip = colors_of(np.linspace(0, 1, 128)[None], axis["colorscale"], 0, 1)
             self.canvas.add(Pixels(start, 6, wide, 8, strip))
-            low, high = axis["cmin"], axis["cmax"]
+            low = axis["cmin"]
+            high = axis["cmax"]
             size = float(bar.get("tickfont", {}).get("size", 12))
             for at, text in zip(values(bar["tickvals"]), bar["ticktext"], strict=True):
                 x = start + (at - low) / ((high - low) or 1.0) * wide
@@ -458,7 +461,8 @@ class _Chart:
                 continue
             first = along.at(base[i]) if not along.is_log or base[i] > 0 else along.start
             last = along.at(base[i] + lengths[i])
-            one, two = across.pixel(places[i] - widths[i] / 2), across.pixel(places[i] + widths[i] / 2)
+            one = across.pixel(places[i] - widths[i] / 2)
+            two = across.pixel(places[i] + widths[i] / 2)
             near, far = sorted((first, last))
             low, high = sorted((one, two))
             box = (near, low, far - near, high - low) if lies else (low, near, high - low, far - near)
@@ -525,10 +529,12 @@ class _Chart:
             if not math.isfinite(xs[i]) or not math.isfinite(ys[i]) or not opacity * seen[i]:
                 continue
             fill, _ = paint(fills[i])
-            stroke, width = edges[i], float(edge_widths[i])
+            stroke = edges[i]
+            width = float(edge_widths[i])
             symbol = symbols[i]
             if symbol.endswith("-open"):
-                stroke, width = stroke or fill, width or 1.5
+                stroke = stroke or fill
+                width = width or 1.5
                 fill = self.paper
             draw_symbol(
                 self.canvas,

@@ -113,7 +113,9 @@ def _field(
     found: re.Match[str],
 ) -> Any:
     """What stands in a gap of the sentence: a text, or {"row": texts}, {"column": texts}, {"cell": texts}."""
-    name, index, form = found[1], found[2], found[3]
+    name = found[1]
+    index = found[2]
+    form = found[3]
     if name == "x":
         return {"column": names["x"]}
     if name == "y":

@@ -104,7 +104,9 @@ def filled(template: str, fields: Mapping[str, Any]) -> str:
     """What a hover says: Plotly's template with the numbers of a mark in it. frame.js has the same rules."""
 
     def one(found: re.Match[str]) -> str:
-        name, index, form = found[1], found[2], found[3]
+        name = found[1]
+        index = found[2]
+        form = found[3]
         value = fields.get(name, "")
         if index is not None:
             value = value[int(index)]

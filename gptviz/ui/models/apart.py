@@ -28,12 +28,15 @@ from gptviz.ui.models.room import room, session
 from gptviz.ui.settings import cache_bytes, count
 from gptviz.ui.worker import Worker, start
 
-CPU, SECONDS = "GPTVIZ_READ_CPU_SECONDS", "GPTVIZ_READ_SECONDS"
-MEMORY, AT_ONCE = "GPTVIZ_READ_MEMORY_MB", "GPTVIZ_READS_AT_ONCE"
+CPU = "GPTVIZ_READ_CPU_SECONDS"
+SECONDS = "GPTVIZ_READ_SECONDS"
+MEMORY = "GPTVIZ_READ_MEMORY_MB"
+AT_ONCE = "GPTVIZ_READS_AT_ONCE"
 DEFAULTS = {CPU: 3, SECONDS: 60, MEMORY: 2048, AT_ONCE: 2}
 MORE_A_GIGABYTE = 4  # times the seconds: GPT-2 XL, 6.2 GB in float32, took 25 s of the 78 that this gives
 
-MOST_IN_LINE, MOST_OF_ONE = 16, 3
+MOST_IN_LINE = 16
+MOST_OF_ONE = 3
 TICK = 0.1  # seconds between two looks at whether it is over, or its visitor has left
 
 LARGEST = {SAID: 2**16, CONFIG: 2**16, VOCABULARY: 2**25}  # bytes of what a converted model may have
@@ -187,9 +190,11 @@ def _check_said(said: Any) -> None:
     """Raise the error that the process wrote down, if it did. Only its kind, text and width are looked at."""
     if said in ({"message": "", ASSUMED: True}, {"message": "", ASSUMED: False}):
         return
-    message, width = said.get("message"), said.get("emb_dim", 0)
+    message = said.get("message")
+    width = said.get("emb_dim", 0)
     if not isinstance(message, str) or type(width) is not int:
-        message, width = "it cannot be read", 0
+        message = "it cannot be read"
+        width = 0
     message = message[:LONGEST_SENTENCE]
     if said.get("error") == HeadsMissing.__name__ and 0 < width <= WIDEST:
         raise HeadsMissing(message, divisors(width), width)

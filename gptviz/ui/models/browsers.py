@@ -88,7 +88,8 @@ def browser_of(cookie: str) -> str | None:
     """
     version, *parts = cookie.split("|")
     try:
-        mask, masked = bytes.fromhex(parts[0]), bytes.fromhex(parts[1])
+        mask = bytes.fromhex(parts[0])
+        masked = bytes.fromhex(parts[1])
     except (IndexError, ValueError):
         return None
     if version != "2" or len(mask) != 4 or len(masked) != TOKEN_BYTES:
@@ -139,7 +140,8 @@ def _this_browser() -> str:
 
 
 def _stay() -> Uploads:
-    here, browser = session(), _this_browser()
+    here = session()
+    browser = _this_browser()
     if here is not None:
         _visit(here, browser)
     return browsers().visit(browser, here)

@@ -14,7 +14,8 @@ from gptviz.ui.memory import megabytes
 from gptviz.ui.settings import cache_bytes
 
 SETTING = "GPTVIZ_MODEL_CACHE_MB"
-HALF, MOST_MEGABYTES = 2, 8192  # of the memory; and GPT-2 XL in float32, with a small one beside it
+HALF = 2  # of the memory
+MOST_MEGABYTES = 8192  # GPT-2 XL in float32, with a small one beside it
 
 
 class ModelCache:

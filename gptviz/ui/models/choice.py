@@ -9,7 +9,8 @@ from gptviz.engine.config import ACTIVATIONS
 from gptviz.loading import DTYPES, devices
 
 DEFAULT_MODEL = "mini"
-UPLOAD, PATH = "upload:", "path:"  # before the number of an upload, before a path of the server
+UPLOAD = "upload:"  # before the number of an upload
+PATH = "path:"  # before a path of the server
 
 LONGEST_NAME = 1000
 
@@ -57,7 +58,8 @@ def choice_from(params: Mapping[str, str]) -> Choice:
     heads = params.get("n_heads", "") if own else ""
     activation = params.get("activation", "") if own else ""
     known = name in KNOWN_MODELS or name in HUB_MODELS or not is_a_name(name)
-    dtype, device = params.get("dtype", ""), params.get("device", "")
+    dtype = params.get("dtype", "")
+    device = params.get("device", "")
     return Choice(
         name=name if is_a_name(name) else DEFAULT_MODEL,
         n_heads=int(heads) if heads.isascii() and heads.isdigit() and 0 < len(heads) < 6 else None,

@@ -22,7 +22,8 @@ from gptviz.ui.models.uploads import Upload
 ALLOW_PATHS = "GPTVIZ_ALLOW_PATHS"
 DEVICE = "GPTVIZ_DEVICE"
 
-_IN_USE, _FAILED = "gptviz_model_in_use", "gptviz_model_failed"
+_IN_USE = "gptviz_model_in_use"
+_FAILED = "gptviz_model_failed"
 
 
 class NotOnDisk(CheckpointError):

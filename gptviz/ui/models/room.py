@@ -20,7 +20,8 @@ from gptviz.digits import gigabytes
 from gptviz.root import UPLOADS, Root
 from gptviz.ui.settings import cache_bytes
 
-SETTING, DEFAULT_MEGABYTES = "GPTVIZ_UPLOADS_MB", 4096
+SETTING = "GPTVIZ_UPLOADS_MB"
+DEFAULT_MEGABYTES = 4096
 
 
 class Room:
@@ -30,7 +31,9 @@ class Room:
     """
 
     def __init__(self, max_bytes: int, of_one: int, sent: Callable[[], Mapping[str, int]] = dict):
-        self.max_bytes, self.of_one, self.root = max_bytes, of_one, Root(UPLOADS)
+        self.max_bytes = max_bytes
+        self.of_one = of_one
+        self.root = Root(UPLOADS)
         self._sent = sent
         self._taken: dict[Hashable, int] = {}
         self._refused: dict[str, str] = {}  # session -> the sentence why its last file was not taken
@@ -137,7 +140,8 @@ def absent() -> list[str]:
 
 def end(sessions: list[str]) -> None:
     """End those of the sessions that have not come back, with all they sent. In the server's event loop."""
-    gone, server = set(sessions) & set(absent()), runtime.get_instance()
+    gone = set(sessions) & set(absent())
+    server = runtime.get_instance()
     for session in gone:
         room().forget(session)
         found = server._session_mgr.get_session_info(session)

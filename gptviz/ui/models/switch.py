@@ -10,7 +10,8 @@ from gptviz.ui.words import as_code, escaped
 
 MOST_SHOWN = 5
 
-_READ, _SAID = "gptviz_last_pieces", "gptviz_switch_notice"
+_READ = "gptviz_last_pieces"
+_SAID = "gptviz_switch_notice"
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,8 @@ def sentence(before: Pieces, now: Pieces) -> str | None:
     """Return where two models cut the same text differently;
     nothing of one that only computes differently.
     """
-    had, has = len(before.raws), len(now.raws)
+    had = len(before.raws)
+    has = len(now.raws)
     names = escaped(before.name), escaped(now.name)
     count = f"{names[1]} reads {has} tokens where {names[0]} read {had}."
     try:

@@ -65,25 +65,33 @@ LARGEST = 3 * 2**19  # bytes of all heads' weights, or of all places of the mach
 
 def overview(s: Sheet, at: str = "") -> None:
     """The whole machine as one picture to fall into: all down to the heads, `at`, and where *Play* goes."""
-    s.title, config, position = "From a text to the next token", s.t.config, s.position
+    s.title = "From a text to the next token"
+    config = s.t.config
+    position = s.position
     find = lambda address: resolve(s.lm, s.t, str(address), position)  # noqa: E731
     steps = read((FOLDER / "way.md").read_text("utf-8")).steps
-    way, blocks = [find(dict(step.place).get("at", "")) for step in steps], range(config.n_layers)
+    way = [find(dict(step.place).get("at", "")) for step in steps]
+    blocks = range(config.n_layers)
     parts = ("", ".norm1", ".attention", ".norm2", ".feed_forward")
     every = ["", "embedding", "final_norm", "out_head"]
     every += [f"block.{b}{part}" for b in blocks for part in parts]
     every += [f"block.{b}.head.{h}" for b, h in all_heads(s.lm)]
-    first, said = find(at), [{"at": one.at, "says": step.text} for one, step in zip(way, steps, strict=True)]
+    first = find(at)
+    said = [{"at": one.at, "says": step.text} for one, step in zip(way, steps, strict=True)]
     places = {place.at: place for one in (first, *way) for place in one.path}
-    saved, others, size = s.saved("overview"), {}, 0
+    saved = s.saved("overview")
+    others = {}
+    size = 0
     for place in (first, *places.values(), *map(find, every)):
         if place.at in others or size > LARGEST:
             continue
-        now, was = machine.level(s.lm, s.t, place.at, position), s.traces.was
+        now = machine.level(s.lm, s.t, place.at, position)
+        was = s.traces.was
         old = None if was is None else machine.level(was.lm, was, place.at, position, now["shown"])
         levels = Both(now, old)
         path, beside = ([(one.at, one.name) for one in some] for some in (place.path, place.beside(config)))
-        where, answers = (path, s.labels, position, beside), (ignored, ignored)
+        where = (path, s.labels, position, beside)
+        answers = (ignored, ignored)
         table = joined(levels.map(machine.table))
         draw_machine(place.kind, levels, table, *where, None, said, *answers, saved)
         others[place.at] = {"title": "", "data": s.parts.pop()["data"]}
@@ -94,7 +102,8 @@ def overview(s: Sheet, at: str = "") -> None:
 
 def every_head(s: Sheet, block: int | None = None, head: int | None = None) -> None:
     """The tokens and the grid of all heads; a click on a head opens it below."""
-    place, s.title = _place(s, block, head), "Where every head looks"
+    place = _place(s, block, head)
+    s.title = "Where every head looks"
     chips(s.t.tokens, s.position, ignored)
     _grid(s, place)
     _head(s, *place)
@@ -233,7 +242,8 @@ def generate(s: Sheet, n: int = 20, **options: Any) -> None:
     written: list[dict[str, Any]] = []
     opened: list[dict[str, Any]] = []
     for step in both.now:
-        shown, sampling = show_id(s.lm, step.id), step.sampling
+        shown = show_id(s.lm, step.id)
+        sampling = step.sampling
         p = step.model_probability if sampling.greedy else step.probability
         numbers = {"id": step.id, "probability": p, "p_text": probability_text(p), "put": False}
         says = f"{shown} had probability {probability_text(p)}"
@@ -245,7 +255,8 @@ def generate(s: Sheet, n: int = 20, **options: Any) -> None:
     writing(s.lm.decode(ids), written, 0, ignored, raws=raws, open_end=False)
     if both.was is not None:
         s.parts[-1]["note"] = f"Unchanged, the model writes: {''.join(step.token for step in both.was)}"
-    first, heads_of = opened[0]["data"], column_heads(both.now[0].sampling)
+    first = opened[0]["data"]
+    heads_of = column_heads(both.now[0].sampling)
     candidate_bars(first["rows"], first["rest"], heads_of, None, action="")
     s.parts[-1] |= {"title": opened[0]["title"], "others": {str(at): one for at, one in enumerate(opened)}}
 
@@ -269,11 +280,13 @@ def logit_lens(s: Sheet, measure: str = "probability") -> None:
     "entropy" or "kl" as colour.
     """
     one_of("measure", measure, ("probability", "entropy", "kl"))
-    found, names = s.of(cells, 0, len(s.t)), row_names(s.t.config)
+    found = s.of(cells, 0, len(s.t))
+    names = row_names(s.t.config)
     rows = [(name.removeprefix("block ").replace(" ·", ""), f"After {name}") for name in names[:-1]]
     s.title = "What the model would say at each depth"
     legend = legend_of(measure, measure, s.t.config.vocab_size, s.mode)
-    grid, last = lens_cells(s.lm, found, (0, len(s.t)), measure), ("output", "The model's own output")
+    grid = lens_cells(s.lm, found, (0, len(s.t)), measure)
+    last = ("output", "The model's own output")
     lens_grid(grid, [*rows, last], s.labels, (len(rows), s.position), legend, ignored)
     vocabulary = s.t.config.vocab_size
     s.when_dark(lambda mode: {"data": {"legend": vars(legend_of(measure, measure, vocabulary, mode))}})
@@ -351,7 +364,8 @@ def circuit(s: Sheet, token: OneToken | None = None, against: Against = MEAN, **
         f"{s.title}: a thick frame is a head that is in",
     )
     steps = found.steps.sort_values("size")
-    line, names = {"F": Both(steps["value"].to_numpy(float))}, [f"{n} heads" for n in steps["size"]]
+    line = {"F": Both(steps["value"].to_numpy(float))}
+    names = [f"{n} heads" for n in steps["size"]]
     rests = [(found.whole, "the whole model")]
     axis = {"title": {"text": "heads in the circuit"}}
     s.figure(
@@ -366,7 +380,8 @@ def patching(s: Sheet, other: str | Sequence[int], site: str = "resid_pre", **op
     ids = [one.id for one in s.t.tokens]
     theirs = s.lm.encode(other) if isinstance(other, str) else list(other)
     table = s.traces.map(lambda t: patch(t.lm, ids, theirs, sites=[site], position=s.position, **options))
-    layers, way = s.t.config.n_layers, options.get("direction", "denoising")
+    layers = s.t.config.n_layers
+    way = options.get("direction", "denoising")
     effects = table.map(lambda one: one["effect"].to_numpy(float).reshape(layers, -1))
     s.title = f"{site} patched at each place ({way}); the other text: “{s.lm.decode(theirs)}”"
     if table.now["position"].isna().all():  # a head's, at all positions
@@ -379,7 +394,8 @@ def patching(s: Sheet, other: str | Sequence[int], site: str = "resid_pre", **op
     else:
         words = [show_id(s.lm, i) for i in theirs]
         labels = [" | ".join(dict.fromkeys(pair)) for pair in zip(s.labels, words, strict=True)]
-        panel, rows = Map("", effects, ends=(-1, 1), unit="effect"), [f"block {b}" for b in range(layers)]
+        panel = Map("", effects, ends=(-1, 1), unit="effect")
+        rows = [f"block {b}" for b in range(layers)]
         columns = labels[: effects.now.shape[1]]
         s.figure(lambda mode: maps([panel], rows, columns, None, mode), "patching_map", s.title)
 
@@ -393,7 +409,8 @@ def compare(s: Sheet, other: Trace) -> None:
     if not pairs:
         raise ValueError("the two traces end no token at the same place of the text: they cannot be compared")
     at = pairs.pairs[pairs.nearest(s.position)]
-    nexts, names = comparing.expected(s.t, other, *at), ("this trace", "the other")
+    nexts = comparing.expected(s.t, other, *at)
+    names = ("this trace", "the other")
     shown = [
         show_id(s.lm, int(row.left_id)) if row.left == row.left else show_id(other.lm, int(row.right_id))
         for row in nexts.itertuples()
@@ -444,7 +461,8 @@ def _name(block: int, head: int) -> str:
 
 def _weights(s: Sheet, block: int, head: int, hide_first: bool = False) -> tuple[Any, Any]:
     """A head's weights as they are drawn, and their panel."""
-    own, drawn = s.of(weights, block, head), s.of(weights, block, head, hide_first)
+    own = s.of(weights, block, head)
+    drawn = s.of(weights, block, head, hide_first)
     return pattern(drawn, s.shown_of(own), hide_first)
 
 
@@ -458,14 +476,17 @@ def _place(s: Sheet, block: int | None, head: int | None) -> tuple[int, int]:
     """The head that is asked for; for what is not said, as on the pages, that with the rarest role."""
     if block is None or head is None:
         usual = most_telling(roles(s.t))
-        block, head = usual.block if block is None else block, usual.head if head is None else head
+        block = usual.block if block is None else block
+        head = usual.head if head is None else head
     return index_of("block", block, s.t.config.n_layers), index_of("head", head, s.t.config.n_heads)
 
 
 def _grid(s: Sheet, chosen: tuple[int, int]) -> None:
     """All heads, small: what each does here, and in a changed model how far its pattern moved."""
-    found, writes = roles(s.t), mean_writes(s.t, s.lm)
-    was, blocks = s.traces.was, range(s.t.config.n_layers)
+    found = roles(s.t)
+    writes = mean_writes(s.t, s.lm)
+    was = s.traces.was
+    blocks = range(s.t.config.n_layers)
 
     def thumbnail(b: int, h: int) -> Thumbnail:
         said = words_of(found[b][h], writes[b, h].item(), writes.max().item())

@@ -437,7 +437,9 @@ def _scale(
 
 def _heads(canvas: Canvas, data: Data, colors: Palette) -> None:
     """All heads, small, with their roles."""
-    blocks, heads, side = data["blocks"], data["heads"], data["side"]
+    blocks = data["blocks"]
+    heads = data["heads"]
+    side = data["side"]
     picture = Image.open(BytesIO(base64.b64decode(data["picture"].split(",", 1)[1])))
     pixels = np.asarray(picture.convert("RGB"))
     left = 64.0
@@ -515,7 +517,8 @@ def _arcs(canvas: Canvas, data: Data, colors: Palette) -> None:
     weights = np.zeros((count, count))
     weights[np.tril_indices(count)] = np.nan_to_num(flat[data["head"]])
     high = max(9.0, min(22.0, 900.0 / count))
-    left, right = 300.0, 560.0
+    left = 300.0
+    right = 560.0
     color = colors.heads[data["heads"][data["head"]] % len(colors.heads)]
     for at, token in enumerate(tokens):
         y = 24 + (at + 0.5) * high

@@ -48,7 +48,9 @@ def of_page(s: Sheet, name: str, **choices: Any) -> None:
     for key, value in asked.items():
         at.query_params[key] = str(value)
     # what a server sets for itself, and Streamlit, which makes its script the main module
-    main, threads, interval = sys.modules["__main__"], torch.get_num_threads(), sys.getswitchinterval()
+    main = sys.modules["__main__"]
+    threads = torch.get_num_threads()
+    interval = sys.getswitchinterval()
     dark: list[Any] = []
     try:
         at.run()
@@ -77,7 +79,8 @@ def of_page(s: Sheet, name: str, **choices: Any) -> None:
                 f"the page {name!r} cannot be drawn with {key}={value!r}: it has no such choice. In the app "
                 "its address has the names of its choices, and what each of them may be"
             )
-    title, question = PAGES[name].title, PAGES[name].question
+    title = PAGES[name].title
+    question = PAGES[name].question
     s.title = f"{title}{'' if title.endswith('?') else ':'} {question}"
     parts = _parts(s, light)
     if dark:
@@ -126,7 +129,8 @@ def _take(s: Sheet, section: list[dict[str, Any]], element: Any) -> None:
     elif element.type == "plotly_chart":
         section.append({"figure": json.loads(element.proto.spec)})
     elif element.type == "bidi_component":
-        name, data = element.proto.component_name.removeprefix("gptviz."), json.loads(element.proto.json)
+        name = element.proto.component_name.removeprefix("gptviz.")
+        data = json.loads(element.proto.json)
         if name == "chart":  # the buttons of the figure before it
             saved = data["saved"] | {"lines": [*s.lines]}
             section[-1] |= {"saved": saved, "key": data["key"], "alt": saved["title"], "title": ""}
