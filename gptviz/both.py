@@ -26,12 +26,12 @@ class Both(Generic[T]):
         return (self.now,) if self.was is None else (self.was, self.now)
 
     def map(self, function: Callable[[T], S]) -> "Both[S]":
-        """Return what the function gives of each."""
+        """Apply a function to both values."""
         return Both(function(self.now), None if self.was is None else function(self.was))
 
     @property
     def moved(self) -> bool:
-        """Return whether the two differ, by more than rounding where they are numbers."""
+        """Whether the two differ, by more than rounding for numbers."""
         return self.was is not None and not alike(self.now, self.was)
 
     def _repr_html_(self) -> str:
@@ -49,9 +49,7 @@ class Both(Generic[T]):
 
 
 def alike(a: Any, b: Any) -> bool:
-    """Return whether two values are the same, up to rounding where they are numbers
-    (arrays, tables, floats).
-    """
+    """Whether two values are equal, up to rounding for numbers (arrays, tables, floats)."""
     a = np.asarray(a)
     b = np.asarray(b)
     if a.shape != b.shape or not {a.dtype.kind, b.dtype.kind} <= set("fiub"):

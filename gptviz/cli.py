@@ -255,9 +255,10 @@ def run_verify(args: argparse.Namespace) -> int:
     if file.is_file():
         link = file.read_text("utf-8", "replace")
     found = verify(link, None if args.model is None else _load(args))
-    for one in found:
-        print(f"{'holds' if one.holds else 'WRONG'}  {harmless(one)}")
-    return int(not all(one.holds for one in found))
+    for claim in found:
+        verdict = "holds" if claim.holds else "WRONG"
+        print(f"{verdict}  {harmless(claim)}")
+    return int(not all(claim.holds for claim in found))
 
 
 def run_doctor(args: argparse.Namespace) -> int:
@@ -385,7 +386,7 @@ def run_trace(args: argparse.Namespace) -> int:
 
 
 def as_data(trace: Any, following: Any) -> dict[str, Any]:
-    """Return what `trace --json` prints: tokens, next tokens and LayerNorm statistics."""
+    """The JSON of `trace --json`: tokens, next tokens and LayerNorm statistics."""
     norms = trace.norms().astype(object)
     return {
         "model": trace.name,

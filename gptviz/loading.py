@@ -183,13 +183,13 @@ def _called(path: Path) -> str:
 
 
 def devices() -> list[str]:
-    """Return where a model can run on this machine: "cpu", and "cuda" or Apple's "mps" where they are."""
+    """The devices of this machine: "cpu", and "cuda" or Apple's "mps" where they are."""
     there = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
     return ["cpu", *(name for name, is_there in there.items() if is_there)]
 
 
 def is_hub_name(name: str) -> bool:
-    """Return whether `load` takes this from the hub: a name of `HUB_MODELS`, or owner/name and no path."""
+    """Whether `load` takes this from the hub: a name of `HUB_MODELS`, or owner/name and no path."""
     return name in HUB_MODELS or (not os.path.exists(name) and is_hub_id(name))
 
 

@@ -56,7 +56,9 @@ class Checkpoint:
 
 
 def recognise(path: Path, n_heads: int | None = None, activation: str | None = None) -> Checkpoint:
-    """Return what is at `path`. `n_heads` is for the book's files, which do not say it.
+    """Recognise the checkpoint at `path`.
+
+    `n_heads` is for the book's files, which do not say it.
 
     `activation`, "gelu_tanh" or "gelu", is for the book's files and nanoGPT's. Raises CheckpointError for
     what is none of the formats, and where `n_heads` or `activation` is not the checkpoint's own.

@@ -33,7 +33,7 @@ def read_config(folder: Path) -> GPTConfig:
 
 
 def has_book_weights(folder: Path) -> bool:
-    """Return whether the weights are the book's model.pth."""
+    """Whether the folder's weights are the book's model.pth."""
     return (folder / BOOK_WEIGHTS).is_file() and not (folder / WEIGHTS).is_file()
 
 

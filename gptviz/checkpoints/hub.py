@@ -60,7 +60,7 @@ HUB_MODELS = {
 
 
 def is_hub_id(name: str) -> bool:
-    """Return whether a name has the form of a repository's: owner/name."""
+    """Whether a name has the form of a repository's: owner/name."""
     from huggingface_hub.errors import HFValidationError
     from huggingface_hub.utils import validate_repo_id
 

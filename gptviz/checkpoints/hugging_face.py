@@ -248,7 +248,10 @@ def config_of(values: dict[str, Any], path: Path) -> GPTConfig:
 
 
 def _seen_by_all(values: dict[str, Any], positions: Any) -> Any:
-    """Return how long a text every block of a GPT-Neo reads as a whole. Raises ValueError or TypeError."""
+    """The length of text that every block of a GPT-Neo reads as a whole.
+
+    Raises ValueError or TypeError.
+    """
     kinds = {kind for kinds, _ in values.get("attention_types", ALTERNATING) for kind in kinds}
     window = values.get("window_size", 256)
     if not kinds <= {"global", "local"}:

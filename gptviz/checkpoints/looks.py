@@ -29,21 +29,19 @@ KNOWN = {
 
 
 def is_of_torch(path: Path) -> bool:
-    """Return whether a file begins as those of torch.save do, since 1.6 or before."""
+    """Whether a file begins as those of torch.save do, since torch 1.6 or before it."""
     first = _first(path)
     return first.startswith(ZIP) or (first.startswith(b"\x80") and LEGACY in first[:32])
 
 
 def is_of_safetensors(path: Path) -> bool:
-    """Return whether a file begins as a safetensors file does: the length of its header,
-    then the header's JSON.
-    """
+    """Whether a file begins as safetensors do: the header's length, then its JSON."""
     first = _first(path)
     return first[8:9] == b"{" and 0 < int.from_bytes(first[:8], "little") <= path.stat().st_size - 8
 
 
 def look(path: Path) -> str:
-    """Return what a file is, such as "a PNG picture"."""
+    """Describe a file by its first bytes, such as "a PNG picture"."""
     first = _first(path)
     if not first:
         return "an empty file"
@@ -99,8 +97,12 @@ def meant(path: Path) -> Path:
 def bytes_of(path: Path) -> int:
     """The bytes of a file, or of the files of a folder (which an index of shards stands for)."""
     path = meant(path)
-    folder = path if path.is_dir() else path.parent if path.suffix == ".json" else None
-    files = [path] if folder is None else [file for file in folder.iterdir() if file.is_file()]
+    if path.is_dir():
+        files = [file for file in path.iterdir() if file.is_file()]
+    elif path.suffix == ".json":
+        files = [file for file in path.parent.iterdir() if file.is_file()]
+    else:
+        files = [path]
     return sum(file.stat().st_size for file in files)
 
 

@@ -58,7 +58,7 @@ class Tensors(ABC):
         return self.path
 
     def shares(self, name: str, other: str) -> bool:
-        """Return whether the two names are one and the same tensor in the file, as tied embeddings are."""
+        """Whether the two names are one and the same tensor in the file, as tied embeddings are."""
         return False
 
 
@@ -196,7 +196,7 @@ def open_tensors(path: Path) -> Tensors:
 
 
 def read_pickle(path: Path) -> Any:
-    """Return what `torch.save` wrote, as data.
+    """Read what `torch.save` wrote, as data.
 
     Raises CheckpointError for damage, and for code in the file.
     """

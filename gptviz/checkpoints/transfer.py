@@ -33,7 +33,8 @@ class Remote:
 
 
 def ask(repository: str, name: str, revision: str) -> Remote | None:
-    """Return what the server says of a file; None if the repository has no such file.
+    """Ask the server about a file; None if the repository has no such file.
+
     Raises CheckpointError.
     """
     from huggingface_hub import get_hf_file_metadata, hf_hub_url
@@ -174,7 +175,7 @@ def _size(path: Path) -> int:
 
 
 def _in_words(error: Exception, repository: str) -> CheckpointError:
-    """Return what went wrong, and what to do about it."""
+    """Turn a download's error into a sentence, with what to do about it."""
     from httpx2 import TransportError
     from huggingface_hub import constants
     from huggingface_hub.errors import HfHubHTTPError, OfflineModeIsEnabled, RepositoryNotFoundError

@@ -99,7 +99,9 @@ class Trace(Showing):
         return list(self._tokens)
 
     def __repr__(self) -> str:
-        edits = f", {len(self.edits)} edit{'s' * (len(self.edits) > 1)}" if self.edits else ""
+        edits = ""
+        if self.edits:
+            edits = ", 1 edit" if len(self.edits) == 1 else f", {len(self.edits)} edits"
         return f"Trace({self.name!r}, {len(self)} tokens{edits}, {self.nbytes / 2**20:.1f} MB)"
 
     def __getitem__(self, key: str | Key) -> Tensor:
@@ -170,7 +172,7 @@ class Trace(Showing):
 
     @property
     def grad(self) -> Gradient:
-        """Return what each number does to a difference of two logits.
+        """The gradient of a difference of two logits with respect to each number.
 
         ValueError where `lm.trace` was not asked.
         """
@@ -189,7 +191,7 @@ class Trace(Showing):
 
     @undisturbed
     def reduced(self, name: str | Reduction) -> list[Any]:
-        """Return what the reduction called `name` made of its site: a result a block, in order.
+        """The results of the reduction called `name`: one a block, in order.
 
         One that is given itself is made now, if the pass did not.
         """
@@ -203,7 +205,10 @@ class Trace(Showing):
         raise ValueError(f"this trace has no reduction {name!r}, but {kept}; trace again with reduce=[...]")
 
     def holds(self, keep: Iterable[str | Key] | None = None, reduce: Iterable[Reduction] = ()) -> bool:
-        """Return whether all of this is at hand. Raises ValueError for sites and blocks that do not exist."""
+        """Whether all of this was kept by the pass.
+
+        Raises ValueError for sites and blocks that do not exist.
+        """
         made = self._reduced.keys() >= set(reductions(reduce))
         return made and self._values.keys() >= set(expand(keep, self.config))
 
@@ -301,9 +306,7 @@ class Trace(Showing):
         return self._with(**dict.fromkeys(in_model))
 
     def received(self, lm: Loaded) -> "Trace":
-        """Return what another process has `sent`, as a trace of this model: of the same weights,
-        as they are now.
-        """
+        """A trace of this model, of the weights as they are now, from what a process has `sent`."""
         weights = fingerprint(lm.model)
         parts = (self._tokens, self._values, self._final)
         return Trace(lm, weights, *parts, self.edits, self._reduced, lean=self._lean)

@@ -203,7 +203,7 @@ BLOCK_WIDTH = RIGHT + 4 * SIDE
 
 
 def enlargement(found: Anatomy) -> float:
-    """Return how many times longer than in `model_map` the sides are here."""
+    """The factor by which the sides are longer here than in `model_map`."""
     return SIDE / found.config.emb_dim / lay_out(found).scale
 
 

@@ -85,9 +85,7 @@ def lay_out(found: Anatomy) -> Layout:
 
 
 def _best_columns(found: Anatomy) -> tuple[int, float]:
-    """Return how many blocks go in a row, and the scale: nearly the largest,
-    with as few rows as that allows.
-    """
+    """The number of blocks in a row, and the scale: nearly the largest, in few rows."""
     config = found.config
     size = config.emb_dim
     tables = [sorted(t.shape) for t in found.tensors if t.local_name in ("tok_emb.weight", "pos_emb.weight")]

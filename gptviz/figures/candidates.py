@@ -19,9 +19,7 @@ Row = dict[str, Any]
 
 
 def column_heads(sampling: Sampling, compared: bool = False) -> dict[str, str]:
-    """Return what stands above each column, with the values that the sliders have; `compared`:
-    and the unchanged.
-    """
+    """The heading of each column, with the sliders' values; `compared` adds the unchanged one."""
     scaled = f"÷ {abs(sampling.temperature):g}"  # -0.0 is a temperature, too: it reads as 0
     heads = {"rank": "rank", "token": "token", "logit": "logit", "scaled": scaled, "filter": "filters"}
     return heads | ({"before": UNCHANGED, "p": CHANGED} if compared else {"p": "probability"})
@@ -173,7 +171,7 @@ def draw_rows(
 
 
 def _gap(found: Candidates, start: float, stop: float) -> list[Row]:
-    """Return what lies between two rows' stretches, if anything does."""
+    """The gap between two rows' stretches, as a row; none where they touch."""
     gap = {"index": None, "start": start, "stop": stop, "shown": _others(found), "kind": "rest"}
     return [gap] if stop - start > 1e-9 else []
 

@@ -173,7 +173,7 @@ def _grid(values: Floats, rows: int) -> NDArray[np.float32]:
 
 
 def _says(pair: Sequence[Floats], rows: int, head: str, what: str) -> tuple[str, Floats]:
-    """Return what a cell says, its number, and where there are two strips those of both; and the numbers."""
+    """The sentence of a cell with its number, or those of two strips, and the numbers."""
     grids = [_grid(values, rows) for values in pair]
     which = np.arange(grids[0].size, dtype=np.float32).reshape(grids[0].shape)
     said = "is %{customdata[1]:.3r}"

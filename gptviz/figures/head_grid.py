@@ -85,13 +85,12 @@ class Thumbnail(TypedDict):
 
 
 def words_of(role: HeadRole, write: float, longest: float) -> Thumbnail:
-    """Return what is said of a head with this role that writes so much;
-    the most that one writes is `longest`.
-    """
+    """The words about a head of this role and length of write; `longest` is the longest write."""
     label = ROLES[role.kind].label
-    share = f", over {fixed(role.spread, 1)} tokens" if role.share is None else f", {percent(role.share)}"
-    share *= any(role.shares.values())  # what looks at nothing does so over no tokens
-    says = f"{label}{share}. It writes {fixed(write, 1)} (the bar; the longest is {fixed(longest, 1)})."
+    says = label
+    if any(role.shares.values()):  # what looks at nothing does so over no tokens
+        says += f", over {fixed(role.spread, 1)} tokens" if role.share is None else f", {percent(role.share)}"
+    says += f". It writes {fixed(write, 1)} (the bar; the longest is {fixed(longest, 1)})."
     return {"kind": role.kind, "label": label, "says": says, "write": round(write, 4)}
 
 

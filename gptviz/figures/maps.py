@@ -151,7 +151,10 @@ def maps(
 
 
 def _behind(panel: Map, positions: Sequence[int] | None) -> Floats:
-    """Return what a hover can say of each cell: its position, and its number in each run. (R, T, 2 or 3)."""
+    """The data of a hover on each cell: its position, and its number in each run.
+
+    (R, T, 2 or 3).
+    """
     cells = [np.asarray(one) for one in panel.cells.all]
     at = np.arange(cells[0].shape[1]) if positions is None else np.asarray(positions)
     return np.stack([np.broadcast_to(at, cells[0].shape), *cells], axis=2, dtype=np.float32)

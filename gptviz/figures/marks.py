@@ -119,7 +119,7 @@ def note(text: str, x: float, y: float, color: str, size: float, **more: Any) ->
 
 
 def words(said: Mapping[str, str]) -> str:
-    """Return what colours mean, in a line: a mark and its name -> the colour."""
+    """A legend in a line: each name in its colour."""
     return "   ".join(f"<span style='color:{color}'>{name}</span>" for name, color in said.items())
 
 
@@ -203,8 +203,9 @@ def in_cells(texts: Sequence[Sequence[str]], z: Floats, axis: Drawn, size: int, 
 
 
 def axis_names(number: int) -> tuple[Axes, tuple[str, str]]:
-    """Return how traces and the layout call a panel's axes: ("x3", "y3"), ("xaxis3", "yaxis3");
-    1 has no number.
+    """The names of a panel's axes in traces and in the layout: ("x3", "y3"), ("xaxis3", "yaxis3").
+
+    The first panel's have no number.
     """
     n = "" if number == 1 else str(number)
     return (f"x{n}", f"y{n}"), (f"xaxis{n}", f"yaxis{n}")

@@ -218,7 +218,7 @@ def surprise_rows(
 
 
 def surprise_sentence(row: pd.Series) -> str:
-    """Return what stands after `·sat`: "came with 2.1 nats of surprise: the model gave it 0.117, rank 3." """
+    """The words after `·sat`: "came with 2.1 nats of surprise: the model gave it 0.117 ..."."""
     amount = fixed(row["nats"], 1) if row["nats"] >= 0.05 else fixed(row["nats"], 3)
     return (
         f"came with {amount} nats of surprise: "

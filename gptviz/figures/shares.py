@@ -148,9 +148,7 @@ def off_the_line(
 
 
 def falling(falls: Waterfall, mode: Mode) -> dict[str, Any]:
-    """Return what `bars` takes to draw a waterfall: lying, each part where the one before it ends,
-    the sum last.
-    """
+    """The arguments of `bars` for a waterfall: each part begins where the last one ended."""
     colors = palette(mode)
     tints = [colors.positive if x >= 0 else colors.negative for x in falls.values.now[:-1]]
     return {

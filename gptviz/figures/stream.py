@@ -87,7 +87,7 @@ def ladder(streams: Both[Stream], position: int, label: str, block: int, mode: M
 
 
 def _says(found: Stream, position: int, label: str) -> tuple[list[str], list[str]]:
-    """Return what stands over the stream's bars, S + 1, and over the writes' and cosines', S."""
+    """The sentences of the stream's bars, S + 1, and of the writes and cosines, S."""
     sizes = found.sizes[:, position]
     writes = found.writes[:, position]
     count = len(writes)

@@ -127,9 +127,7 @@ def color_at(scale: Scale, share: float) -> str:
 
 
 def contrast(one: str, other: str) -> float:
-    """Return how far two colours are apart for the eye, from 1 to 21 (WCAG 2):
-    text can be read from 4.5 on.
-    """
+    """The contrast of two colours, from 1 to 21 (WCAG 2): text can be read from 4.5 on."""
     darker, lighter = sorted(map(_luminance, (one, other)))
     return (lighter + 0.05) / (darker + 0.05)
 
@@ -153,7 +151,9 @@ MARGIN = {"l": 8, "r": 8, "t": 28, "b": 8}
 
 @cache
 def _constant(mode: Mode) -> dict[str, Any]:
-    """Return what all figures of a mode share. Read only: it is in every one of them.
+    """The layout that all figures of a mode share.
+
+    Read only: it is in every one of them.
 
     Paper and font stand in the layout itself, since Streamlit puts its own where a layout has none.
     """
@@ -175,7 +175,7 @@ def _constant(mode: Mode) -> dict[str, Any]:
 
 @cache
 def _axis(mode: Mode) -> dict[str, Any]:
-    """Return what every axis has; a drag along it moves nothing, since that could not be undone.
+    """The layout of every axis; a drag along it moves nothing, since that could not be undone.
 
     It is no template: Plotly takes that for another whenever it comes, and draws.
     """
@@ -224,7 +224,7 @@ class Figure(go.Figure):
 
     @property
     def cells(self) -> tuple[int, int]:
-        """Return how many rows and columns its first heatmap has."""
+        """The numbers of rows and columns of its first heatmap."""
         rows, columns = np.shape(next(one["z"] for one in self._now["data"] if one["type"] == "heatmap"))
         return rows, columns
 
@@ -240,7 +240,7 @@ class Figure(go.Figure):
         return Figure({"data": _larger(self._now["data"], factor), "layout": layout})
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what the browser gets: fresh dictionaries, long arrays of numbers as typed arrays."""
+        """The figure for the browser: fresh dictionaries, long arrays as typed arrays."""
         written = self.__dict__["_written"]
         if written is None:
             return super().to_dict()

@@ -107,7 +107,7 @@ def token_graph(
 
 
 def _places(nodes: Sequence[Node]) -> tuple[dict[Key, float], dict[int, float], float]:
-    """Return where each node stands across, where each position's middle is, and how wide all is."""
+    """The place of each node across, the middle of each position, and the whole width."""
     slots: dict[tuple[int, int], list[Node]] = {}
     for node in nodes:
         slots.setdefault((node.position, node.depth), []).append(node)

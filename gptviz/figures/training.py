@@ -97,7 +97,7 @@ def _curve(run: Curves, name: str, values: Floats, stroke: dict[str, Any]) -> di
 
 
 def _range(runs: Sequence[Curves], levels: Sequence[Level]) -> tuple[float, float]:
-    """Return what of the losses is shown: all, but for what is far above a blind guess."""
+    """The range of losses that is shown: all, but for what is far above a blind guess."""
     blind = max(level.nats for level in levels)
     seen = np.concatenate([np.concatenate([run.train, run.validation]) for run in runs])
     seen = seen[np.isfinite(seen)]

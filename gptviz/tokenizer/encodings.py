@@ -181,9 +181,7 @@ def token_bytes(encoding: tiktoken.Encoding, id: int) -> bytes:
 
 
 def has_token(encoding: tiktoken.Encoding, id: int) -> bool:
-    """Return whether the tokenizer has a token of its own for this id,
-    and not nothing or a `nameless` filler.
-    """
+    """Whether the tokenizer has a token of its own for this id, not a `nameless` filler."""
     try:
         raw = token_bytes(encoding, id)
     except ValueError:
@@ -237,7 +235,11 @@ def _show_character(character: str) -> str:
 
 def _escaped(character: str) -> str:
     code = ord(character)
-    return f"\\x{code:02x}" if code < 0x80 else f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
+    if code < 0x80:
+        return f"\\x{code:02x}"
+    if code <= 0xFFFF:
+        return f"\\u{code:04x}"
+    return f"\\U{code:08x}"
 
 
 _SHOWN = {" ": "·", "\n": "⏎", "\t": "⇥"}

@@ -97,7 +97,7 @@ def of_encoding(encoding: tiktoken.Encoding) -> Vocabulary:
 
 
 def is_gpt2(vocabulary: Vocabulary) -> bool:
-    """Return whether it is GPT-2's own; GPT-2's is only looked up for one of its size."""
+    """Whether it is GPT-2's own; GPT-2's is only looked up for one of its size."""
     return vocabulary.size == GPT2_SIZE and vocabulary == of_encoding(get_encoding("gpt2"))
 
 
@@ -178,7 +178,7 @@ def save_vocabulary(vocabulary: Vocabulary, path: Path) -> None:
 
 
 def read_vocabulary(path: Path) -> Vocabulary:
-    """Return what `save_vocabulary` wrote.
+    """Read what `save_vocabulary` wrote.
 
     Raises ValueError for anything else, at a cost of the file's size.
     """

@@ -67,7 +67,7 @@ def resident() -> int:
 
 
 def give_back() -> None:
-    """Return what nobody uses to the system where the process has grown; elsewhere than glibc, nothing."""
+    """Give unused memory back to the system where the process has grown; only glibc can."""
     global _left
     if _trim is not None and resident() > _left + GROWN:
         _trim(0)

@@ -151,7 +151,7 @@ def activation_is_assumed(folder: Path) -> bool:
 
 
 def limits_for(nbytes: int) -> Limits:
-    """Return what reading files of so many bytes may take: the server's settings, more for large files.
+    """The limits of reading `nbytes` of files: the server's settings, more for large files.
 
     Files that torch wrote before 1.6 are in memory whole, others are mapped up to twice.
     """

@@ -99,7 +99,7 @@ def browser_of(cookie: str) -> str | None:
 
 
 def uploads() -> tuple[Upload, ...]:
-    """Return what this browser brought, in the order in which it came."""
+    """The uploads of this browser, in the order in which they came."""
     found = browsers().find(_this_browser())
     if found is None:
         return ()

@@ -109,7 +109,7 @@ def label_of(choice: Choice) -> str:
 
 
 def key_of(choice: Choice) -> str:
-    """Return what tells this model from every other; a file that was written anew is another model."""
+    """The key of a model in the cache; a file that was written anew is another model."""
     stamp = _stamp(Path(choice.name.removeprefix(PATH))) if choice.name.startswith(PATH) else ""
     device = choice.device or default_device()
     how = (choice.n_heads, choice.activation, choice.tokenizer, choice.drop_surplus, choice.dtype, device)
@@ -119,7 +119,11 @@ def key_of(choice: Choice) -> str:
 def _stamp(path: Path) -> str:
     """The names, times and sizes of the files at a path. Raises CheckpointError."""
     try:
-        files = sorted(path.iterdir()) if path.is_dir() else [path] if path.is_file() else []
+        files: list[Path] = []
+        if path.is_dir():
+            files = sorted(path.iterdir())
+        elif path.is_file():
+            files = [path]
         return str([(file.name, file.stat().st_mtime_ns, file.stat().st_size) for file in files])
     except OSError as error:
         raise CheckpointError(f"{path} cannot be read: {error.strerror}") from None
@@ -155,12 +159,15 @@ def upload_of(choice: Choice) -> Upload:
 
 
 def is_known(choice: Choice) -> bool:
-    """Return whether its files are those of a model that we name ourselves, and not somebody's."""
+    """Whether its files are those of a model that we name ourselves, and not somebody's."""
     return choice.name in KNOWN_MODELS or choice.name in HUB_MODELS
 
 
 def plan_of(choice: Choice) -> Plan:
-    """Return where the weights of a choice that `is_known` are. Raises ValueError, a sentence."""
+    """The plan of a choice that `is_known`.
+
+    Raises ValueError, a sentence.
+    """
     if not is_known(choice):  # it went from the cache between two looks; its files are never read here
         raise NotRead("it has just made room for another model; try again")
     made = partial(plan, n_heads=choice.n_heads, dtype=choice.dtype, device=choice.device or default_device())
@@ -202,9 +209,7 @@ def _read_apart(key: str, choice: Choice) -> LanguageModel:
 
 
 def _files_of(choice: Choice) -> tuple[Path, str, str | Path | None]:
-    """Return where a choice's files are, what its model is called,
-    and the tokenizer that is given beside them.
-    """
+    """The files of a choice, the name of its model, and the tokenizer given beside them."""
     if choice.name.startswith(UPLOAD):
         upload = upload_of(choice)
         return upload.path, upload.label, choice.tokenizer or upload.tokenizer
@@ -220,7 +225,7 @@ def _path_of(choice: Choice) -> Path:
 
 
 def is_from_hub(name: str) -> bool:
-    """Return whether a choice's name is of the hub; here, unlike in `load`, owner/name is never a path."""
+    """Whether a choice's name is of the hub; here, unlike in `load`, owner/name is never a path."""
     return name in HUB_MODELS or ("/" in name and not name.startswith((UPLOAD, PATH)))
 
 
@@ -252,9 +257,7 @@ def default_device() -> str:
 
 
 def paths_allowed() -> bool:
-    """Return whether people may type a path of the server's machine:
-    the environment variable GPTVIZ_ALLOW_PATHS.
-    """
+    """Whether visitors may type a path of the server's machine (GPTVIZ_ALLOW_PATHS)."""
     return os.environ.get(ALLOW_PATHS) == "1"
 
 

@@ -41,7 +41,7 @@ class Room:
 
     @property
     def nbytes(self) -> int:
-        """Return what is held now."""
+        """The bytes that are held at present."""
         with self._lock:
             return sum(self._taken.values()) + sum(self._sent().values())
 

@@ -43,9 +43,7 @@ def follow(
 
 
 def sentence(before: Pieces, now: Pieces) -> str | None:
-    """Return where two models cut the same text differently;
-    nothing of one that only computes differently.
-    """
+    """A sentence on where two models cut the same text differently; None where they do not."""
     had = len(before.raws)
     has = len(now.raws)
     names = escaped(before.name), escaped(now.name)
@@ -62,7 +60,9 @@ def sentence(before: Pieces, now: Pieces) -> str | None:
     more = len(found) - len(shown)
     if sum(map(len, before.raws)) == sum(map(len, now.raws)):  # else one reads only its beginning
         count = f"{names[0]} cut this text into {had} tokens, {names[1]} into {has}."
-    return f"{count} What changed: {'; '.join(shown)}{f'; and {more} more places' if more else ''}."
+    if more:
+        shown.append(f"and {more} more places")
+    return f"{count} What changed: {'; '.join(shown)}."
 
 
 def _tokens(raws: tuple[bytes, ...], positions: range) -> str:

@@ -64,7 +64,7 @@ class Sheet:
         return self.traces.map(lambda t: numbers(t.lm, t, *args, **named))
 
     def shown_of(self, *numbers: Both[Any]) -> str:
-        """Return what maps of these show: as on the pages, CHANGED where the change did nothing to them."""
+        """The runs that maps of these show: CHANGED alone where the change did nothing to them."""
         return self.shown if any(one.moved for one in numbers) else CHANGED
 
     def saved(self, name: str) -> Saved:
@@ -76,10 +76,13 @@ class Sheet:
 
     @cached_property
     def lines(self) -> tuple[str, ...]:
-        """Return what stands below the title: the text, the model, its changes."""
+        """The lines below the title: the text, the model, its changes."""
         text = show_token(b"".join(token.raw for token in self.t.tokens)).replace("·", " ")
-        edits = ", ".join(map(str, self.t.edits))
-        return (f"“{text}” · {self.t.name}{f', changed: {edits}' if edits else ''}",)
+        line = f"“{text}” · {self.t.name}"
+        if self.t.edits:
+            edits = ", ".join(map(str, self.t.edits))
+            line += f", changed: {edits}"
+        return (line,)
 
     # ---- parts ----
 

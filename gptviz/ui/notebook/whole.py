@@ -81,7 +81,7 @@ def of_page(s: Sheet, name: str, **choices: Any) -> None:
             )
     title = PAGES[name].title
     question = PAGES[name].question
-    s.title = f"{title}{'' if title.endswith('?') else ':'} {question}"
+    s.title = f"{title} {question}" if title.endswith("?") else f"{title}: {question}"
     parts = _parts(s, light)
     if dark:
         for part, other in zip(parts, _parts(s, dark), strict=True):
