@@ -97,9 +97,10 @@ def load(
     its relatives', OpenAI's folder that the book downloads; what was put around one of them comes off. A
     repository, "owner/name", must hold a GPT-2 or GPT-Neo; it is downloaded unless it is in Hugging Face's
     cache already, and then no network is touched. `report` is called with the download's Progress.
-    `n_heads`: for the book's files, which do not say it. `activation`: "gelu_tanh" or "gelu", for the book's
-    files and nanoGPT's, which do not say it either. The book's have the first; a nanoGPT's is taken to have
-    the second, and a warning says so, since those before June 2023 and build-nanogpt's have the first.
+    `n_heads`: for the book's files and bare state dicts, which do not say it. `activation`: "gelu_tanh" or
+    "gelu", for the book's files and nanoGPT's, which do not say it either. The book's have the first; a
+    nanoGPT's is taken to have the second, and a warning says so, since those before June 2023 and bare
+    weights of build-nanogpt have the first.
     `tokenizer`: an encoding, an encoding's name, a tokenizer file, or a tokenizer of transformers or
     tokenizers, where the model brings none; GPT-2's if not given and the vocabulary has its size.
     `drop_surplus` leaves out added tokens that the model has no row for, as a pad token where the embedding

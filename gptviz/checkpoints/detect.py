@@ -58,10 +58,9 @@ class Checkpoint:
 def recognise(path: Path, n_heads: int | None = None, activation: str | None = None) -> Checkpoint:
     """Recognise the checkpoint at `path`.
 
-    `n_heads` is for the book's files, which do not say it.
-
-    `activation`, "gelu_tanh" or "gelu", is for the book's files and nanoGPT's. Raises CheckpointError for
-    what is none of the formats, and where `n_heads` or `activation` is not the checkpoint's own.
+    `n_heads` is for the book's files and bare state dicts, which do not say it; `activation`, "gelu_tanh" or
+    "gelu", for the book's and nanoGPT's. Raises CheckpointError for what is none of the formats, and where
+    `n_heads` or `activation` is not the checkpoint's own.
     """
     if not path.exists():
         raise CheckpointError(f"there is no file or folder {path}")
