@@ -11,9 +11,10 @@ RUN python -m pip install --no-cache-dir ${TORCH_INDEX:+--index-url "$TORCH_INDE
  && rm -rf "$(python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')"/torch/include
 
 COPY app.py ./
+COPY pages pages
 COPY .streamlit .streamlit
 COPY gptviz gptviz
-RUN python -m compileall -q gptviz && useradd --create-home --uid 1000 gptviz \
+RUN python -m compileall -q gptviz pages && useradd --create-home --uid 1000 gptviz \
  && install -d -o gptviz -g gptviz /home/gptviz/.cache /home/gptviz/.cache/gptviz
 USER gptviz
 # with an address Streamlit does not ask the internet for one

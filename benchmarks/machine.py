@@ -22,7 +22,6 @@ from urllib.parse import urlencode
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from pages import Wire, at_rest
 from playwright.sync_api import Locator, Page, sync_playwright
 
 import gptviz
@@ -32,6 +31,7 @@ from gptviz.both import Both
 from gptviz.tokenizer import show_token
 from gptviz.ui.components.code import bundle
 from gptviz.ui.components.machine import sent, spoken
+from pages import Wire, at_rest
 from tests.browser.conftest import CHROMIUM_ARGS, WATCH, chromium, start_server, stop_server
 
 TEXT = "Once upon a time there was a little girl who lived in a small house in the wood, and one day"

@@ -154,7 +154,7 @@ def pages(app: str) -> Iterator[str]:
 def page(name: str) -> Iterator[str]:
     """What the script of a page says of itself."""
     script = page_file(name)
-    files = sorted(script.parent.glob("*.py")) if script.name == "__main__.py" else [script]
+    files = [script, *sorted((ROOT / "gptviz" / "ui" / "parts" / name).glob("*.py"))]
     trees = {file: ast.parse(file.read_text("utf-8")) for file in files}
     yield f"{ast.get_docstring(trees[script])}\n"
     nodes = [node for tree in trees.values() for node in ast.walk(tree)]

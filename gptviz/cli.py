@@ -49,6 +49,7 @@ from pathlib import Path
 from typing import Any
 
 from gptviz import __version__
+from gptviz.app_folder import APP_FOLDER
 from gptviz.catalog import catalog
 from gptviz.checkpoints import recognise
 from gptviz.checkpoints.download import Progress
@@ -74,8 +75,7 @@ from gptviz.suggest import did_you_mean
 from gptviz.tokenizer import encoding_names, get_encoding, named_bytes, show_token
 
 PACKAGE = Path(__file__).resolve().parent
-# a wheel has the app inside the package, so that it goes wherever that is copied; a checkout has it beside
-APP = PACKAGE / "app.py" if (PACKAGE / "app.py").is_file() else PACKAGE.parent / "app.py"
+APP = APP_FOLDER / "app.py"
 
 ACTIVATION_HELP = "for the book's files and nanoGPT's, which do not say it"
 

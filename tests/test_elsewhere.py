@@ -78,7 +78,7 @@ assert gptviz.root.fcntl is None and gptviz.convert.resource is None, "they are 
 assert not hasattr(gptviz.root.os, "geteuid") and gptviz.ui.memory.sys.platform == "win32"
 
 found = [m.name for m in pkgutil.walk_packages(gptviz.__path__, "gptviz.")]
-walked = [name for name in found if "__main__" not in name and ".ui.pages." not in name]
+walked = [name for name in found if "__main__" not in name]
 for name in walked:
     importlib.import_module(name)
 print("imported", len(walked))

@@ -17,11 +17,12 @@ import gptviz
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "gptviz"
 UI = PACKAGE / "ui"
-SOURCES = sorted([*PACKAGE.rglob("*.py"), ROOT / "app.py"])
+SOURCES = sorted([*PACKAGE.rglob("*.py"), *(ROOT / "pages").glob("*.py"), ROOT / "app.py"])
 
 # each room may import from itself and from the floors below it
 FLOORS = [
     {"app", "__main__"},
+    {"pages"},
     {"cli"},
     {"handout"},
     {"ui"},
@@ -42,11 +43,11 @@ FLOORS = [
     {"tokenizer", "fast"},
     {"both"},
     {"model", "digits", "disk_cache", "leash", "as_html", "as_text", "root", "extras", "suggest"},
-    {"whole"},
+    {"whole", "app_folder"},
 ]
 # the rooms of `ui`, in the same way: sheet -> shell -> runs -> models, components -> what all may use
 UI_FLOORS = [
-    {"pages"},
+    {"parts"},
     {"serving"},
     {"watching", "doctor"},
     {"many", "notebook"},
@@ -69,7 +70,7 @@ COMPONENTS_KNOW = (
     "gptviz.ui.components",
 )
 
-SCRIPT = re.compile(r".*__main__|gptviz\.ui\.pages\.[^.]+")  # to be run, not imported
+SCRIPT = re.compile(r".*__main__")  # to be run, not imported
 
 
 def module_of(path: Path) -> str:
@@ -132,12 +133,14 @@ def test_no_two_files_import_each_other_round_a_circle():
 
 
 def test_no_page_imports_from_another():
+    """A page's parts are its own: `gptviz/ui/parts/NAME` is imported by `pages/NAME.py` and by itself."""
     broken = []
     for module, path in MODULES.items():
-        page = re.match(r"gptviz\.ui\.pages\.[^.]+", module)
-        if page:
-            others = {name for name in imports(path) if name.startswith("gptviz.ui.pages.")}
-            broken += [f"{module} imports {n}" for n in others if f"{n}.".find(f"{page[0]}.") != 0]
+        page = re.match(r"(?:pages|gptviz\.ui\.parts)\.([^.]+)", module)
+        for name in imports(path):
+            part = re.match(r"gptviz\.ui\.parts\.([^.]+)", name)
+            if part and not (page and page[1] == part[1]):
+                broken.append(f"{module} imports {name}")
     assert broken == []
 
 
@@ -145,7 +148,7 @@ def test_streamlit_plotly_and_torch_stay_where_they_belong():
     broken = []
     for module, path in MODULES.items():
         tops = {name.split(".")[0] for name in imports(path)}
-        if "streamlit" in tops and not re.match(r"app$|gptviz\.ui\b", module):
+        if "streamlit" in tops and not re.match(r"app$|pages\.|gptviz\.ui\b", module):
             broken.append(f"{module} imports streamlit")
         if "plotly" in tops and not module.startswith("gptviz.figures"):
             broken.append(f"{module} imports plotly")
@@ -229,7 +232,7 @@ def name_called(node: ast.AST) -> str:
 def test_what_an_error_says_is_no_markdown():
     """It quotes what somebody has typed, and what stands in an address or a file."""
     broken = []
-    for path in sorted(UI.rglob("*.py")):
+    for path in sorted([*UI.rglob("*.py"), *(ROOT / "pages").glob("*.py")]):
         for handler in nodes(path):
             if not isinstance(handler, ast.ExceptHandler) or handler.name is None:
                 continue
@@ -243,7 +246,7 @@ def test_what_an_error_says_is_no_markdown():
 def test_what_a_failed_work_says_is_no_markdown():
     """Its error quotes what was typed, too: `work.error` stands in no sentence as it is."""
     broken = []
-    for path in sorted(UI.rglob("*.py")):
+    for path in sorted([*UI.rglob("*.py"), *(ROOT / "pages").glob("*.py")]):
         for node in nodes(path):
             says = isinstance(node, ast.Call) and name_called(node) in SAYS
             if says and any(error_bare(given) for given in node.args):

@@ -187,7 +187,8 @@ def wheel(tmp_path_factory):
 def test_a_wheel_has_every_file(wheel):
     assert {"gptviz/ui/components/kernel.js", "gptviz/assets/mini/model.safetensors"} <= ours()
     names = {name for name in ZipFile(wheel).namelist() if ".dist-info/" not in name}
-    assert names == ours() | {*APP.values()}
+    pages = {f"gptviz/pages/{path.name}" for path in (ROOT / "pages").glob("*.py")}
+    assert names == ours() | {*APP.values()} | pages
     assert wheel.name.startswith(f"gptviz-{gptviz.__version__}-")
 
 

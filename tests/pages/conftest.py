@@ -17,7 +17,7 @@ from gptviz.ui import heads, works
 from gptviz.ui.models import apart, in_use as models
 from gptviz.ui.models.choice import Choice
 from gptviz.ui.sheet import SEEN
-from gptviz.ui.shell.navigation import UI, page_file
+from gptviz.ui.shell.navigation import SCRIPTS, page_file
 from gptviz.work import Line, Work
 from tests.specs import given, opened
 
@@ -56,7 +56,7 @@ def visit(script: Path, session: Mapping[str, object] = MappingProxyType({}), **
 
 def whole_app(**query: object) -> Visit:
     """The app at its first page."""
-    return visit(UI.parents[1] / "app.py", **query)
+    return visit(SCRIPTS.parent / "app.py", **query)
 
 
 def turn(at: AppTest, name: str) -> AppTest:

@@ -7,7 +7,7 @@ import pytest
 from gptviz.analysis.anatomy import tensor_table
 from gptviz.engine.config import GPTConfig
 from gptviz.model import GPT_CONFIG_124M, GPTModel
-from gptviz.ui.pages.anatomy.form import MOST, PRESETS, parts_of, problem
+from gptviz.ui.parts.anatomy.form import MOST, PRESETS, parts_of, problem
 from tests.pages.conftest import turn, whole_app
 from tests.specs import charts, in_numbers, prose, table
 

@@ -11,8 +11,8 @@ from gptviz.digits import significant
 from gptviz.lessons import scaling as lesson
 from gptviz.lessons.attention import NOTEBOOK, NOTEBOOK_AVERAGES, SLIDE_EXPONENTIALS, SLIDE_WEIGHTS, by_hand
 from gptviz.lessons.sentences import SENTENCES, linear_weights
-from gptviz.ui.pages.attention_by_hand import given as hand
-from gptviz.ui.pages.attention_by_hand.sheets import four, vector
+from gptviz.ui.parts.attention_by_hand import given as hand
+from gptviz.ui.parts.attention_by_hand.sheets import four, vector
 from tests.lessons.test_dropout import JOURNEY, ONES
 from tests.specs import charts, given, in_numbers, left_by_program, opened, paragraph, prose, put, table
 

@@ -12,8 +12,8 @@ from gptviz.engine.generate import steps
 from gptviz.engine.sampling import Sampling, distribution, draw
 from gptviz.figures.next_token import probability_text
 from gptviz.tokenizer import show_token
-from gptviz.ui.pages.generate.tree import Branch, Tree
-from gptviz.ui.pages.generate.written import Written, log_probability, perplexity, text_of
+from gptviz.ui.parts.generate.tree import Branch, Tree
+from gptviz.ui.parts.generate.written import Written, log_probability, perplexity, text_of
 from gptviz.ui.shell.sampling import name_of
 from tests.specs import given, left_by_program, opened, paragraph, prose
 

@@ -15,7 +15,7 @@ from gptviz.engine import beams, generate
 from gptviz.engine.beams import beam_search
 from gptviz.engine.sampling import Sampling
 from gptviz.figures.next_token import probability_text
-from gptviz.ui.pages.generate import saves, written
+from gptviz.ui.parts.generate import saves, written
 from tests.pages.conftest import run_page
 from tests.pages.test_generate import INDUCTION, STORY, by_hand
 from tests.specs import charts, given, opened, paragraph, prose, put, table, words

@@ -9,7 +9,7 @@ import torch
 from gptviz.engine.config import GPTConfig
 from gptviz.model import GPT_CONFIG_124M
 from gptviz.tokenizer import show_token, token_bytes
-from gptviz.ui.pages.logit_lens import columns
+from gptviz.ui.parts.logit_lens import columns
 from gptviz.ui.shell.state import DEFAULT_TEXT
 from tests.engine.test_trace import plain_forward
 from tests.pages.conftest import open_all

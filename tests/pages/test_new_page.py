@@ -17,7 +17,7 @@ from tests.specs import charts, left_by_program, prose
 TEXT, EDIT = "Sam and the dog and the cat", "q.0=zero,k.2=zero"
 FILES = dict(
     re.findall(
-        r"^`gptviz/(\w+/[\w/]+\.py)`: .*?\n```python\n(.*?)```",
+        r"^`((?:gptviz/)?\w+/[\w/]*\w+\.py|pages/\w+\.py)`: .*?\n```python\n(.*?)```",
         (Path(__file__).resolve().parents[2] / "CONTRIBUTING.md").read_text("utf-8"),
         re.MULTILINE | re.DOTALL,
     )
@@ -28,21 +28,21 @@ FILES = dict(
 def page(tmp_path, monkeypatch):
     """The page's script; the module with its numbers can be imported as if it were the package's."""
     for name, code in FILES.items():
-        (tmp_path / name).parent.mkdir(parents=True)
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(code, "utf-8")
     module = "gptviz.analysis.key_norms"
-    spec = importlib.util.spec_from_file_location(module, tmp_path / "analysis" / "key_norms.py")
+    spec = importlib.util.spec_from_file_location(module, tmp_path / "gptviz" / "analysis" / "key_norms.py")
     monkeypatch.setitem(sys.modules, module, importlib.util.module_from_spec(spec))
     spec.loader.exec_module(sys.modules[module])
     door = Door("Key norms", "straighten", "How long are keys?", "attention", "a query looks at keys.")
     monkeypatch.setitem(navigation.PAGES, "key_norms", door)
-    script, files = tmp_path / "ui" / "pages" / "key_norms.py", navigation.page_file
+    script, files = tmp_path / "pages" / "key_norms.py", navigation.page_file
     monkeypatch.setattr(navigation, "page_file", lambda name: script if name == "key_norms" else files(name))
     return script
 
 
 def test_two_files_of_sixty_lines_are_a_page(page, mini):
-    assert list(FILES) == ["analysis/key_norms.py", "ui/pages/key_norms.py"]
+    assert list(FILES) == ["gptviz/analysis/key_norms.py", "pages/key_norms.py"]
     assert sum(bool(line.strip()) for code in FILES.values() for line in code.splitlines()) <= 60
     query = {"text": TEXT, "token": 3, "block": 2, "head": 5, "edits": EDIT}
     at = visit(page, {"numbers_key-norms": True}, **query)

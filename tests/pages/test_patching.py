@@ -12,7 +12,7 @@ from gptviz.analysis.activation_patching import SHARES_FROM, agreement
 from gptviz.analysis.counterpart import counterpart
 from gptviz.analysis.patches import HEAD_SITES, Patch
 from gptviz.digits import significant
-from gptviz.ui.pages.patching.other import PAIRS, Other, toggle
+from gptviz.ui.parts.patching.other import PAIRS, Other, toggle
 from gptviz.ui.shell import state
 from tests.specs import attributes, charts, in_numbers, prose, table as small_table, words
 

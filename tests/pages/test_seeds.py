@@ -11,7 +11,7 @@ from gptviz.analysis.anatomy import NOTEBOOK, NOTEBOOK_PRINTS, anatomy
 from gptviz.digits import significant
 from gptviz.lessons import combined, embedding
 from gptviz.training.live import gradients
-from gptviz.ui.pages.attention_by_hand.sheets import four
+from gptviz.ui.parts.attention_by_hand.sheets import four
 from gptviz.ui.words import GLOSSARY
 from tests.specs import charts, left_by_program, opened, paragraph, prose, table, words
 

@@ -12,7 +12,7 @@ from gptviz.training.live import LiveConfig, task_for, train
 from gptviz.training.live.config import PRESETS, V2, V3, named
 from gptviz.training.live.snapshots import Snapshots
 from gptviz.training.live.work import train_one
-from gptviz.ui.pages.training import snapshot
+from gptviz.ui.parts.training import snapshot
 from gptviz.ui.training import mine
 from gptviz.ui.training.queue import Queue
 from tests.pages.conftest import run_page

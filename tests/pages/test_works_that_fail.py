@@ -8,8 +8,9 @@ import pytest
 import gptviz
 from gptviz.engine import sample_means
 from gptviz.ui import works
-from gptviz.ui.pages.logit_lens import columns
+from gptviz.ui.parts.logit_lens import columns
 from gptviz.ui.shell import slow
+from gptviz.ui.shell.navigation import SCRIPTS
 from gptviz.work import Line, Task
 from gptviz.work.local import Thread
 from tests.specs import keys
@@ -21,17 +22,17 @@ CALLERS = {
     "shell/muted.py": ("knock_out", {}, ()),
     "shell/page.py": ("next_token", {"edits": "z.4.3=sample"}, ()),
     "many.py": ("why", {"many": "names"}, ()),
-    "pages/patching/__main__.py": (
+    "pages/patching.py": (
         "patching",
         {"text": "The man took off", "other": "The girl took off"},
         (),
     ),
     "pages/circuit.py": ("circuit", {}, ()),
-    "pages/generate/surgery.py": ("generate", {"ask": "surgery", "written": 1}, ()),
-    "pages/generate/beams.py": ("generate", {"ask": "beams", "written": 1}, ()),
-    "pages/logit_lens/__main__.py": ("logit_lens", {"text": "The cat sat. " * 5}, ("lens_all",)),
+    "parts/generate/surgery.py": ("generate", {"ask": "surgery", "written": 1}, ()),
+    "parts/generate/beams.py": ("generate", {"ask": "beams", "written": 1}, ()),
+    "pages/logit_lens.py": ("logit_lens", {"text": "The cat sat. " * 5}, ("lens_all",)),
     "pages/baselines.py": ("baselines", {"base_steps": 50, "base_step": 50}, ()),
-    "pages/heads/waiting.py": ("heads", {}, ()),
+    "parts/heads/waiting.py": ("heads", {}, ()),
 }
 START = Line.start
 
@@ -46,7 +47,8 @@ def asks_for_a_work(module: Path) -> bool:
 
 
 def test_every_module_that_asks_for_a_work_is_tried_here():
-    asking = {f"{path.relative_to(UI).as_posix()}" for path in UI.rglob("*.py") if asks_for_a_work(path)}
+    asking = {path.relative_to(UI).as_posix() for path in UI.rglob("*.py") if asks_for_a_work(path)}
+    asking |= {f"pages/{path.name}" for path in SCRIPTS.glob("*.py") if asks_for_a_work(path)}
     # of the general scores and trials `waiting.py` shows what becomes; slow.py is what all others call
     assert asking - {"shell/slow.py", "heads.py"} == {*CALLERS}
 

@@ -64,7 +64,8 @@ def test_wrong_settings_are_a_sentence_each(monkeypatch, capsys, tmp_path):
 
 
 def test_every_setting_is_known_and_told():
-    code = "".join(path.read_text("utf-8") for path in (ROOT / "gptviz").rglob("*.py"))
+    sources = [*(ROOT / "gptviz").rglob("*.py"), *(ROOT / "pages").glob("*.py")]
+    code = "".join(path.read_text("utf-8") for path in sources)
     named = {name for name in re.findall(r'"(GPTVIZ_[A-Z_]+)"', code)}
     told = set(re.findall(r"^\| `(GPTVIZ_[A-Z_]+)", (ROOT / "docs/models.md").read_text("utf-8"), re.M))
     assert named == set(settings.SETTINGS) == told

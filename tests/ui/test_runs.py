@@ -24,6 +24,7 @@ from gptviz.engine.reduction import Reduction
 from gptviz.engine.sampling import Sampling
 from gptviz.ui import runs as shared
 from gptviz.ui.runs import Busy, Runs, pass_bytes
+from gptviz.ui.shell.navigation import SCRIPTS
 from tests.conftest import random_lm
 from tests.waiting import together
 
@@ -235,8 +236,8 @@ ARGUMENTS |= {"numbers": embedding_rows, "compare": apart, "reduction": PEAKS, "
 def everything_per_run() -> list:
     for module in pkgutil.walk_packages([str(UI)], "gptviz.ui."):
         importlib.import_module(module.name)
-    for path in (UI / "pages").glob("*/[!_]*.py"):  # the parts of pages, not their scripts
-        importlib.import_module(f"gptviz.ui.pages.{path.parent.name}.{path.stem}")
+    for path in (UI / "parts").glob("*/[!_]*.py"):
+        importlib.import_module(f"gptviz.ui.parts.{path.parent.name}.{path.stem}")
     return shared.PER_RUN
 
 
@@ -262,7 +263,7 @@ def test_a_changed_run_never_shows_the_model_s_own_numbers(function, mini, monke
 
 def test_nothing_in_ui_is_kept_by_another_key():
     """No cache of Streamlit's or functools' on a function that knows a model, a trace, a scene, or ids."""
-    for path in UI.rglob("*.py"):
+    for path in [*UI.rglob("*.py"), *SCRIPTS.glob("*.py")]:
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if isinstance(node, ast.FunctionDef) and any(
                 "cache" in ast.unparse(decorator) for decorator in node.decorator_list

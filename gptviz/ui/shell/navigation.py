@@ -1,6 +1,6 @@
 """Which pages there are, and the way between them.
 
-A page is a script of `gptviz/ui/pages` whose name is its address. Streamlit can run such a file without
+A page is a script of `pages/` whose name is its address. Streamlit can run such a file without
 `app.py` in front of it (AppTest does), so the navigation is built by `navigate()`, which `app.py`
 calls through `run()`, and `page()` as well when nobody did: see `ensure_navigation`.
 """
@@ -15,10 +15,11 @@ from typing import Any, NamedTuple
 import streamlit as st
 from streamlit.runtime.scriptrunner import StopException
 
+from gptviz.app_folder import APP_FOLDER
 from gptviz.ui.shell import address, classroom, state
 from gptviz.ui.shell.turns import turn
 
-UI = Path(__file__).resolve().parents[1]
+SCRIPTS = APP_FOLDER / "pages"
 
 
 class Door(NamedTuple):
@@ -238,9 +239,8 @@ def folder_of(path: str) -> str:
 
 
 def page_file(name: str) -> Path:
-    """The script of a page; a page with parts is a folder, whose script is its `__main__.py`."""
-    file = UI / "pages" / f"{name}.py"
-    return file if file.exists() else file.with_suffix("") / "__main__.py"
+    """The script of a page."""
+    return SCRIPTS / f"{name}.py"
 
 
 def name_of(title: str) -> str:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, strategies as st
 
-from gptviz.ui.pages.generate.tree import (
+from gptviz.ui.parts.generate.tree import (
     LONGEST,
     MOST,
     Branch,

@@ -17,7 +17,7 @@ from gptviz.figures.marks import token_ticks
 from gptviz.figures.shares import direct_and_total, falling, share_grid
 from gptviz.model import LayerNorm, TransformerBlock
 from gptviz.ui import heads, many, sheet
-from gptviz.ui.pages.why import flow, paths
+from gptviz.ui.parts.why import flow, paths
 from gptviz.ui.sheet import block_and_head_inputs, example_row, opened_head, page, panel
 from gptviz.ui.shell import state, target
 from gptviz.ui.shell.change_menu import Part, menu

@@ -13,8 +13,8 @@ from gptviz.figures.next_token import probability_text
 from gptviz.tokenizer import show_token
 from gptviz.ui import sheet
 from gptviz.ui.components.chips import chips
-from gptviz.ui.pages.generate.looked import attention
-from gptviz.ui.pages.generate.written import Written, as_text
+from gptviz.ui.parts.generate.looked import attention
+from gptviz.ui.parts.generate.written import Written, as_text
 from gptviz.ui.sheet import Param, Scene, if_there, several
 from gptviz.ui.shell.target import top
 from gptviz.ui.words import Place, as_code, escaped, prose, show_id

@@ -15,8 +15,8 @@ from gptviz.training.live.work import train_one
 from gptviz.training.loop import TrainingRun
 from gptviz.ui import sheet
 from gptviz.ui.buttons import button
-from gptviz.ui.pages.training import choice, snapshot, story
-from gptviz.ui.pages.training.choice import BESIDE, RUN, STEP
+from gptviz.ui.parts.training import choice, snapshot, story
+from gptviz.ui.parts.training.choice import BESIDE, RUN, STEP
 from gptviz.ui.shell.page import frame
 from gptviz.ui.shell.placed import placed
 from gptviz.ui.training.mine import at_once, find_training, my_trainings, remove_training

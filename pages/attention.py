@@ -25,7 +25,7 @@ from gptviz.ui.components.arcs import MASSES, arcs
 from gptviz.ui.components.heads import Thumbnail, head_grid
 from gptviz.ui.components.matrix import MASKED, Axis, Panel, attention_panel, matrix, pattern
 from gptviz.ui.components.saved import Saved
-from gptviz.ui.pages.attention.key import KEY, key_input, picker
+from gptviz.ui.parts.attention.key import KEY, key_input, picker
 from gptviz.ui.sheet import Param, page, side_by_side
 from gptviz.ui.shell.block import head_controls, head_needs, head_sites
 from gptviz.ui.shell.change_menu import Part, menu

@@ -14,7 +14,7 @@ from gptviz.training.live.seen import Seen
 from gptviz.ui.buttons import button
 from gptviz.ui.components.heads import Thumbnail, head_grid
 from gptviz.ui.components.matrix import attention_panel, matrix
-from gptviz.ui.pages.training.choice import HEAD, PROBE, QUERY, attempt, look_at, say
+from gptviz.ui.parts.training.choice import HEAD, PROBE, QUERY, attempt, look_at, say
 from gptviz.ui.shell import state
 from gptviz.ui.shell.navigation import link
 from gptviz.ui.shell.placed import placed, touched

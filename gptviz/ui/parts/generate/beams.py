@@ -9,7 +9,7 @@ from gptviz.digits import fixed
 from gptviz.engine.beams import beside, given
 from gptviz.figures.beams import beam_tree
 from gptviz.ui import sheet
-from gptviz.ui.pages.generate.written import Written, perplexity, text_of
+from gptviz.ui.parts.generate.written import Written, perplexity, text_of
 from gptviz.ui.sheet import Param, Scene, between, sideways, worked
 from gptviz.ui.words import prose, show_id
 

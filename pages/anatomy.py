@@ -12,7 +12,7 @@ from gptviz.figures.anatomy import block_map, enlargement, model_map, part_color
 from gptviz.figures.theme import palette
 from gptviz.model import FeedForward, GPTModel, LayerNorm, MultiHeadAttention, TransformerBlock
 from gptviz.ui import sheet
-from gptviz.ui.pages.anatomy.form import PARAMS, PRESETS, form, parts_of, preset_name
+from gptviz.ui.parts.anatomy.form import PARAMS, PRESETS, form, parts_of, preset_name
 from gptviz.ui.shell.page import frame
 from gptviz.ui.tables import STYLE, Cell, Row, table
 from gptviz.ui.words import counted, escaped, prose

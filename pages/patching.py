@@ -22,8 +22,8 @@ from gptviz.model import TransformerBlock
 from gptviz.ui import many, runs, sheet
 from gptviz.ui.buttons import button
 from gptviz.ui.components.cell_clicks import cell_clicks
-from gptviz.ui.pages.patching import guessed, other as second
-from gptviz.ui.pages.patching.other import DENOISING, MADE, OTHER, WAY, Other
+from gptviz.ui.parts.patching import guessed, other as second
+from gptviz.ui.parts.patching.other import DENOISING, MADE, OTHER, WAY, Other
 from gptviz.ui.sheet import Param, end_page, if_there, is_asked_for, page, sideways, worked
 from gptviz.ui.shell import target
 from gptviz.ui.tables import joined

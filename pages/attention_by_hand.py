@@ -14,9 +14,9 @@ from gptviz.model import MultiHeadAttention
 from gptviz.ui import sheet, tables
 from gptviz.ui.buttons import button
 from gptviz.ui.components.worksheet import worksheet
-from gptviz.ui.pages.attention_by_hand import combined, dropout, given, sheets, why_root
-from gptviz.ui.pages.attention_by_hand.given import Changes, Given
-from gptviz.ui.pages.attention_by_hand.sheets import four, short, sum_of_products, vector
+from gptviz.ui.parts.attention_by_hand import combined, dropout, given, sheets, why_root
+from gptviz.ui.parts.attention_by_hand.given import Changes, Given
+from gptviz.ui.parts.attention_by_hand.sheets import four, short, sum_of_products, vector
 from gptviz.ui.sheet import Param, frame, if_there
 from gptviz.ui.shell import params
 from gptviz.ui.tables import Cell, Row

@@ -22,8 +22,8 @@ from gptviz.figures.theme import palette
 from gptviz.model import MultiHeadAttention
 from gptviz.ui import heads, sheet
 from gptviz.ui.buttons import button
-from gptviz.ui.pages.heads import trial
-from gptviz.ui.pages.heads.waiting import wait_for
+from gptviz.ui.parts.heads import trial
+from gptviz.ui.parts.heads.waiting import wait_for
 from gptviz.ui.sheet import Param, Scene, if_there, page, sideways
 from gptviz.ui.shell import change_menu, state
 from gptviz.ui.shell.block import head_controls, head_needs, head_sites

@@ -16,9 +16,9 @@ from gptviz.engine.generate import end_of_text
 from gptviz.engine.sampling import Sampling
 from gptviz.tokenizer import needs_the_switch
 from gptviz.ui.buttons import button
-from gptviz.ui.pages.generate import tree as trees
-from gptviz.ui.pages.generate.tree import LONGEST, Tree
-from gptviz.ui.pages.generate.written import Written, growing, text_of, written_on
+from gptviz.ui.parts.generate import tree as trees
+from gptviz.ui.parts.generate.tree import LONGEST, Tree
+from gptviz.ui.parts.generate.written import Written, growing, text_of, written_on
 from gptviz.ui.sheet import Param, Scene, if_there
 from gptviz.ui.shell import address, sampling, state
 from gptviz.ui.shell.placed import placed

@@ -15,7 +15,7 @@ from gptviz.engine.sampling import Sampling
 from gptviz.figures.candidates import Draw, draw_rows
 from gptviz.tokenizer import named_bytes
 from gptviz.ui import runs
-from gptviz.ui.pages.generate.tree import LONGEST, Tree
+from gptviz.ui.parts.generate.tree import LONGEST, Tree
 from gptviz.ui.runs import per_run
 from gptviz.ui.words import show_id
 

@@ -20,7 +20,7 @@ from gptviz.model import MultiHeadAttention
 from gptviz.tokenizer import show_token
 from gptviz.ui import heads, runs, sheet
 from gptviz.ui.components.chips import chips
-from gptviz.ui.pages.generate.written import Written, as_text
+from gptviz.ui.parts.generate.written import Written, as_text
 from gptviz.ui.runs import per_run
 from gptviz.ui.sheet import Param, Scene, if_there, is_asked_for, sideways
 from gptviz.ui.shell import params, state

@@ -22,8 +22,8 @@ from gptviz.figures.marks import UNCHANGED, token_ticks
 from gptviz.figures.theme import mixed, palette
 from gptviz.tokenizer import named_bytes, show_token, token_text
 from gptviz.ui import heads, sheet
-from gptviz.ui.pages.generate.looked import attention_link
-from gptviz.ui.pages.generate.written import Written, as_text, growing
+from gptviz.ui.parts.generate.looked import attention_link
+from gptviz.ui.parts.generate.written import Written, as_text, growing
 from gptviz.ui.sheet import Param, Scene, if_there, is_asked_for
 from gptviz.ui.words import as_code, prose
 

@@ -8,7 +8,7 @@ import torch
 from gptviz.digits import fixed, significant, term
 from gptviz.lessons.attention import Attention, averages_by_loop, averages_by_matrix, averages_by_softmax
 from gptviz.ui.components.worksheet import Cell, Line, Sheet, Sign, Source
-from gptviz.ui.pages.attention_by_hand.given import Given
+from gptviz.ui.parts.attention_by_hand.given import Given
 
 ROOM = 4  # words, for scores and scaled scores side by side
 ROW = {"q": ("W_query", "query"), "k": ("W_key", "key"), "v": ("W_value", "value")}

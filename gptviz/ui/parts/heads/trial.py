@@ -13,7 +13,7 @@ from gptviz.analysis.head_trial import BASELINES, SURE, TESTABLE, Claim, Trial
 from gptviz.digits import plus_minus, significant
 from gptviz.figures.heads import Cost, costs
 from gptviz.ui import heads, tables
-from gptviz.ui.pages.heads.waiting import EVERY_SECONDS, leave, take_up, wait_for, waited_for
+from gptviz.ui.parts.heads.waiting import EVERY_SECONDS, leave, take_up, wait_for, waited_for
 from gptviz.ui.sheet import Param, Scene, if_there, sideways
 from gptviz.ui.words import capital, prose
 from gptviz.work import Work

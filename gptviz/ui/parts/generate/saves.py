@@ -15,7 +15,7 @@ from gptviz.engine.sampling import distribution, draw as draw_one
 from gptviz.fast import kernels
 from gptviz.figures.marks import token_ticks
 from gptviz.ui import sheet
-from gptviz.ui.pages.generate.written import Written
+from gptviz.ui.parts.generate.written import Written
 from gptviz.ui.shell.scene import Scene
 from gptviz.ui.words import prose, show_id
 

@@ -10,7 +10,7 @@ from gptviz.lessons.combined import SEED, books_attention, books_batch, combined
 from gptviz.lessons.sentences import SENTENCES
 from gptviz.model import MultiHeadAttention
 from gptviz.ui import sheet
-from gptviz.ui.pages.attention_by_hand.sheets import four, vector
+from gptviz.ui.parts.attention_by_hand.sheets import four, vector
 from gptviz.ui.sheet import Frame, side_by_side
 from gptviz.ui.tables import STYLE, Cell, Row, table
 from gptviz.ui.words import as_code, prose

@@ -20,7 +20,7 @@ from gptviz.ui import runs, sheet
 from gptviz.ui.buttons import button
 from gptviz.ui.components.lens import lens_grid
 from gptviz.ui.lens_cells import legend_of
-from gptviz.ui.pages.logit_lens.columns import columns, drawn, parts_of, unasked
+from gptviz.ui.parts.logit_lens.columns import columns, drawn, parts_of, unasked
 from gptviz.ui.sheet import all_worked, example_row, page, side_by_side
 from gptviz.ui.shell.params import Param, if_there, whole
 from gptviz.ui.shell.target import TARGET, target_input

@@ -21,10 +21,10 @@ from gptviz.ui import sheet
 from gptviz.ui.components.branches import branch_tree
 from gptviz.ui.components.draws import draws
 from gptviz.ui.components.writing import writing
-from gptviz.ui.pages.generate import beams, looked, loops, play, saves, surgery
-from gptviz.ui.pages.generate.play import STOP, Writer
-from gptviz.ui.pages.generate.tree import LONGEST, Tree
-from gptviz.ui.pages.generate.written import (
+from gptviz.ui.parts.generate import beams, looked, loops, play, saves, surgery
+from gptviz.ui.parts.generate.play import STOP, Writer
+from gptviz.ui.parts.generate.tree import LONGEST, Tree
+from gptviz.ui.parts.generate.written import (
     Written,
     as_text,
     drawing,
