@@ -126,9 +126,11 @@ def contribution_graph(
     if not 0 <= threshold < 1:
         raise ValueError(f"threshold is {threshold}; it must be at least 0 and below 1")
     if renormalize:
-        cut, least = (threshold, 0.0)
+        cut = threshold
+        least = 0.0
     else:
-        cut, least = (-1.0, threshold)
+        cut = -1.0
+        least = threshold
     reached = {t.place_of(position): 1.0}  # position -> the largest share on the way to it
     edges: list[tuple[object, ...]] = []
     left_out = 0

@@ -178,7 +178,8 @@ def attributions(
     if isinstance(aim, tuple):
         token, against = aim
     else:
-        token, against = (aim, MEAN)
+        token = aim
+        against = MEAN
     table = attribution(trace, lm, token, against, position)
     progress(1, 1)
     return table

@@ -162,9 +162,11 @@ def indirect_objects(lm: LanguageModel, count: int = 24, seed: int = 0) -> list[
     for number in range(whole("count", count, 0)):
         answer, giver = (str(name) for name in rng.choice(names, 2, replace=False))
         if number % 2:
-            first, second = (giver, answer)
+            first = giver
+            second = answer
         else:
-            first, second = (answer, giver)
+            first = answer
+            second = giver
         frame, place, thing = (str(rng.choice(words)) for words in (FRAMES, places, things))
         text, other = (frame.format(first, second, place, one, thing) for one in (giver, answer))
         found.append(Prompt(text, f" {answer}", f" {giver}", other))

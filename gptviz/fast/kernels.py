@@ -193,9 +193,11 @@ def _fits(weight: Tensor) -> bool:
 def _onednn(x: Tensor, weight: Tensor, bias: Tensor | None, gelu: str | None = None) -> Tensor:
     # torch's own inductor calls it so; it packs the weight in every call, so that none is kept twice
     if gelu is None:
-        after, kind = ("none", "")
+        after = "none"
+        kind = ""
     else:
-        after, kind = ("gelu", gelu)
+        after = "gelu"
+        kind = gelu
     return torch.ops.mkldnn._linear_pointwise(x, weight, bias, after, [], kind)
 
 

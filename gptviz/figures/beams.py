@@ -74,9 +74,11 @@ def beam_tree(
         | {"ticktext": [f"beam {number + 1}" for number in range(kept)]},
     }
     if unchanged is None:
-        row, room = (ROW, {})
+        row = ROW
+        room = {}
     else:
-        row, room = (TALL_ROW, {"r": 60})
+        row = TALL_ROW
+        room = {"r": 60}
     return figure(traces, layout, mode, height=70 + row * (kept + dropped), **room)
 
 

@@ -67,9 +67,11 @@ class Map:
                 z = new
         fine = z[np.isfinite(z)]
         if fine.size:
-            low, high = (float(fine.min()), float(fine.max()))
+            low = float(fine.min())
+            high = float(fine.max())
         else:
-            low, high = (0.0, 0.0)
+            low = 0.0
+            high = 0.0
         if shown == marks.DIFFERENCE or self.scale == "log":  # as deep a blue as any
             high = max(-low, high) or 1.0  # where all that has moved is without end
             low = -high
@@ -117,9 +119,11 @@ def maps(
         if not joint or number == 1:
             right = (1.0 if joint else start + width) - 0.015
             if joint:
-                of, length = (drawn, 0.35)
+                of = drawn
+                length = 0.35
             else:
-                of, length = ([z], 0.2)
+                of = [z]
+                length = 0.2
             layout[coloraxis] = _axis(panel, of, shown, mode, right, length)
         places: Drawn = {"x": columns, "y": list(rows)} | marks.on(number)
         gaps = {"xgap": 1 if len(labels) <= 80 / n else 0, "ygap": 1 if len(rows) <= NAMED_ROWS else 0}
@@ -210,9 +214,11 @@ def _axis(panel: Map, drawn: Sequence[Floats], shown: str, mode: Mode, right: fl
     """The colours of these numbers, and the bar that says which is which."""
     fine = np.concatenate([z[np.isfinite(z)].ravel() for z in drawn])
     if fine.size:
-        low, high = (float(fine.min()), float(fine.max()))
+        low = float(fine.min())
+        high = float(fine.max())
     else:
-        low, high = (0.0, 0.0)
+        low = 0.0
+        high = 0.0
     differs = panel.cells.was is not None and shown == marks.DIFFERENCE
     under = over = ""
     if panel.ends is not None and not differs:

@@ -109,7 +109,8 @@ class Runs:
         keys = held_keys(lm.config, len(run), keep)
         is_short = forward.multiply_adds(lm.model, len(run)) <= SHORT_PASS
         if is_short:
-            earlier, common = (None, 0)
+            earlier = None
+            common = 0
         else:
             earlier, common = self._earlier(run)
         new = pass_bytes(lm, len(run), keys) - pass_bytes(lm, common, keys)

@@ -267,9 +267,11 @@ class _Chart:
 
     def _frame(self, one: Axis, other: Axis) -> tuple[float, float, float, float]:
         if one.horizontal:
-            x, y = (one, other)
+            x = one
+            y = other
         else:
-            x, y = (other, one)
+            x = other
+            y = one
         left, right = sorted((x.start, x.end))
         top, bottom = sorted((y.start, y.end))
         return left, top, right - left, bottom - top

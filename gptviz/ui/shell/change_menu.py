@@ -227,9 +227,11 @@ def _pushed(scene: Scene, part: Part, key: str) -> list[Action]:
 def _button(action: Action, key: str, opened: str | None = None, says: str = "") -> None:
     made = str(action.edit) in changes.written()
     if made:
-        label, icon = (action.undone, "undo")
+        label = action.undone
+        icon = "undo"
     else:
-        label, icon = (action.label, "")
+        label = action.label
+        icon = ""
     how: Any = {"help": f"{says}: {action.means}" if says else None}
     how |= {"width": "stretch" if opened else "content"}
     button(label, key, _toggle, action, opened, icon=icon, primary=made, **how)

@@ -57,9 +57,11 @@ def _unknown_character(lm: LanguageModel, text: str) -> str:
     # a character model's tokenizer gives what it never saw ids beyond the model's
     unknown = [c for c in dict.fromkeys(text) if max(lm.encode(c)) >= lm.config.vocab_size]
     if len(unknown) == 1:
-        verb, them = ("is", "it")
+        verb = "is"
+        them = "it"
     else:
-        verb, them = ("are", "them")
+        verb = "are"
+        them = "them"
     return (
         f"{escaped(lm.name)} knows only the {lm.config.vocab_size:,} tokens it was trained on, and "
         f"{', '.join(escaped(repr(c)) for c in unknown[:5])} {verb} not among them. "

@@ -20,6 +20,7 @@ def cell_clicks(chart: str, rows: int, columns: int, on_pick: Callable[..., Any]
     `chart` is the key that the chart was drawn with; its heatmaps have `rows` and `columns`. Where it matters
     which of so many `panels` was clicked, it is `on_pick(row, column, panel)`.
     """
+
     def picked(row: int, column: int, panel: int) -> Any:
         if panels:
             return on_pick(row, column, panel)

@@ -180,7 +180,9 @@ def _pairs(
     plain = way == "simple"
     heads = way == "heads"
     if plain:
-        q, k, v = ("x", "x", "x")
+        q = "x"
+        k = "x"
+        v = "x"
     else:
         q, k, v = (f"made_{letter}{head}" for letter in "qkv")
     queries, keys, values = (part.tolist() for part in (found.queries, found.keys, found.values.T))

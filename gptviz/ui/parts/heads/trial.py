@@ -187,9 +187,11 @@ def _table(trial: Trial) -> str:
         words = tables.Cell(CHANGES[change], "word"), tables.Cell(said, "word")
         rows.append(tables.Row([words[0], *cells, others, words[1]]))
     if repeats:
-        what, who = ("difference", "heads without the label")
+        what = "difference"
+        who = "heads without the label"
     else:
-        what, who = ("mean of both", "other heads")
+        what = "mean of both"
+        who = "other heads"
     return tables.table(
         "The trial", ["", "#repeated", "#unrepeated", f"#{what}", f"#{who}", "by this baseline"], rows
     )

@@ -50,9 +50,11 @@ def grid(scene: Frame, run: LiveRun, seen: Seen, step: int, place: int, number: 
             says = f"Switched off in training: what it looks at reaches nobody. {says}"
             return Thumbnail(kind="off", label="off", says=says, write=0.0)
         if induction >= previous:
-            name, score = ("induction", induction)
+            name = "induction"
+            score = induction
         else:
-            name, score = ("previous", previous)
+            name = "previous"
+            score = previous
         if score < 0.15:
             label = "–"
         else:
