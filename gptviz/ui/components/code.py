@@ -2,7 +2,7 @@
 
 Streamlit sends a component's JavaScript and CSS with each message about it, 35 kB a chip strip that has moved
 by one token. What it is given here is a line that imports the real module from our own server
-(`ui/serving.py`), under a name that changes with its text, so that a browser keeps it for ever.
+(`gptviz/server/serving.py`), under a name that changes with its text, so that a browser keeps it for ever.
 
 A page that no server stands behind, a file or a notebook's frame, has the same files as one script, each in a
 scope of its own instead of a module, since a page that is opened from a disk can import none. No Streamlit is
