@@ -21,7 +21,7 @@ from tests.models.checkpoints.test_readers import IDS
 
 KIND = {kind.name: kind for kind in KINDS}
 CASES = [(name, number) for name, cases in brought.REFUSED.items() for number in range(len(cases))]
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 def test_every_kind_is_made_here_and_nothing_else():
