@@ -7,6 +7,11 @@ t = lm.trace("The cat sat on the mat")
 t["attn", 3]  # (H, T, T)
 """
 
+from collections.abc import Callable
+from pkgutil import resolve_name
+from typing import Any
+
+from gptviz.engine import above
 from gptviz.engine.capture import CaptureError
 from gptviz.engine.config import GPTConfig
 from gptviz.engine.edit_values import Plus
@@ -42,6 +47,30 @@ __all__ = [
     "load",
     "wrap",
 ]
+
+# what a Trace or a LanguageModel is asked and a room above the engine answers
+_ANSWERED_BY = {
+    "lm.attribution": "gptviz.analysis:attributions",
+    "lm.circuit": "gptviz.analysis:circuit",
+    "lm.knock_out": "gptviz.analysis:knock_out",
+    "lm.patching": "gptviz.analysis:patching",
+    "trace.attribution": "gptviz.analysis:attribution",
+    "trace.logit_lens": "gptviz.analysis:logit_lens",
+    "trace.show": "gptviz.ui.notebook:show",
+    "trace.source_tokens": "gptviz.analysis:source_tokens",
+}
+
+
+def _imported_when_asked(name: str) -> Callable[..., Any]:
+    """A function that imports the one of this name when it is called: a notebook's pictures need the app."""
+
+    def answer(*args: Any, **options: Any) -> Any:
+        return resolve_name(name)(*args, **options)
+
+    return answer
+
+
+above.answers.update({asked: _imported_when_asked(name) for asked, name in _ANSWERED_BY.items()})
 
 
 def __dir__() -> list[str]:

@@ -1,11 +1,11 @@
 """LanguageModel: a model, its tokenizer, its name. `gptviz.load` makes one, `gptviz.wrap` one of yours."""
 
 from collections.abc import Sequence
-from pkgutil import resolve_name
 from typing import Any
 
 import pandas as pd
 
+from gptviz.engine.above import answers, ask
 from gptviz.engine.generate import generate as write_on
 from gptviz.engine.reader import Reader
 
@@ -21,20 +21,23 @@ class LanguageModel(Reader):
 
     generate = write_on
 
-    # what stands on higher floors is found by its name
+    # what the analysis answers, which stands above
 
     def attribution(self, text: Any, target: Any = None, **options: Any) -> pd.DataFrame:
         """Each part's share of a logit, the mean over a list of texts: see `gptviz.analysis.attributions`."""
-        return resolve_name("gptviz.analysis:attributions")(self, text, target, **options)
+        return ask("lm.attribution", self, text, target, **options)
 
     def knock_out(self, text: Any, target: Any = None, **options: Any) -> pd.DataFrame:
         """Mute every part in turn, of a text or of each of a list: see `gptviz.analysis.knock_out`."""
-        return resolve_name("gptviz.analysis:knock_out")(self, text, target, **options)
+        return ask("lm.knock_out", self, text, target, **options)
 
     def patching(self, clean: Any, corrupt: Any, target: Any = None, **options: Any) -> pd.DataFrame:
         """Put each place of one text's pass into the other's, or of lists: see `gptviz.analysis.patching`."""
-        return resolve_name("gptviz.analysis:patching")(self, clean, corrupt, target, **options)
+        return ask("lm.patching", self, clean, corrupt, target, **options)
 
     def circuit(self, text: str | Sequence[int], target: Any, **options: Any) -> Any:
         """The few heads that keep a prediction: see `gptviz.analysis.circuit`."""
-        return resolve_name("gptviz.analysis:circuit")(self, text, target, **options)
+        return ask("lm.circuit", self, text, target, **options)
+
+
+answers["trace.lm"] = LanguageModel

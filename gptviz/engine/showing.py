@@ -6,9 +6,9 @@ these signatures to theirs.
 
 from collections.abc import Sequence
 from pathlib import Path
-from pkgutil import resolve_name
 from typing import Any, Literal, Protocol, overload
 
+from gptviz.engine.above import ask
 from gptviz.tokenizer.one import MEAN, Against, OneToken
 
 Mode = Literal["light", "dark"]
@@ -339,4 +339,4 @@ class Showing:
         notebook shows it; `t.show(...).save("head.svg")` writes it as a figure, `.to_html("picture.html")` as
         a file that answers clicks.
         """
-        return resolve_name("gptviz.ui.notebook:show")(self, page, *args, **options)
+        return ask("trace.show", self, page, *args, **options)

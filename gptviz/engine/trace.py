@@ -5,7 +5,6 @@ from collections.abc import Container, Iterable
 from functools import cached_property
 from html import escape
 from pathlib import Path
-from pkgutil import resolve_name
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ import pandas as pd
 import torch
 from torch import Tensor
 
+from gptviz.engine.above import ask
 from gptviz.engine.copies import copied
 from gptviz.engine.edits import Edit
 from gptviz.engine.forward import checked
@@ -478,8 +478,7 @@ class Trace(Showing):
                 f"the model of this trace of {self.name} was released, and nobody holds it any longer: "
                 "trace the text again"
             )
-        made_by = resolve_name("gptviz.engine.language_model:LanguageModel")
-        return made_by(self.of(model), self.tokenizer, self.config, self.name, self.edits)
+        return ask("trace.lm", self.of(model), self.tokenizer, self.config, self.name, self.edits)
 
     def to_html(self, path: str | Path) -> Path:
         """Write `show()` as one file, which any browser opens offline; gives back where it is."""
@@ -505,15 +504,15 @@ class Trace(Showing):
 
     def attribution(self, token: OneToken, against: Against = None, position: int = -1) -> pd.DataFrame:
         """Each part's share of the token's logit: see `gptviz.analysis.attribution`."""
-        return resolve_name("gptviz.analysis:attribution")(self, self.lm, token, against, position)
+        return ask("trace.attribution", self, self.lm, token, against, position)
 
     def source_tokens(self, token: OneToken, against: Against = None, position: int = -1) -> Tensor:
         """(L, H, T): what each earlier token gave through each head: see `gptviz.analysis.source_tokens`."""
-        return resolve_name("gptviz.analysis:source_tokens")(self, self.lm, token, against, position)
+        return ask("trace.source_tokens", self, self.lm, token, against, position)
 
     def logit_lens(self, position: int = -1) -> Tensor:
         """(rows, vocab_size): the logits at every depth: see `gptviz.analysis.logit_lens`."""
-        return resolve_name("gptviz.analysis:logit_lens")(self, self.lm, position)
+        return ask("trace.logit_lens", self, self.lm, position)
 
     def token_id(self, token: OneToken, what: str = "token") -> int:
         """The id of a token of the vocabulary, given by it or by its text; see `tokenizer.one.one_token`."""
