@@ -207,7 +207,8 @@ def peak_memory(way: str, n_tokens: int) -> int:
 
 
 def print_peak(way: str, n_tokens: int) -> None:
-    function, ids = make(way), random_ids(n_tokens)
+    function = make(way)
+    ids = random_ids(n_tokens)
     with torch.no_grad():
         function(random_ids(8))
         Path("/proc/self/clear_refs").write_text("5")  # Linux: the high-water mark starts again from here
@@ -246,7 +247,8 @@ def main() -> None:
     else:
         timer = time.process_time
     found = ratios(ways, args.to, args.tokens, args.rounds, timer)
-    clock, peaks = "time" if args.wall else "CPU time", "" if args.no_memory else "; + MiB at the peak"
+    clock = "time" if args.wall else "CPU time"
+    peaks = "" if args.no_memory else "; + MiB at the peak"
     print(f"{clock} relative to {args.to}; {torch.get_num_threads()} threads{peaks}\n")
     print("| T = | " + " | ".join(str(n) for n in args.tokens) + " |\n|---|" + "---|" * len(args.tokens))
     for way in ways:

@@ -50,7 +50,8 @@ class Server:
     """One of the app's processes, which can be killed and started again; `url` is where it is now."""
 
     def __init__(self, home: Path, database: str):
-        self._home, self._database = home, database
+        self._home = home
+        self._database = database
         self.start()
 
     def start(self) -> None:
@@ -71,7 +72,8 @@ class Browser(Visitor):
 
     def __init__(self, server: Server, secret: str, page: str = "next_token"):
         super().__init__(server.url, page, {"guide": "class", "step": 1})
-        self._server, self.headers = server, {"Cookie": f"{COOKIE}={secret}"}
+        self._server = server
+        self.headers = {"Cookie": f"{COOKIE}={secret}"}
         self.box = self.button = self.fragment = self.file = ""
         self.watch = ("", 0.0)  # the fragment that looks for news, and how often
         self.texts: list[str] = []
@@ -84,9 +86,12 @@ class Browser(Visitor):
         """Seconds until the page has answered."""
         message = self._rerun(self.fragment)
         widgets = message.rerun_script.widget_states.widgets
-        box, button = widgets.add(), widgets.add()
-        box.id, box.string_value = self.box, word
-        button.id, button.trigger_value = self.button, True
+        box = widgets.add()
+        button = widgets.add()
+        box.id = self.box
+        box.string_value = word
+        button.id = self.button
+        button.trigger_value = True
         return await self._run(message)
 
     async def look_on(self) -> None:
@@ -120,7 +125,8 @@ class Browser(Visitor):
         if shown == "text_input" and "guide_given" in held.id:
             self.box = held.id
         elif shown == "button" and held.is_form_submitter:
-            self.button, self.fragment = held.id, fragment
+            self.button = held.id
+            self.fragment = fragment
         elif shown == "download_button":
             self.file = held.url
         elif shown in ("markdown", "html", "alert"):
@@ -151,7 +157,8 @@ async def survive(pupils: list[Browser], words: list[str], rng: random.Random, s
             try:
                 if broken:
                     await pupil.open()
-                    back, broken = back + 1, False
+                    back = back + 1
+                    broken = False
                 if not pupil.acknowledged(word):
                     await pupil.vote(word)
             except BROKEN:
@@ -177,7 +184,8 @@ async def late(pupils: list[Browser]) -> int:
 
 async def wall_and_file(server: Server, secret: str) -> tuple[Counter[str], Counter[str]]:
     """The votes as the teacher sees them, and as the CSV holds them."""
-    wall, desk = Browser(server, secret), Browser(server, secret, "class")
+    wall = Browser(server, secret)
+    desk = Browser(server, secret, "class")
     for browser in (wall, desk):
         await browser.open()
     table = next(text for text in wall.texts if "gv-wall" in text and "<table" in text)
@@ -191,7 +199,8 @@ async def wall_and_file(server: Server, secret: str) -> tuple[Counter[str], Coun
 
 async def measure(servers: list[Server], classes: Classes, args: argparse.Namespace) -> list[str]:
     """Prints the table; gives what was wrong."""
-    rng, wrong = random.Random(1), []
+    rng = random.Random(1)
+    wrong = []
     secret = classes.begin((FOLDER / "tour.md").read_text("utf-8"), {}, [])
     teacher = classes.member(secret)
     assert teacher is not None
@@ -229,7 +238,8 @@ async def measure(servers: list[Server], classes: Classes, args: argparse.Namesp
         await pupil.leave()
         await pupil.open()
     classes.steer(secret, marks=(0, ["locked", "shown"]))
-    refused, sent = await late(pupils), Counter(words)
+    refused = await late(pupils)
+    sent = Counter(words)
     seen, in_file = await wall_and_file(servers[0], secret)
     print(
         f"sent {dict(sent)}, on the wall {dict(seen)}, in the CSV {dict(in_file)}, {refused} refused as late"

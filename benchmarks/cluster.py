@@ -33,8 +33,11 @@ from gptviz.work import Line, Task
 from gptviz.work.cluster import EACH, Cluster
 
 VISITORS = 30
-ACT, MAPS = 15.0, 1 / 3  # seconds between two acts of a learner, and which part of them are maps
-LEARNERS, PROCESSORS, HOURS = (10, 100, 1000), (2, 8, 32, 128), 1.0
+ACT = 15.0  # seconds between two acts of a learner, and which part of them are maps
+MAPS = 1 / 3
+LEARNERS = (10, 100, 1000)
+PROCESSORS = (2, 8, 32, 128)
+HOURS = 1.0
 NODES = (1, 2, 3, 4, 8)  # whose throughput is simulated
 MOST = 600.0
 STORE = 2 * 10**9  # bytes of a node for models
@@ -72,7 +75,9 @@ def timed(line: Line, lm: LanguageModel, rng: random.Random, tokens: int) -> flo
 
 def used() -> np.ndarray:
     """Seconds of CPU so far: of the nodes' workers, of the driver, and of everything on this machine."""
-    ticks, workers, driver = os.sysconf("SC_CLK_TCK"), 0, 0
+    ticks = os.sysconf("SC_CLK_TCK")
+    workers = 0
+    driver = 0
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):  # it has just ended
             command = (process / "cmdline").read_bytes()
@@ -93,7 +98,8 @@ def warm(line: Line, lm: LanguageModel, rng: random.Random, nodes: int, tokens: 
 
 def throughput(nodes: int, handed: float, worked: float, maps: int = 10_000) -> float:
     """Maps a second of nodes with a processor each, where nothing else shares these processors."""
-    free, given = [0.0] * nodes, 0.0
+    free = [0.0] * nodes
+    given = 0.0
     for _ in range(maps):
         given += handed
         heapq.heappush(free, max(given, heapq.heappop(free)) + worked)
@@ -102,7 +108,9 @@ def throughput(nodes: int, handed: float, worked: float, maps: int = 10_000) -> 
 
 def read(line: Line, rng: random.Random, tokens: int) -> tuple[float, float]:
     """Seconds until all thirty have their traces of GPT-2: one after the other here, and by the cluster."""
-    lm, backend, took = load("gpt2-untrained"), line.backend, []
+    lm = load("gpt2-untrained")
+    backend = line.backend
+    took = []
     assert isinstance(backend, Cluster)
     far = backend.reader("gpt2", lm, lambda found, place: None)
     for reader in (lm, far):
@@ -117,11 +125,13 @@ def read(line: Line, rng: random.Random, tokens: int) -> tuple[float, float]:
 
 def simulated(learners: int, processors: int, seconds: float, rng: random.Random) -> tuple[float, float]:
     """Median and 95 of 100 of the seconds that learners wait for a map, when `processors` make them."""
-    asked, now = [], 0.0
+    asked = []
+    now = 0.0
     while now < 3600 * HOURS:
         now += rng.expovariate(learners * MAPS / ACT)
         asked.append(now)
-    free, waits = [0.0] * processors, []
+    free = [0.0] * processors
+    waits = []
     for when in asked:
         done = max(when, heapq.heappop(free)) + seconds
         heapq.heappush(free, done)
@@ -137,7 +147,8 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--tokens", type=int, default=20)
     args = parser.parse_args()
-    lm, rng = load("mini"), random.Random(0)
+    lm = load("mini")
+    rng = random.Random(0)
     took: dict[int, list[float]] = {}
     for nodes in (1, 2):
         with cluster(nodes) as (made, line):

@@ -71,7 +71,8 @@ def with_biases(lm: LanguageModel) -> GPTModel:
 
 def book_model(lm: LanguageModel) -> Callable[[torch.Tensor, int], list[int]]:
     """The loop over the book's printed lines, all rows of logits included."""
-    book, context = BookModel(lm.model), lm.config.context_length
+    book = BookModel(lm.model)
+    context = lm.config.context_length
 
     def write(ids: torch.Tensor, count: int) -> list[int]:
         for _ in range(count):
@@ -153,8 +154,10 @@ def written(name: str, counts: list[int], rounds: int, clock: Callable[[], float
             for way in WAYS:
                 ratio = statistics.median(a / b for a, b in zip(times[way], times[THEIRS], strict=True))
                 milliseconds = statistics.median(times[way]) / count * 1000
-                same = found[way] in (None, found[THEIRS])
-                cells[way].append(f"{ratio:.2f} ({milliseconds:.1f} ms{'' if same else ', other tokens'})")
+                cell = f"{ratio:.2f} ({milliseconds:.1f} ms)"
+                if found[way] not in (None, found[THEIRS]):
+                    cell += ", other tokens"
+                cells[way].append(cell)
     print(f"\n| {name}, new tokens: | " + " | ".join(map(str, counts)) + " |\n|---|" + "---|" * len(counts))
     for way in WAYS:
         print(f"| {way} | " + " | ".join(cells[way]) + " |", flush=True)
@@ -162,7 +165,8 @@ def written(name: str, counts: list[int], rounds: int, clock: Callable[[], float
 
 def captured(sizes: list[int], rounds: int, clock: Callable[[], float]) -> None:
     lm = gpt2_124m()
-    grows, first = [], []
+    grows = []
+    first = []
     lm.trace(random_ids(8)[0].tolist())
     for n in sizes:
         ids = random_ids(n + 1)[0].tolist()
@@ -233,9 +237,11 @@ def main() -> None:
         torch.set_num_threads(args.threads)
     if args.wall:
         clock = time.perf_counter
+        unit = "time"
     else:
         clock = time.process_time
-    print(f"{'time' if args.wall else 'CPU time'}; {torch.get_num_threads()} threads; {args.rounds} rounds")
+        unit = "CPU time"
+    print(f"{unit}; {torch.get_num_threads()} threads; {args.rounds} rounds")
     if "written" in args.parts:
         for name in args.models:
             written(name, args.counts, args.rounds, clock)

@@ -50,7 +50,8 @@ def batched(lm: gptviz.LanguageModel, ids: list[int]) -> torch.Tensor:
 
 def restarted(lm: gptviz.LanguageModel, ids: list[int]) -> torch.Tensor:
     """Each part alone, in a pass that begins at its block."""
-    streams, found = lm.trace(ids, keep=["resid_pre"]), []
+    streams = lm.trace(ids, keep=["resid_pre"])
+    found = []
     for part in parts_of(lm):
         hooks = muting(lm, part.block, [part])
         hidden = forward.hidden_from(lm.model, part.block, streams["resid_pre", part.block][None], hooks)
@@ -156,7 +157,9 @@ def main() -> None:
     for name in args.models:
         lm = gptviz.load(name)
         ids = lm.encode(STORY)[: args.tokens]
-        ways, took, apart = ways_of(lm, ids, not args.no_lens), {}, {}
+        ways = ways_of(lm, ids, not args.no_lens)
+        took = {}
+        apart = {}
         with torch.no_grad():
             truth = ways["one by one"]()
             for way, work in ways.items():  # once before it counts

@@ -46,7 +46,8 @@ def until_enough(folder: Path, last: int, **changes: object) -> tuple[str, str, 
         train(run.folder, stop_at=step)
         if run.measures[-1].best_induction[0] >= ENOUGH:
             break
-    seconds, best = time.process_time() - began, max(run.measures, key=lambda m: m.best_induction)
+    seconds = time.process_time() - began
+    best = max(run.measures, key=lambda m: m.best_induction)
     reached = next((m.step for m in run.measures if m.best_induction[0] >= ENOUGH), None)
     if reached:
         when = f"step {reached}, {seconds:.0f} s"

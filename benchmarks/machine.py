@@ -80,14 +80,17 @@ def door(page: Page, at: str) -> Locator:
 
 def in_the_app(page: Page, wire: Wire, at: str) -> tuple[float, int]:
     """(milliseconds from the click until it stands, bytes) of one step."""
-    before, took = wire.bytes, float(door(page, at).evaluate(STANDS, at))
+    before = wire.bytes
+    took = float(door(page, at).evaluate(STANDS, at))
     at_rest(page)
     return took, wire.bytes - before
 
 
 def alone(page: Page, at: str) -> tuple[float, float]:
     """(frames per second, milliseconds of the longest task) of one step."""
-    cdp, events, ended = page.context.new_cdp_session(page), [], []
+    cdp = page.context.new_cdp_session(page)
+    events = []
+    ended = []
     cdp.on("Tracing.dataCollected", lambda part: events.extend(part["value"]))
     cdp.on("Tracing.tracingComplete", lambda _: ended.append(True))
     wanted = {"includedCategories": ["disabled-by-default-devtools.timeline"]}
@@ -113,7 +116,8 @@ def prepared(model: str, text: str, steps: Sequence[str]) -> dict[str, dict[str,
     """What the component is given at each place."""
     lm = gptviz.load(model)
     t = lm.trace(text)
-    tokens, places = [show_token(token.raw) for token in t.tokens], {}
+    tokens = [show_token(token.raw) for token in t.tokens]
+    places = {}
     for at in steps:
         place = resolve(lm, t, at, len(t) - 1)
         level = sent(Both(machine.level(lm, t, place.at, len(t) - 1)))

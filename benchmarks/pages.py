@@ -54,14 +54,18 @@ def at_rest(page: Page) -> None:
 
 def cpu() -> tuple[float, float]:
     """Milliseconds of CPU time so far: of the server's processes, and of the browser's."""
-    used, parent, name = {}, {}, {}
+    used = {}
+    parent = {}
+    name = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
             head, _, rest = stat.read_text().rpartition(")")
         except OSError:  # it has ended
             continue
-        pid, fields = int(stat.parent.name), rest.split()
-        name[pid], parent[pid] = head.partition("(")[2], int(fields[1])
+        pid = int(stat.parent.name)
+        fields = rest.split()
+        name[pid] = head.partition("(")[2]
+        parent[pid] = int(fields[1])
         used[pid] = 1000 * (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
     mine = {os.getpid()}
     while more := {pid for pid, above in parent.items() if above in mine} - mine:
@@ -73,7 +77,9 @@ def cpu() -> tuple[float, float]:
 
 def measure(page: Page, wire: Wire, event: Callable[[], None], happened: Callable[[], None]) -> Sample:
     """From an event, through the first sign of it, to rest."""
-    before, began, (server, browser) = wire.bytes, time.perf_counter(), cpu()
+    before = wire.bytes
+    began = time.perf_counter()
+    (server, browser) = cpu()
     event()
     happened()
     at_rest(page)

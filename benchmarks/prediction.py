@@ -28,7 +28,8 @@ from gptviz.analysis.paths import SITES as PATHS, paths
 from gptviz.analysis.stream import SITES as STREAM, stream
 
 STORY = (Path(__file__).parent.parent / "README.md").read_text("utf-8")
-TOKEN, AGAINST = 100, 200
+TOKEN = 100
+AGAINST = 200
 
 
 @dataclass(frozen=True)
@@ -102,6 +103,13 @@ def measure(lm: gptviz.LanguageModel, ids: list[int], rows: list[Row], rounds: i
     return 1000 * middle[""], [middle[row.name] / middle[""] if row.name in middle else None for row in rows]
 
 
+def written(ratio: float | None) -> str:
+    """A ratio with two digits, and a dash where there is none."""
+    if ratio is None:
+        return "–"
+    return f"{ratio:.2g}"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--tokens", type=int, nargs="+", default=[16, 128, 1024])
@@ -122,10 +130,8 @@ def main() -> None:
     print("|---|---|" + "---|" * len(found))
     print("| | a forward pass |" + "".join(f" {pass_:.0f} ms |" for pass_, _ in found))
     for i, row in enumerate(rows):
-        ratios = [ratios[i] for _, ratios in found]
-        print(
-            f"| {row.page} | {row.name} |" + "".join(f" {'–' if x is None else f'{x:.2g}'} |" for x in ratios)
-        )
+        cells = [written(ratios[i]) for _, ratios in found]
+        print(f"| {row.page} | {row.name} | " + " | ".join(cells) + " |")
 
 
 if __name__ == "__main__":

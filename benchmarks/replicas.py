@@ -64,8 +64,10 @@ class Deployment:
 
     def __init__(self, home: Path, replicas: int, **environment: str):
         home.mkdir()
-        port, first = free_port(), free_port(replicas)
-        self.url, self.ports = f"http://127.0.0.1:{port}", range(first, first + replicas)
+        port = free_port()
+        first = free_port(replicas)
+        self.url = f"http://127.0.0.1:{port}"
+        self.ports = range(first, first + replicas)
         self.log = home / "log"
         command = [sys.executable, str(ROOT / "deploy" / "replicas.py"), "--replicas", str(replicas)]
         with self.log.open("wb") as out:
@@ -146,7 +148,8 @@ class Learner(Visitor):
         await self.turn_to(page)
 
     async def turn_to(self, page: str) -> float:
-        self._box, self.buttons = "", {}
+        self._box = ""
+        self.buttons = {}
         return await super().turn_to(page)
 
     async def read(self, text: str) -> None:
@@ -181,7 +184,8 @@ class Learner(Visitor):
         await self.turn_to("attention")
         self.said = []
         await self.press("More models …")
-        asked, infos = BackMsg(), []
+        asked = BackMsg()
+        infos = []
         asked.file_urls_request.request_id = asked.file_urls_request.session_id = self.session
         asked.file_urls_request.file_names.extend(files)
         self.urls = []
@@ -191,12 +195,15 @@ class Learner(Visitor):
             infos.append((number, path, name, len(content)))
         message = self._rerun()
         state = message.rerun_script.widget_states.widgets.add()
-        state.id, message.rerun_script.fragment_id = self.uploader, self.buttons["Load these files"][1]
+        state.id = self.uploader
+        message.rerun_script.fragment_id = self.buttons["Load these files"][1]
         for number, path, name, size in infos:
             info = state.file_uploader_state_value.uploaded_file_info.add(
                 name=name, size=size, file_id=number
             )
-            info.file_urls.file_id, info.file_urls.upload_url, info.file_urls.delete_url = number, path, path
+            info.file_urls.file_id = number
+            info.file_urls.upload_url = path
+            info.file_urls.delete_url = path
         await self._run(message)
         await self.press("Load these files")
         await self._run(self._rerun())
@@ -265,9 +272,11 @@ async def compare(args: argparse.Namespace, home: Path) -> None:
                     print("error:", fault)
                 await asyncio.gather(*(visitor.leave() for visitor in visitors))
             for number in both:
-                half, last = statistics.median(waited[number]), statistics.median(lasted[number])
+                half = statistics.median(waited[number])
+                last = statistics.median(lasted[number])
                 share = last / statistics.median(lasted[1])
-                run, busy = cpu[number] / len(waited[number]), cpu[number] / sum(lasted[number])
+                run = cpu[number] / len(waited[number])
+                busy = cpu[number] / sum(lasted[number])
                 row = [page, args.visitors, number, f"{half:.2f}", f"{last:.2f}", f"{share:.2f}"]
                 print(line([*row, f"{1000 * run:.0f}", f"{busy:.2f}"]), flush=True)
     finally:
@@ -279,7 +288,8 @@ async def compare(args: argparse.Namespace, home: Path) -> None:
 
 
 # of a line (`gptviz.work.local`): those that work, and the one that they are forked from
-WORKERS, FORKS = "its workers", "their forks' origin"
+WORKERS = "its workers"
+FORKS = "their forks' origin"
 
 
 async def acts(learner: Learner, rng: random.Random, files: dict[str, bytes], done: Counter[str]) -> None:
@@ -309,9 +319,12 @@ def small_model(folder: Path) -> dict[str, bytes]:
 
 async def soak(args: argparse.Namespace, home: Path) -> None:
     # a small cache is full within the first ten minutes: what grows after that is a leak
-    deployment, done = Deployment(home / "soak", 2, GPTVIZ_TRACE_CACHE_MB="64"), Counter[str]()
-    files, faults = small_model(home / "model"), Counter[str]()
-    end, megabytes = time.monotonic() + 60 * args.soak, []
+    deployment = Deployment(home / "soak", 2, GPTVIZ_TRACE_CACHE_MB="64")
+    done = Counter[str]()
+    files = small_model(home / "model")
+    faults = Counter[str]()
+    end = time.monotonic() + 60 * args.soak
+    megabytes = []
 
     async def visit(seed: int) -> None:
         rng = random.Random(seed)
@@ -367,8 +380,12 @@ def children(pids: list[int], module: str = "") -> list[int]:
 
 async def chaos(args: argparse.Namespace, home: Path) -> None:
     deployment = Deployment(home / "chaos", 2)
-    over, back, longest = asyncio.Event(), Counter[str](), dict[str, float]()
-    phase, faults, lost = "", Counter[str](), Counter[str]()
+    over = asyncio.Event()
+    back = Counter[str]()
+    longest = dict[str, float]()
+    phase = ""
+    faults = Counter[str]()
+    lost = Counter[str]()
     answered: set[int] = set()  # who has had an answer to what he asked in this phase
 
     async def visit(seed: int) -> None:
@@ -376,8 +393,12 @@ async def chaos(args: argparse.Namespace, home: Path) -> None:
         learner = Learner(deployment.url, "attention", {"text": some_text(rng)})
         await learner.open()
         while not over.is_set():
-            wanted, act, page = some_text(rng), rng.random(), rng.choice([*PAGES])
-            began, came_back, asked = time.monotonic(), False, phase
+            wanted = some_text(rng)
+            act = rng.random()
+            page = rng.choice([*PAGES])
+            began = time.monotonic()
+            came_back = False
+            asked = phase
             while True:
                 try:
                     if came_back:
@@ -422,7 +443,8 @@ async def chaos(args: argparse.Namespace, home: Path) -> None:
         print(line(["killed", "tries to come back", "longest wait, s", "texts lost", "exceptions"]))
         print("|---" * 5 + "|", flush=True)
         for what in ("nothing", WORKERS, FORKS, "a training", "replica1", "replica2", "router"):
-            phase, said = what, ""
+            phase = what
+            said = ""
             answered.clear()
             if what == "a training":
                 said = await train()
@@ -457,13 +479,16 @@ class Database:
 
     def __init__(self, home: Path):
         home.mkdir()
-        port, self._data, self._as = free_port(), home / "data", list[str]()
+        port = free_port()
+        self._data = home / "data"
+        self._as = list[str]()
         if os.geteuid() == 0:  # it refuses to be root's
             home.parent.chmod(0o755)
             shutil.chown(home, "postgres")
             self._as = ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"]
         self._bin = max(Path("/usr/lib/postgresql").glob("*/bin"))
-        self._home, self.url = home, f"postgresql+psycopg://postgres@127.0.0.1:{port}/postgres"
+        self._home = home
+        self.url = f"postgresql+psycopg://postgres@127.0.0.1:{port}/postgres"
         self._run("initdb", "-A", "trust", "-U", "postgres")
         self._options = f"-k {home} -h 127.0.0.1 -p {port}"
         self.start()
@@ -501,7 +526,8 @@ async def chaos_of_a_class(home: Path) -> None:
         pupils = [lesson.Browser(deployment, classes.join(room.code, "here")) for _ in range(30)]
         for first in range(0, len(pupils), 5):
             await asyncio.gather(*(pupil.open() for pupil in pupils[first : first + 5]))
-        rng, told = random.Random(1), 0
+        rng = random.Random(1)
+        told = 0
         words = [rng.choice(lesson.WORDS) for _ in pupils]
         await lesson.together(pupils, words, rng)
         database.kill()
@@ -539,7 +565,11 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=30, help="after each death (%(default)s)")
     args = parser.parse_args()
     args.visitors = args.visitors or (20 if args.soak else 30)
-    what = soak if args.soak else chaos if args.chaos else compare
+    what = compare
+    if args.chaos:
+        what = chaos
+    if args.soak:
+        what = soak
     with tempfile.TemporaryDirectory() as folder:
         asyncio.run(what(args, Path(folder)))
         if args.chaos:

@@ -55,18 +55,21 @@ class Session(Visitor):
 
     def __init__(self, url: str, page: str, query: dict[str, object]):
         super().__init__(url, page, query)
-        self.page, self.query = page, query
+        self.page = page
+        self.query = query
 
     async def run(self, **changes: str) -> int:
         """One run of the page; gives the bytes that came. RuntimeError if it ended in an exception."""
-        before, message = self.bytes, self._rerun()
+        before = self.bytes
+        message = self._rerun()
         message.rerun_script.query_string = urlencode(self.query | changes)
         message.rerun_script.is_history_navigation = True
         await self._run(message)
         return self.bytes - before
 
     async def _run(self, message: BackMsg) -> float:
-        message.rerun_script.context_info.timezone, message.rerun_script.context_info.locale = "UTC", "en"
+        message.rerun_script.context_info.timezone = "UTC"
+        message.rerun_script.context_info.locale = "en"
         seconds = await super()._run(message)
         if self.faults:
             raise RuntimeError(f"/{self.page} failed: {self.faults[0]}")
@@ -86,7 +89,8 @@ async def measure(url: str, pid: int, text: str, tokens: int, args: argparse.Nam
             mixed = random.Random(f"{number} {session.page}").sample(text.split(), len(text.split()))
             for changes in ({"text": " ".join(mixed)}, {"token": token}, {}):
                 session.query |= changes
-                began, workers = cpu(pid), sum(map(cpu, descendants(pid)))
+                began = cpu(pid)
+                workers = sum(map(cpu, descendants(pid)))
                 size = await session.run(**changes)
                 await asyncio.sleep(0.02)  # what a run leaves to do after its last message belongs to it
                 times += [cpu(pid) - began, sum(map(cpu, descendants(pid))) - workers]

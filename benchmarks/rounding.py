@@ -9,7 +9,8 @@ import gptviz
 from gptviz import LanguageModel, Trace
 from gptviz.engine.sample import windows
 
-TOKENS, TEXTS = 64, 3
+TOKENS = 64
+TEXTS = 3
 EDITS: list[list[str]] = [
     [],
     ["z.4.3=zero"],
@@ -49,9 +50,12 @@ def main() -> None:
         site, logits = (max(part) for part in zip(*worst, strict=True))
         print(f"{' '.join(edits) or 'as it is':32} {site:8.1e} {logits:8.1e}", flush=True)
     print(f"\nbfloat16 against float32, {TEXTS} texts of {TOKENS} tokens")
-    weights, probabilities, firsts = [], [], 0
+    weights = []
+    probabilities = []
+    firsts = 0
     for ids in texts(lm):
-        one, two = lm.trace(ids), half.trace(ids)
+        one = lm.trace(ids)
+        two = half.trace(ids)
         attn = [(one["attn", b] - two["attn", b]).abs().flatten() for b in range(lm.config.n_layers)]
         weights.append(torch.cat(attn))
         for position in range(len(ids)):

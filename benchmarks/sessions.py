@@ -89,7 +89,8 @@ async def press_together(
     visitors = await arrive(url, page, number, {"text": some_text(rng), "model": model})
     waited: list[float] = []
     pictured: list[float] = []
-    cpu, mine = server.cpu(), own_cpu()
+    cpu = server.cpu()
+    mine = own_cpu()
     for _ in range(rounds):
         same = some_text(rng, tokens)
         texts = [some_text(rng, tokens) if own else same for _ in visitors]
@@ -97,7 +98,8 @@ async def press_together(
             *(visitor.press_run(text) for visitor, text in zip(visitors, texts, strict=True))
         )
         pictured += [visitor.pictured for visitor in visitors]
-    cpu, mine = server.cpu() - cpu, own_cpu() - mine
+    cpu = server.cpu() - cpu
+    mine = own_cpu() - mine
     faults = faults_of(visitors)
     held = server.megabytes()
     await asyncio.gather(*(visitor.leave() for visitor in visitors))
@@ -197,7 +199,8 @@ async def measure(url: str, server: Server, args: argparse.Namespace) -> None:
                         url, server, page, number, own, args.rounds, tokens, args.model
                     )
                     print(line, flush=True)
-    busy, peak = server.megabytes(), server.megabytes("VmHWM")
+    busy = server.megabytes()
+    peak = server.megabytes("VmHWM")
     if not args.stay:
         await asyncio.sleep(GONE)
     print(

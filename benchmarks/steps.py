@@ -29,23 +29,28 @@ from tests.browser.conftest import start_server, stop_server
 class Stepper(Session):
     """A session on the Generate page that presses "One step"."""
 
-    button, fragment, wrote = "", "", False
+    button = ""
+    fragment = ""
+    wrote = False
 
     def _drawn(self, element: Element, fragment: str) -> None:
         super()._drawn(element, fragment)
         if element.button.label == "One step":
-            self.button, self.fragment = element.button.id, fragment
+            self.button = element.button.id
+            self.fragment = fragment
         if element.button.label == "Begin again":
             self.wrote = not element.button.disabled
 
 
 async def stepped(url: str, pid: int, text: str, steps: int) -> tuple[list[float], list[float]]:
     """Milliseconds that each of the steps after a text takes: the server's CPU time, and the clock's."""
-    session, of_server = Stepper(url, "generate", {"text": text, "model": "mini"}), []
+    session = Stepper(url, "generate", {"text": text, "model": "mini"})
+    of_server = []
     by_clock = []
     await session.open()
     for _ in range(steps):
-        before, began = cpu(pid), time.perf_counter()
+        before = cpu(pid)
+        began = time.perf_counter()
         await session.press_button(session.button, session.fragment)
         by_clock.append((time.perf_counter() - began) * 1000)
         await asyncio.sleep(0.02)  # what a run leaves to do after its last message belongs to it

@@ -29,7 +29,8 @@ class Visitor:
         self.headers: dict[str, str] = {}
         self.faults: list[str] = []
         self.bytes = 0
-        self._began, self.pictured = 0.0, 0.0  # seconds until the last run's first picture, 0 without one
+        self._began = 0.0  # seconds until the last run's first picture, 0 without one
+        self.pictured = 0.0
 
     async def open(self) -> None:
         self._socket = await connect(
@@ -70,7 +71,8 @@ class Visitor:
         """The same for a button, by its id."""
         message = self._rerun(fragment)
         state = message.rerun_script.widget_states.widgets.add()
-        state.id, state.trigger_value = button, True
+        state.id = button
+        state.trigger_value = True
         return await self._run(message)
 
     def _rerun(self, fragment: str = "") -> BackMsg:

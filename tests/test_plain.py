@@ -31,7 +31,11 @@ def is_text(node: ast.AST) -> bool:
 
 
 def is_count(node: ast.AST) -> bool:
-    """Whether this is a number or arithmetic, as in a rule of 80 dashes or a fence of `longest + 1`."""
+    """Whether this is a number, arithmetic, a constant or a length, as in a rule of `len(columns)` dashes."""
+    if isinstance(node, ast.Call):
+        return ast.unparse(node.func).endswith(("len", ".count"))
+    if isinstance(node, ast.Name | ast.Attribute):
+        return ast.unparse(node).rpartition(".")[2].isupper()
     return isinstance(node, ast.BinOp) or (isinstance(node, ast.Constant) and isinstance(node.value, int))
 
 
@@ -131,6 +135,8 @@ def test_each_rule_sees_what_it_is_about():
         "a = 1 if b else 2",
         '"-" * 80',
         '"-" * (width + 1)',
+        '"-" * len(columns)',
+        '"-" * LONGEST',
         "a, b = b, a + b",
         "a, b = pair",
         'f"{a}"',

@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 
 def until(condition: Callable[[], object]) -> None:
-    """Return when the condition holds; fail after a minute."""
+    """Wait for the condition to hold, at most a minute."""
     pause = threading.Event()
     for _ in range(3000):
         if condition():

@@ -36,8 +36,12 @@ def lines_of(lm, place, found, position):
         token, where = w["tok_emb.weight"][found["ids"][position]], w["pos_emb.weight"][position]
         return [token, where, token + where]
     if kind in ("norm1", "norm2", "final_norm"):
-        x = found["blocks"][-1]["post"] if kind == "final_norm" else b["pre" if kind == "norm1" else "mid"]
-        y = found["final"] if kind == "final_norm" else b[kind]
+        if kind == "final_norm":
+            x = found["blocks"][-1]["post"]
+            y = found["final"]
+        else:
+            x = b["pre" if kind == "norm1" else "mid"]
+            y = b[kind]
         x, y, name = x[position], y[position], f"trf_blocks.{place.block}.{kind}" if b else "final_norm"
         variance = x.var(correction=0)
         divisor, scale, shift = torch.sqrt(variance + 1e-5), w[f"{name}.scale"], w[f"{name}.shift"]

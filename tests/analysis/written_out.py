@@ -33,7 +33,7 @@ class Told(list):
             raise Stopped
 
     def came_to(self, of: int) -> bool:
-        """Return whether it rose with every step, and at the end all of it was done."""
+        """Whether it rose with every step, and at the end all of it was done."""
         return self == sorted(set(self)) and self[-1] == (of, of)
 
 

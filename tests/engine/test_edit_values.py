@@ -252,7 +252,8 @@ def test_a_patch_of_a_text_into_itself_changes_no_bit(ids, dtype):
     lm.model.to(getattr(torch, dtype))
     plain = lm.trace(ids)
     for site in SITES.values():
-        edit = f"{site.name}{'.*' if site.per_block else ''}={written(ids)}"
+        place = f"{site.name}.*" if site.per_block else site.name
+        edit = f"{place}={written(ids)}"
         patched = lm.trace(ids, edits=[edit])
         for key in all_keys(lm.config):
             assert torch.equal(patched.rows(*key), plain.rows(*key)), (edit, key)

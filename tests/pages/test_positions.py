@@ -38,7 +38,7 @@ def of_passes(at, mini, *edits):
 @pytest.mark.parametrize(("what", "seed"), [("shuffle", 7), ("mean", 1), ("zero", 1)])
 def test_what_the_model_says_with_other_positions(run_page, mini, what, seed):
     at = run_page("positions", text=TEXT, pos_what=what, pos_seed=seed, block=0)
-    edit = f"pos_emb={what}{seed if what == 'shuffle' else ''}"
+    edit = f"pos_emb={what}{seed}" if what == "shuffle" else f"pos_emb={what}"
     _, cost = of_passes(at, mini, [], [edit])
     losses = in_numbers(at, "position_losses")
     assert losses["loss, changed"][5] == pytest.approx(cost, rel=1e-4) and set(losses["edit"]) == {edit}

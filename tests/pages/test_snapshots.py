@@ -64,8 +64,10 @@ def _said(element) -> str:
     kind, proto, key = element.type, element.proto, getattr(element, "key", None)
     if kind in ("flex_container", "column", "empty", "space"):
         return ""
-    if kind in ("title", "subheader"):
-        return f"{'#' if kind == 'title' else '##'} {_text(element.value)}"
+    if kind == "title":
+        return f"# {_text(element.value)}"
+    if kind == "subheader":
+        return f"## {_text(element.value)}"
     if kind in ("markdown", "html", "caption", "info", "warning", "error", "success"):
         return _prose(
             _text(proto.body).replace("\xa0", " "), "" if kind in ("markdown", "html") else f"({kind}) "

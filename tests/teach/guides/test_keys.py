@@ -302,6 +302,13 @@ def test_what_a_patch_brings_back(mini):
     assert head.facts["back"] == percent(back(edit))
 
 
+def less_same_more(change, as_good_as_none):
+    """Which of three options is true: 0 for less, 1 for the same, 2 for more."""
+    if abs(change) < as_good_as_none:
+        return 1
+    return 0 if change < 0 else 2
+
+
 def test_more_of_losses(model):
     assert asked(model, "loss_of", 0.7, 50)[0].right and not asked(model, "loss_of", 1.0, 50)[0].right
     assert asked(model, "blind_loss")[0].truth == pytest.approx(np.log(model.config.vocab_size))
@@ -310,12 +317,13 @@ def test_more_of_losses(model):
     assert asked(model, "mean_loss")[0].truth == pytest.approx(mean, abs=1e-4)
     part, _ = asked(model, "second_part", None, 9)
     first, second = float(plain[:8].mean()), float(plain[8:].mean())
-    expected = 1 if abs(second - first) < 0.1 else 0 if second < first else 2
-    assert part.truth == part.options[expected] and part.facts["second"] == f"{second:.2f}"
+    assert (
+        part.truth == part.options[less_same_more(second - first, 0.1)]
+        and part.facts["second"] == f"{second:.2f}"
+    )
     without = float(losses(model, "z.1.2=zero").mean())
     found, _ = asked(model, "loss_without", None, "z.1.2=zero")
-    change = without - mean
-    assert found.truth == found.options[1 if abs(change) < 0.01 else 0 if change > 0 else 2]
+    assert found.truth == found.options[less_same_more(mean - without, 0.01)]
     assert found.facts["after"] == f"{without:.2f}"
 
 

@@ -116,5 +116,6 @@ def apply(changes: Changes, sentence: Sentence, heads: Sequence[HeadWeights]) ->
 
 def is_there(matrices: dict[str, list[list[float]]], place: str) -> bool:
     """True if these matrices have `place`: a matrix's name, the row's digit, the column's digit."""
-    name, row, column = place[:-2], *map(int, place[-2:])
+    name = place[:-2]
+    row, column = map(int, place[-2:])
     return name in matrices and row < len(matrices[name]) and column < len(matrices[name][0])
