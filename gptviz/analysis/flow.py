@@ -58,11 +58,11 @@ def into_attention(trace: Trace, model: GPTModel, block: int, positions: Tensor)
     heads, _, d = values.shape
     out = tensor(model.trf_blocks[block].att.out_proj.weight)  # (D, H d)
     near = torch.zeros(len(positions), heads, n)
-    some = max(1, AT_ONCE // (n * whole.shape[-1]))
+    rows_at_once = max(1, AT_ONCE // (n * whole.shape[-1]))
     for head in range(heads):
         written = values[head] @ out[:, head * d : (head + 1) * d].T  # (n, d) x (d, D) -> (n, D)
-        for start in range(0, len(positions), some):
-            rows = slice(start, start + some)
+        for start in range(0, len(positions), rows_at_once):
+            rows = slice(start, start + rows_at_once)
             parts = weights[head, rows, :, None] * written  # (r, n, 1) x (n, D) -> (r, n, D)
             near[rows, head] = proximity(parts, whole[rows, None])
     later = torch.arange(n) > positions[:, None]  # (R, n)
@@ -88,7 +88,7 @@ def renormalized(parts: Tensor, stays: Tensor, threshold: float) -> tuple[Tensor
     """
     parts = parts * (parts > threshold)
     stays = stays * (stays > threshold)
-    total = parts.reshape(len(parts), -1).sum(dim=1) + stays
+    total = parts.reshape(len(parts), -1).sum(dim=1) + stays  # (R, ...) -> (R, numbers of a row) -> (R,)
     total = torch.where(total > 0, total, 1)
     return parts / total.view(-1, *[1] * (parts.dim() - 1)), stays / total
 
@@ -157,19 +157,19 @@ def contribution_graph(
                 head = int(by_head[row, :, source].argmax())
                 strongest = by_head[row, head, source].item()
                 via_head = (head, strongest) if strongest > 0 else (None, None)
-                found = [("attention", shares[source].item(), *via_head)]
+                edges_in = [("attention", shares[source].item(), *via_head)]
                 if source == target:
-                    found.append(("shortcut", stays[row].item(), None, None))
+                    edges_in.append(("shortcut", stays[row].item(), None, None))
                 edges += [
                     (block, "attention", via, source, target, share, *best)
-                    for via, share, *best in found
+                    for via, share, *best in edges_in
                     if share > 0
                 ]
                 follow[source] = max(reached[target] * together[source].item(), follow.get(source, 0.0))
-        kept = sorted(follow, key=lambda p: -follow[p])[:most]
+        followed = sorted(follow, key=lambda p: -follow[p])[:most]
         if block:
-            left_out += len(follow) - len(kept)
-        reached = {p: follow[p] for p in kept}
+            left_out += len(follow) - len(followed)
+        reached = {p: follow[p] for p in followed}
         if not reached:  # each of what came into it is too small a share
             break
     table = pd.DataFrame(edges, columns=list(COLUMNS))
@@ -196,16 +196,16 @@ def token_flow(
     followed = 1.0
     for block in reversed(range(config.n_layers)):
         order = torch.sort(row, descending=True).indices
-        left = row[order[most:]].sum().item()
+        not_followed = row[order[most:]].sum().item()
         chosen = order[:most][row[order[:most]] > 0].sort().values
         by_head, stays = into_attention(t, lm.model, block, chosen)
         below = row.clone()
         below[chosen] = row[chosen] * stays
         below[: by_head.shape[-1]] += row[chosen] @ by_head.sum(dim=1)  # (R,) x (R, n)
-        followed = min(followed, 1 - left)
+        followed = min(followed, 1 - not_followed)
         row = below
         rows.append(row)
-    return torch.stack(rows[::-1]), followed
+    return torch.stack(rows[::-1]), followed  # (n_layers + 1, n)
 
 
 # ---- attention alone ----
@@ -229,4 +229,4 @@ def rollout(lm: LanguageModel, t: Trace, position: int = -1) -> Tensor:
     for block in reversed(range(lm.config.n_layers)):
         looks = rows_of_attention(t, block, torch.arange(n)).mean(dim=0)  # (H, n, n) -> (n, n)
         rows.append(0.5 * rows[-1] + 0.5 * rows[-1] @ looks)  # half stays: their convention
-    return torch.stack(rows[::-1])
+    return torch.stack(rows[::-1])  # (n_layers + 1, n)

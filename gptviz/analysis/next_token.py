@@ -119,9 +119,9 @@ def _table(logits: Tensor, chosen: Distribution, model: Tensor, ids: Tensor) -> 
 
 def rest_of(probabilities: Tensor, ids: Tensor) -> float:
     """The sum of (V,) probabilities without those of `ids`, as a sum of small numbers."""
-    others = probabilities.clone()
-    others[ids] = 0
-    return float(others.sum())
+    remaining = probabilities.clone()
+    remaining[ids] = 0
+    return float(remaining.sum())
 
 
 def filters(chosen: Distribution, ids: Tensor) -> list[str]:
@@ -153,14 +153,16 @@ def surprises(final: Tensor, head: Tensor, ids: Sequence[int], chunk: int = 64) 
     for start in range(0, len(ids) - 1, chunk):
         stop = min(start + chunk, len(ids) - 1)
         logits = F.linear(final[start:stop].to(head), head).cpu().double()  # (chunk, V)
-        came = torch.tensor(ids[start + 1 : stop + 1])[:, None]  # (chunk, 1): what each position met next
-        steps = loss_steps(logits, came[:, 0])
-        here = slice(start + 1, stop + 1)
-        logit[here] = steps.logit
-        log_sum[here] = steps.log_sum
-        log_p[here] = -steps.loss
-        own = steps.logit[:, None]
-        ahead = (logits > own) | ((logits == own) & (torch.arange(logits.shape[1]) < came))
+        targets = torch.tensor(ids[start + 1 : stop + 1])[:, None]  # (chunk, 1): what each position met next
+        steps = loss_steps(logits, targets[:, 0])
+        rows = slice(start + 1, stop + 1)
+        logit[rows] = steps.logit
+        log_sum[rows] = steps.log_sum
+        log_p[rows] = -steps.loss
+        target_logit = steps.logit[:, None]
+        ahead = (logits > target_logit) | (
+            (logits == target_logit) & (torch.arange(logits.shape[1]) < targets)
+        )
         rank[start + 1 : stop + 1] = ahead.sum(1).numpy() + 1
     return pd.DataFrame(
         {
@@ -196,9 +198,9 @@ def entropies(lm: LanguageModel, t: Trace, position: int, sampling: Sampling) ->
     Columns: distribution, bits, nats, perplexity.
     """
     rows = []
-    for name, how in (("the model", AS_IT_IS), ("with your settings", sampling)):
-        found = entropy(distribution(t.logits(position), how).probabilities)
-        rows.append((name, found.bits, found.nats, found.perplexity))
+    for name, settings in (("the model", AS_IT_IS), ("with your settings", sampling)):
+        spread = entropy(distribution(t.logits(position), settings).probabilities)
+        rows.append((name, spread.bits, spread.nats, spread.perplexity))
     return pd.DataFrame(rows, columns=["distribution", "bits", "nats", "perplexity"])
 
 

@@ -75,8 +75,8 @@ class Stream:
     def ratios(self) -> Floats:
         """(S, T): each write's size in terms of the stream that it joins; infinite for a stream of zeros."""
         with np.errstate(divide="ignore", invalid="ignore"):
-            found = self.writes / self.sizes[:-1]
-        return np.where(self.writes == 0, 0.0, found)
+            relative = self.writes / self.sizes[:-1]
+        return np.where(self.writes == 0, 0.0, relative)
 
     @property
     def is_broken(self) -> bool:
@@ -96,20 +96,20 @@ def stream(lm: LanguageModel, t: Trace) -> Stream:
     In a trace with edits the writes may not sum to the stream any more: `difference` says so.
     """
 
-    def at(key: tuple[str, int]) -> Floats:
+    def rows_of(key: tuple[str, int]) -> Floats:
         return t[key].numpy().astype(np.float64)  # (T, D)
 
     keys = _way(t.config.n_layers)
-    end = at(keys[-1])
-    square = np.einsum("td,td->t", end, end)
+    end = rows_of(keys[-1])
+    square = np.einsum("td,td->t", end, end)  # (T, D) -> (T,)
     sizes = []
-    shares = [_share(at(keys[0]), end, square)]
+    shares = [_share(rows_of(keys[0]), end, square)]
     writes = []
     cosines = []
     turns = []
     difference = 0.0
-    for s, (before, new) in enumerate(pairwise(map(at, keys))):
-        write = at((WRITES[s % 2], s // 2))
+    for s, (before, new) in enumerate(pairwise(map(rows_of, keys))):
+        write = rows_of((WRITES[s % 2], s // 2))
         sizes.append(np.linalg.norm(before, axis=1))
         writes.append(np.linalg.norm(write, axis=1))
         cosines.append(cosine(write, before))
@@ -124,20 +124,20 @@ def stream(lm: LanguageModel, t: Trace) -> Stream:
 
 def _way(layers: int) -> list[tuple[str, int]]:
     """Where the stream is looked at: as each write finds it, and at the end."""
-    found = [(site, b) for b in range(layers) for site in ("resid_pre", "resid_mid")]
-    return [*found, ("resid_post", layers - 1)]
+    keys = [(site, b) for b in range(layers) for site in ("resid_pre", "resid_mid")]
+    return [*keys, ("resid_post", layers - 1)]
 
 
 def cosine(one: Floats, other: Floats, none: float = 0.0) -> Floats:
     """Row by row, (T, D) each -> (T,); `none` where a row has no length and so no direction."""
     lengths = np.linalg.norm(one, axis=-1) * np.linalg.norm(other, axis=-1)
-    inner = np.einsum("...d,...d->...", one, other)
-    found = np.divide(inner, lengths, out=np.full_like(inner, none), where=lengths > 0)
-    return np.clip(found, -1, 1)
+    inner = np.einsum("...d,...d->...", one, other)  # (..., D) -> (...)
+    cosines = np.divide(inner, lengths, out=np.full_like(inner, none), where=lengths > 0)
+    return np.clip(cosines, -1, 1)
 
 
 def _share(part: Floats, end: Floats, square: Floats) -> Floats:
-    inner = np.einsum("td,td->t", part, end)
+    inner = np.einsum("td,td->t", part, end)  # (T, D) -> (T,)
     return np.divide(inner, square, out=np.zeros_like(inner), where=square > 0)
 
 
@@ -268,8 +268,8 @@ def block_at_work(lm: LanguageModel, t: Trace, block: int, position: int, most: 
     columns = {f"{sign}{site}": rows[site][largest] for sign, site in zip(signs, summed, strict=True)}
     gaps = rows["resid_pre"] + rows["attn_out"] + rows["mlp_out"] - rows["resid_post"]
 
-    def alone(write: str, whole: str) -> tuple[float, float, float]:
-        return size[write], size[whole], float(cosine(rows[write], rows[whole]))
+    def alone(write: str, joined: str) -> tuple[float, float, float]:
+        return size[write], size[joined], float(cosine(rows[write], rows[joined]))
 
     square = size["resid_post"] ** 2
     return Block(

@@ -85,21 +85,21 @@ class MLP:
 
     def nats(self, ids: Ids) -> Floats:
         """-log P of ids[n:], each from the n before it: (N,) -> (N - n,)."""
-        before, came = examples(ids, self.context)
-        return -self.log_probabilities(before)[np.arange(len(came)), came]
+        contexts, targets = examples(ids, self.context)
+        return -self.log_probabilities(contexts)[np.arange(len(targets)), targets]
 
     def loss_and_gradients(self, before: Ids, came: Ids) -> tuple[float, Weights]:
         """Mean cross-entropy in nats, and its gradient by every weight: the chain rule, from the end back."""
         rows = np.arange(len(came))
         joined, active, log_p = self._forward(before)
-        logits = np.exp(log_p)  # d loss / d logits = (what is said - what came) / b
+        logits = np.exp(log_p)  # d loss / d logits = (p - 1 at the target) / b
         logits[rows, came] -= 1
         logits /= len(came)
         slope = 1 - active**2  # of tanh: 1 - tanh^2
         hidden = (logits @ self.weights["output"].T) * slope
         wide = (hidden @ self.weights["hidden"].T).reshape(*before.shape, -1)  # (b, n d) -> (b, n, d)
         embedding = np.zeros_like(self.weights["embedding"])
-        np.add.at(embedding, before, wide)  # a character that stands there twice is changed by both
+        np.add.at(embedding, before, wide)  # a character that stands twice in a context gets both gradients
         gradients: Weights = {
             "embedding": embedding,
             "hidden": joined.T @ hidden,
@@ -109,9 +109,9 @@ class MLP:
         }
         return float(-log_p[rows, came].mean()), gradients
 
-    def _forward(self, before: Ids) -> tuple[Floats, Floats, Floats]:
+    def _forward(self, contexts: Ids) -> tuple[Floats, Floats, Floats]:
         """(b, n) -> embeddings side by side (b, n d), hidden units (b, h), log probabilities (b, V)."""
-        joined = self.weights["embedding"][before].reshape(len(before), -1)  # (b, n, d) -> (b, n d)
+        joined = self.weights["embedding"][contexts].reshape(len(contexts), -1)  # (b, n, d) -> (b, n d)
         active = np.tanh(joined @ self.weights["hidden"] + self.weights["hidden_bias"])
         logits = active @ self.weights["output"] + self.weights["output_bias"]
         logits = logits - logits.max(axis=1, keepdims=True)
@@ -132,14 +132,14 @@ def train(ids: Ids, size: int, recipe: Recipe) -> Iterator[Learnt]:
 
     The same seed gives the same model.
     """
-    before, came = examples(ids, recipe.context)
+    contexts, targets = examples(ids, recipe.context)
     model = MLP.start(size, recipe)
     rng = np.random.default_rng((recipe.seed, 1))
     adam = Adam(model.weights, decay=recipe.decay)
     yield Learnt(0, model, None)
     for step in range(recipe.steps):
-        drawn = rng.integers(0, len(came), recipe.batch)
-        loss, gradients = model.loss_and_gradients(before[drawn], came[drawn])
+        chosen = rng.integers(0, len(targets), recipe.batch)
+        loss, gradients = model.loss_and_gradients(contexts[chosen], targets[chosen])
         model = MLP(adam.step(model.weights, gradients, recipe.rate(step)), recipe.context)
         yield Learnt(step + 1, model, loss)
 
@@ -149,6 +149,6 @@ def write(model: MLP, start: list[int], length: int, seed: int = 0) -> list[int]
     rng = np.random.default_rng(seed)
     ids = list(start)
     for point in rng.random(length):
-        chances = np.exp(model.log_probabilities(np.array([ids[-model.context :]]))[0]).cumsum()
-        ids.append(min(int(np.searchsorted(chances, point * chances[-1], side="right")), len(chances) - 1))
+        summed = np.exp(model.log_probabilities(np.array([ids[-model.context :]]))[0]).cumsum()
+        ids.append(min(int(np.searchsorted(summed, point * summed[-1], side="right")), len(summed) - 1))
     return ids[len(start) :]
