@@ -73,7 +73,7 @@ class HeadRole:
 
     @property
     def share_of_rest(self) -> float | None:
-        """The share of the attention not left on token 0, by which the kind was named; None without a share."""
+        """The share of the attention not left on token 0, by which its kind was named; None without one."""
         if self.share is None:
             return None
         return self.share / (1 - self.rest)
