@@ -187,8 +187,8 @@ def handed_on(
     read = torch.einsum("hn,hnd->hd", row.double(), values.double())  # (H, d)
     handed = trace["z", block][:, position].double()  # (H, d)
     times = ((handed * read).sum(-1, keepdim=True) / read.square().sum(-1, keepdim=True)).nan_to_num()
-    off = (handed - times * read).norm(dim=-1, keepdim=True) > tolerance * handed.norm(dim=-1, keepdim=True)
-    return times.masked_fill(off, torch.nan)
+    apart = (handed - times * read).norm(dim=-1, keepdim=True) > tolerance * handed.norm(dim=-1, keepdim=True)
+    return times.masked_fill(apart, torch.nan)
 
 
 def without_first(weights: Tensor) -> Tensor:

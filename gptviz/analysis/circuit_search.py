@@ -246,8 +246,8 @@ def each_brings(
     circuit_value = values[1]
     gains = np.zeros((passes.lm.config.n_layers, passes.lm.config.n_heads))
     done = 0
-    for changed, with_it in passes.with_each(heads, everyone):
-        for head, value in zip(changed, with_it, strict=True):
+    for changed, changed_values in passes.with_each(heads, everyone):
+        for head, value in zip(changed, changed_values, strict=True):
             if head in heads:
                 gains[head] = circuit_value - value
             else:

@@ -43,8 +43,8 @@ COLUMNS = ("block", "into", "via", "source", "target", "contribution", "head", "
 
 def proximity(parts: Tensor, whole: Tensor) -> Tensor:
     """max(|whole| - |whole - part|, EPS): (..., D) -> (...), before it is divided by the sum."""
-    near = whole.abs().sum(dim=-1) - (whole - parts).abs().sum(dim=-1)
-    return near.clamp(min=EPS)
+    nearness = whole.abs().sum(dim=-1) - (whole - parts).abs().sum(dim=-1)
+    return nearness.clamp(min=EPS)
 
 
 @of_model
@@ -53,31 +53,31 @@ def into_attention(trace: Trace, model: GPTModel, block: int, positions: Tensor)
     shortcut's (R,): together 1 a row. n goes up to the last of the positions."""
     weights = rows_of_attention(trace, block, positions)  # (H, R, n)
     n = weights.shape[-1]
-    whole = trace["resid_mid", block][positions]  # (R, D)
+    stream_after = trace["resid_mid", block][positions]  # (R, D)
     values = trace["v", block][:, :n]  # (H, n, d)
     heads, _, d = values.shape
     out = tensor(model.trf_blocks[block].att.out_proj.weight)  # (D, H d)
-    near = torch.zeros(len(positions), heads, n)
-    rows_at_once = max(1, AT_ONCE // (n * whole.shape[-1]))
+    nearness = torch.zeros(len(positions), heads, n)
+    rows_at_once = max(1, AT_ONCE // (n * stream_after.shape[-1]))
     for head in range(heads):
         written = values[head] @ out[:, head * d : (head + 1) * d].T  # (n, d) x (d, D) -> (n, D)
         for start in range(0, len(positions), rows_at_once):
             rows = slice(start, start + rows_at_once)
             parts = weights[head, rows, :, None] * written  # (r, n, 1) x (n, D) -> (r, n, D)
-            near[rows, head] = proximity(parts, whole[rows, None])
+            nearness[rows, head] = proximity(parts, stream_after[rows, None])
     later = torch.arange(n) > positions[:, None]  # (R, n)
-    near.masked_fill_(later[:, None], 0)
-    stays = proximity(trace["resid_pre", block][positions], whole)  # (R,)
-    total = near.sum(dim=(1, 2)) + stays
-    return near / total[:, None, None], stays / total
+    nearness.masked_fill_(later[:, None], 0)
+    stays = proximity(trace["resid_pre", block][positions], stream_after)  # (R,)
+    total = nearness.sum(dim=(1, 2)) + stays
+    return nearness / total[:, None, None], stays / total
 
 
 @undisturbed
 def into_feed_forward(trace: Trace, block: int, positions: Tensor) -> tuple[Tensor, Tensor]:
     """The shares of the stream after the feed-forward: what it adds (R,), and the shortcut (R,)."""
-    whole = trace["resid_post", block][positions]  # (R, D)
-    adds = proximity(trace["mlp_out", block][positions], whole)
-    stays = proximity(trace["resid_mid", block][positions], whole)
+    stream_after = trace["resid_post", block][positions]  # (R, D)
+    adds = proximity(trace["mlp_out", block][positions], stream_after)
+    stays = proximity(trace["resid_mid", block][positions], stream_after)
     return adds / (adds + stays), stays / (adds + stays)
 
 

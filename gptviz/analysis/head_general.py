@@ -278,9 +278,9 @@ class Measure:
     source: str
 
 
-def _share(column: str, role: str, where: str) -> Measure:
-    known = ROLES[role]
-    return Measure(column, known.label + where, "", SHARE + known.keys, known.source)
+def _share(column: str, role: str, suffix: str) -> Measure:
+    role_words = ROLES[role]
+    return Measure(column, role_words.label + suffix, "", SHARE + role_words.keys, role_words.source)
 
 
 _HEAD = "Elhage et al., A Mathematical Framework for Transformer Circuits, 2021"

@@ -251,11 +251,11 @@ def _losses(
     done = 0
     steps = len(pairs) * 2 * (1 + len(BASELINES) * len(heads) + 2)
     sample_means(lm, lambda *_: progress(0, steps))
-    off = [Edit("z", block, baseline, [h]) for baseline in BASELINES for h in heads]
+    mutings = [Edit("z", block, baseline, [h]) for baseline in BASELINES for h in heads]
     rows: list[list[float]] = []
     for text in (text for pair in pairs for text in pair):
         text_losses = []
-        for losses in _batches(lm, text, block, heads[0], off, label):
+        for losses in _batches(lm, text, block, heads[0], mutings, label):
             text_losses += losses
             done += len(losses)
             progress(done, steps)
@@ -317,7 +317,7 @@ def _reason(trial: Trial, baseline: str) -> str:
 
 
 def _batches(
-    lm: LanguageModel, ids: Sequence[int], block: int, head: int, off: Sequence[Edit], label: str
+    lm: LanguageModel, ids: Sequence[int], block: int, head: int, mutings: Sequence[Edit], label: str
 ) -> Iterator[list[float]]:
     """Yield nats per token of a text's second half but its first token, which nothing in its half announces.
 
@@ -327,7 +327,7 @@ def _batches(
     trace = lm.trace(ids, keep=[("resid_pre", block), ("attn", block), ("v", block), "final"])
     yield _measured(lm, ids, trace["final"][None])
     looks = (_looks(lm, trace, block, head, keys) for keys in _looking(lm, ids, label))
-    edits = [*off, *(Edit("z", block, z, [head]) for z in looks)]
+    edits = [*mutings, *(Edit("z", block, z, [head]) for z in looks)]
     weights = 12 * (lm.config.n_layers - block) * lm.config.emb_dim**2
     most = WORK // (weights * len(ids))
     for finals in variants(lm, trace["resid_pre", block], block, [[edit] for edit in edits], most=most):

@@ -114,7 +114,7 @@ def paths(
     edges: list[_Edge] = []
 
     def grow(
-        names: list[Part], numbers: torch.Tensor, parent: _Edge | None, by: str, reading: Reading, most: int
+        names: list[Part], numbers: torch.Tensor, parent: _Edge | None, way: str, reading: Reading, most: int
     ) -> list[_Edge]:
         """The `most` largest of these parts (P, n) as edges, the largest first; biases and rest are none."""
         sizes = numbers[:-2].abs()  # (P - 2, n)
@@ -122,19 +122,19 @@ def paths(
         for place in torch.sort(sizes.flatten(), descending=True).indices[:most].tolist():
             i, j = divmod(place, numbers.shape[1])
             if sizes[i, j] > 0 and sizes[i, j] >= least * scale:
-                edges.append(_Edge(len(edges), parent, by, names[i], j, numbers[i, j].item(), reading))
+                edges.append(_Edge(len(edges), parent, way, names[i], j, numbers[i, j].item(), reading))
         return edges[first:]
 
-    def opened(edge: _Edge, by: str) -> list[_Edge]:
+    def opened(edge: _Edge, way: str) -> list[_Edge]:
         """The edges that the head of this edge read, in one of the three ways."""
         assert edge.part.block is not None and edge.part.head is not None
         head = (edge.part.block, edge.part.head, edge.position)
-        reading = readings.read_by(t, lm.model, edge.reading, *head, by)
-        return grow(*readings.parts(t, lm.model, reading), edge, by, reading, EDGES)
+        reading = readings.read_by(t, lm.model, edge.reading, *head, way)
+        return grow(*readings.parts(t, lm.model, reading), edge, way, reading, EDGES)
 
     into = grow(*direct, None, "word", word, HEADS + EDGES)
     heads = [edge for edge in into if edge.part.kind == "head"][:HEADS]
-    second = [edge for head in heads for by in readings.WAYS for edge in opened(head, by)]
+    second = [edge for head in heads for way in readings.WAYS for edge in opened(head, way)]
     earlier = sorted((edge for edge in second if edge.part.kind == "head"), key=lambda e: -abs(e.logits))
     for edge in earlier[:EARLIER]:
         opened(edge, "V")

@@ -189,18 +189,18 @@ def does(cosine: float) -> str:
     return f"turns, {word}"
 
 
-def _columns(found: Stream) -> dict[str, Floats]:
+def _columns(stream: Stream) -> dict[str, Floats]:
     """Return the numbers of every step and token, (S + 1, T) each; NaN where the embedding has none."""
-    empty = np.full((1, found.sizes.shape[1]), np.nan)
+    empty = np.full((1, stream.sizes.shape[1]), np.nan)
     return {
-        "stream": np.concatenate([empty, found.sizes[:-1]]),
-        "write": np.concatenate([found.sizes[:1], found.writes]),
-        "ratio": np.concatenate([empty, found.ratios]),
-        "cosine": np.concatenate([empty, found.cosines]),
-        "along": np.concatenate([empty, found.writes * found.cosines]),
-        "turn": np.concatenate([empty, found.turns]),
-        "after": found.sizes,
-        "share": found.shares,
+        "stream": np.concatenate([empty, stream.sizes[:-1]]),
+        "write": np.concatenate([stream.sizes[:1], stream.writes]),
+        "ratio": np.concatenate([empty, stream.ratios]),
+        "cosine": np.concatenate([empty, stream.cosines]),
+        "along": np.concatenate([empty, stream.writes * stream.cosines]),
+        "turn": np.concatenate([empty, stream.turns]),
+        "after": stream.sizes,
+        "share": stream.shares,
     }
 
 

@@ -62,9 +62,9 @@ def bars(
     elif at is not None:
         edge = {"color": theme.accent, "width": [3 * (i == at) for i in range(n)]}
 
-    def sentences(what: str, numbers: Floats) -> list[str]:
+    def sentences(quantity: str, numbers: Floats) -> list[str]:
         return [
-            f"{name}: {what} {significant(float(number), 4)}"
+            f"{name}: {quantity} {significant(float(number), 4)}"
             for name, number in zip(names, numbers, strict=True)
         ]
 

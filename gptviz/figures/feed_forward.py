@@ -129,7 +129,7 @@ def expansion(
     """
     colors = palette(mode)
     rows = max(1, math.ceil(len(strips[UNITS[0]]) / ACROSS))
-    wide = math.ceil(len(strips[UNITS[0]]) / rows)
+    columns = math.ceil(len(strips[UNITS[0]]) / rows)
     pairs = [[new] if old is None else [new, old] for new, old in zip(strips, unchanged, strict=True)]
     unit_values = [values for part in UNITS for values in pairs[part]]
     height = sum(ROOM + len(pair) * (HIGH + BETWEEN) for pair in pairs)
@@ -146,7 +146,7 @@ def expansion(
             axes, (xaxis, yaxis) = marks.axis_names(number)
             grid = _grid(values, rows)
             across = grid.shape[1]
-            half = grid.shape[1] / wide / 2
+            half = grid.shape[1] / columns / 2
             top = 1 - down / height
             bare = marks.BARE | {"showticklabels": False, "showline": not which, "mirror": True}
             layout[xaxis] = bare | {"domain": [0.5 - half, 0.5 + half], "anchor": axes[1]}
@@ -178,7 +178,7 @@ def _grid(values: Floats, rows: int) -> NDArray[np.float32]:
     return cells.reshape(rows, across)  # (rows * across,) -> (rows, across)
 
 
-def _says(pair: Sequence[Floats], rows: int, head: str, what: str) -> tuple[str, Floats]:
+def _says(pair: Sequence[Floats], rows: int, head: str, cell_name: str) -> tuple[str, Floats]:
     """The sentence of a cell with its number, or those of two strips, and the numbers."""
     grids = [_grid(values, rows) for values in pair]
     index = np.arange(grids[0].size, dtype=np.float32).reshape(grids[0].shape)  # (rows, n)
@@ -186,7 +186,7 @@ def _says(pair: Sequence[Floats], rows: int, head: str, what: str) -> tuple[str,
     if len(pair) > 1:
         sentence += f" {marks.CHANGED}, %{{customdata[2]:.3r}} {marks.UNCHANGED}"
     numbers = np.stack([index, *grids], axis=2)  # (rows, n, 2 or 3)
-    return f"{head}: {what} %{{customdata[0]}} {sentence}", numbers
+    return f"{head}: {cell_name} %{{customdata[0]}} {sentence}", numbers
 
 
 def _limit(values: Floats) -> float:

@@ -222,22 +222,22 @@ def flow_graph(edges: pd.DataFrame, labels: Sequence[str], position: int, layers
 
 
 def _stream_says(n_layers: int, position: int, labels: Sequence[str], depth: int) -> str:
-    where = f"{labels[position]} (position {position})"
+    token = f"{labels[position]} (position {position})"
     if depth == 2 * n_layers:
-        return f"the stream of {where} after the last block"
+        return f"the stream of {token} after the last block"
     if depth == 0:
-        return f"the embedding of {where}"
+        return f"the embedding of {token}"
     block = (depth - 1) // 2
     step = "feed-forward"
     if depth % 2:
         step = "attention"
-    return f"the stream of {where} after block {block}'s {step}"
+    return f"the stream of {token} after block {block}'s {step}"
 
 
 def _flow_says(row: Any, labels: Sequence[str]) -> str:
-    to = f"{labels[row.target]} (position {row.target})"
+    target = f"{labels[row.target]} (position {row.target})"
     share = weight(row.contribution)
-    after = f"of the stream of {to}<br>after block {row.block}'s {row.into}"
+    after = f"of the stream of {target}<br>after block {row.block}'s {row.into}"
     if row.via == "shortcut":
         return f"The shortcut is {share} {after}"
     if row.via == "feed-forward":
@@ -283,37 +283,37 @@ def paths_graph(
     if len(edges):
         scale = (edges["logits"].abs() / edges["share"]).max()
     drawn = []
-    for (source_key, target, by, exact), logits in grouped.items():
+    for (source_key, target, way, exact), logits in grouped.items():
         value = sum(logits)
-        bow = {"Q": -0.35, "K": 0.35}.get(by, 0.0)
-        says = _path_says(nodes[source_key].says, nodes[target].says, by, exact, value)
+        bow = {"Q": -0.35, "K": 0.35}.get(way, 0.0)
+        says = _path_says(nodes[source_key].says, nodes[target].says, way, exact, value)
         share = abs(value) / scale
-        drawn.append(Edge(source_key, target, share, value, tints[by], says, solid=exact, bow=bow))
+        drawn.append(Edge(source_key, target, share, value, tints[way], says, solid=exact, bow=bow))
     blocks = (row for b in range(n_layers) for row in (f"heads of {b}", f"feed-forward of {b}"))
     ways = [("word", "to the word"), ("V", "value"), ("Q", "query, first order"), ("K", "key, first order")]
-    used = {by for _, _, by, _ in grouped}
+    used = {way for _, _, way, _ in grouped}
     dashes = {"Q": "dot", "K": "dot"}
-    legend = {name: line(tints[by], 4, dashes.get(by)) for by, name in ways if by in used}
+    legend = {name: line(tints[way], 4, dashes.get(way)) for way, name in ways if way in used}
     rows = ["tokens", *blocks, "the word"]
     return token_graph(list(nodes.values()), drawn, labels, rows, position, legend, mode)
 
 
 def _node(part: str, block: int, head: int, position: int, labels: Sequence[str], colors: Palette) -> Node:
-    where = f"{labels[position]} (position {position})"
+    token = f"{labels[position]} (position {position})"
     if part == "embedding":
         key: Key = ("embedding", position)
-        return Node(key, position, 0, "", colors.quiet, f"the token {where}", size=12)
+        return Node(key, position, 0, "", colors.quiet, f"the token {token}", size=12)
     if part == "head":
         key = ("head", block, head, position)
-        says = f"block {block}, head {head} at {where}"
+        says = f"block {block}, head {head} at {token}"
         return Node(key, position, 2 * block + 1, f"{block}.{head}", colors.output, says)
-    says = f"the feed-forward of block {block} at {where}"
+    says = f"the feed-forward of block {block} at {token}"
     key = ("feed-forward", block, position)
     return Node(key, position, 2 * block + 2, f"{block}", colors.positive, says, "square", 26)
 
 
-def _path_says(source: str, target: str, by: str, exact: bool, value: float) -> str:
-    if by == "word":
+def _path_says(source: str, target: str, way: str, exact: bool, value: float) -> str:
+    if way == "word":
         return f"{source} writes {significant(value)} logits<br>straight to the word"
-    sure = "exact" if exact else "to first order"
-    return f"{source} gives {significant(value)} logits<br>through {target}, {_READS[by]}; {sure}"
+    precision = "exact" if exact else "to first order"
+    return f"{source} gives {significant(value)} logits<br>through {target}, {_READS[way]}; {precision}"

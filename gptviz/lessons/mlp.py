@@ -44,8 +44,8 @@ class Recipe:
 
     def parameters(self, size: int) -> int:
         """The number of parameters for a vocabulary of `size` characters."""
-        wide = self.context * self.embedding
-        return size * self.embedding + (wide + 1) * self.hidden + (self.hidden + 1) * size
+        width = self.context * self.embedding
+        return size * self.embedding + (width + 1) * self.hidden + (self.hidden + 1) * size
 
 
 def examples(ids: Ids, context: int) -> tuple[Ids, Ids]:
@@ -69,10 +69,10 @@ class MLP:
     def start(cls, size: int, recipe: Recipe) -> "MLP":
         """Random weights, of such a size that tanh is neither flat nor full; no character is preferred."""
         rng = np.random.default_rng(recipe.seed)
-        wide = recipe.context * recipe.embedding
+        width = recipe.context * recipe.embedding
         drawn = {
             "embedding": rng.normal(size=(size, recipe.embedding)),
-            "hidden": rng.normal(size=(wide, recipe.hidden)) * (5 / 3) / wide**0.5,
+            "hidden": rng.normal(size=(width, recipe.hidden)) * (5 / 3) / width**0.5,
             "hidden_bias": np.zeros(recipe.hidden),
             "output": rng.normal(size=(recipe.hidden, size)) * 0.01,
             "output_bias": np.zeros(size),
@@ -92,20 +92,22 @@ class MLP:
         """Mean cross-entropy in nats, and its gradient by every weight: the chain rule, from the end back."""
         rows = np.arange(len(came))
         joined, active, log_p = self._forward(before)
-        logits = np.exp(log_p)  # d loss / d logits = (p - 1 at the target) / b
-        logits[rows, came] -= 1
-        logits /= len(came)
+        logit_gradient = np.exp(log_p)  # d loss / d logits = (p - 1 at the target) / b
+        logit_gradient[rows, came] -= 1
+        logit_gradient /= len(came)
         slope = 1 - active**2  # of tanh: 1 - tanh^2
-        hidden = (logits @ self.weights["output"].T) * slope
-        wide = (hidden @ self.weights["hidden"].T).reshape(*before.shape, -1)  # (b, n d) -> (b, n, d)
+        hidden_gradient = (logit_gradient @ self.weights["output"].T) * slope
+        # (b, h) x (h, n d) -> (b, n d) -> (b, n, d)
+        joined_gradient = (hidden_gradient @ self.weights["hidden"].T).reshape(*before.shape, -1)
         embedding = np.zeros_like(self.weights["embedding"])
-        np.add.at(embedding, before, wide)  # a character that stands twice in a context gets both gradients
+        # a character that stands twice in a context gets both gradients
+        np.add.at(embedding, before, joined_gradient)
         gradients: Weights = {
             "embedding": embedding,
-            "hidden": joined.T @ hidden,
-            "hidden_bias": hidden.sum(axis=0),
-            "output": active.T @ logits,
-            "output_bias": logits.sum(axis=0),
+            "hidden": joined.T @ hidden_gradient,
+            "hidden_bias": hidden_gradient.sum(axis=0),
+            "output": active.T @ logit_gradient,
+            "output_bias": logit_gradient.sum(axis=0),
         }
         return float(-log_p[rows, came].mean()), gradients
 
