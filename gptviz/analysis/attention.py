@@ -105,7 +105,7 @@ class SoftmaxRow:
 
 @dataclass(frozen=True)
 class CellArithmetic:
-    """How one attention weight comes about: `products` (d,) = q * k, their sum `score`, and the row.
+    """The arithmetic of one attention weight: `products` (d,) = q * k, their sum `score`, and the row.
 
     `weight` is None where the causal mask hides the key (key > query); the score exists even then.
     """
@@ -145,7 +145,7 @@ def softmax_row(scaled: Tensor) -> SoftmaxRow:
 
 
 def edited_weights(lm: LanguageModel, *_: object) -> tuple[str, ...]:
-    """What `rows_of_attention` reads beside `q` and `k`: "attn" where an edit may change it."""
+    """The sites that `rows_of_attention` reads beside `q` and `k`: "attn" where an edit may change it."""
     if lm.edits:
         return ("attn",)
     return ()
@@ -225,7 +225,7 @@ def mean_writes(trace: Trace, model: GPTModel) -> Tensor:
 
 @dataclass(frozen=True)
 class FirstToken:
-    """How much the first token draws: what answers "why is it so often the first token?".
+    """The pull of the first token, in numbers that answer "why is it so often the first token?".
 
     Over a text of `tokens` tokens: `mean` is the mean attention it gets from later tokens over all heads,
     `even` what it would get if every head spread evenly, `heads` how many of the `of` heads give it more

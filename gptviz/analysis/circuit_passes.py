@@ -50,7 +50,7 @@ def edits_of(
 
 
 class Passes:
-    """What one text's circuits are measured with.
+    """The passes that measure one text's circuits.
 
     `target` is a token, by id or text, or a pair as in `knock_out`. F, the measure, is the target's
     probability at `position`, or of a pair the first one's logit minus the second one's, as Wang et al. have

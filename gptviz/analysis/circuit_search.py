@@ -49,7 +49,7 @@ GRAMMAR = "block.head+block.head, such as 4.3+5.0"
 
 @dataclass(frozen=True)
 class Circuit:
-    """What a search found: the heads, in the order of the pass, F(M), F(C) and F of no head; its steps.
+    """The result of a search: the heads, in the order of the pass, F(M), F(C) and F of no head; its steps.
 
     `allowed` is how much F(C) may differ from F(M), and `kept` whether it differs by no more. Columns of
     `steps`: size (how many heads are in), block and head (the one that was added or taken away, <NA> at
@@ -230,7 +230,7 @@ def brings(
     position: int = -1,
     progress: Progress = unheard,
 ) -> Values:
-    """What each head of the model adds to this circuit: F with it minus F without it, (L, H).
+    """The gain of this circuit by each head of the model: F with it minus F without it, (L, H).
 
     The others stay as they are, in or out. `Passes` says what F is, and of what.
     """

@@ -110,6 +110,7 @@ def heads_apart(left: Trace, right: Trace, pairs: Alignment) -> torch.Tensor:
     """
     _check_shapes(left, right, "heads", "n_layers", "n_heads")
     blocks = range(left.config.n_layers)
+    # L of (H,) -> (L, H)
     return torch.stack([block_apart(left["attn", b], right["attn", b], pairs) for b in blocks])
 
 

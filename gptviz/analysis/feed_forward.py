@@ -157,7 +157,7 @@ def readings(
     k: int,
     position: int = -1,
 ) -> list[Moved]:
-    """What each unit's write at a position adds to each logit minus the mean of all logits.
+    """The tokens whose logits, minus the mean of all, each unit's write at a position raises and lowers most.
 
     The direct effect, as in `gptviz.analysis.attribution`: the final LayerNorm's divisor is held as it is at
     this position, and what later blocks make of the write is not in it.
@@ -193,6 +193,7 @@ class Curve:
 def activation_curve(model: GPTModel, block: int, low: float, high: float, points: int = 200) -> Curve:
     """The block's activation from `low` to `high`, with more points around 0, where it differs from ReLU."""
     layer = model.get_submodule(f"trf_blocks.{block}.ff.layers.1")
+    # (P,), P up to 2 * points
     x = np.unique(np.concatenate([np.linspace(low, high, points), np.linspace(-4, 4, points)]))
     with torch.no_grad():
         y = layer(torch.from_numpy(x).float()).double().numpy()

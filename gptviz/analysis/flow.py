@@ -90,12 +90,13 @@ def renormalized(parts: Tensor, stays: Tensor, threshold: float) -> tuple[Tensor
     stays = stays * (stays > threshold)
     total = parts.reshape(len(parts), -1).sum(dim=1) + stays  # (R, ...) -> (R, numbers of a row) -> (R,)
     total = torch.where(total > 0, total, 1)
+    # (R,) -> (R, 1, ...), as many dimensions as `parts` has
     return parts / total.view(-1, *[1] * (parts.dim() - 1)), stays / total
 
 
 @dataclass(frozen=True)
 class ContributionGraph:
-    """What flows into the stream of one token, from the last block down, in edges above a threshold.
+    """The contributions to the stream of one token, from the last block down, as edges above a threshold.
 
     `edges` has a row an edge: block, into ("attention" or "feed-forward": which step made the node), via
     ("attention", "feed-forward" or "shortcut"), source and target (positions), contribution, and the head

@@ -158,6 +158,7 @@ def distance_sums(attn: torch.Tensor) -> torch.Tensor:
     """(H, T, T) -> (H, T): the attention of queries and keys from 1 on, summed by distance in tokens."""
     n_tokens = attn.shape[-1]
     sums = torch.zeros(len(attn), n_tokens)
+    # weights (H, T-1, T-1) -> (H, (T-1)^2), each added to the column of its distance
     return sums.index_add_(1, _back(n_tokens).flatten(), attn[:, 1:, 1:].flatten(1))
 
 
@@ -173,7 +174,7 @@ def _back(n_tokens: int) -> torch.Tensor:
 
 @dataclass(frozen=True)
 class _Means:
-    """What heads do on some texts, on average: every query counts alike, whatever text it is of.
+    """The means of all heads' numbers over some texts; every query counts alike, whatever its text.
 
     `own` (L, H, C) and `even` (C,), of a head that looks at all tokens alike, as `block_scores` has them, but
     no favourite; `writes` (L, H). NaN: nothing was asked. `distances` (L, H, N) are sums over all queries.
@@ -204,10 +205,12 @@ class _Means:
             queries = torch.tensor([float(len(targets.rows[name])) for name in SHARES])
             of_text[: len(SHARES)] = of_text[RESTS : RESTS + len(SHARES)] = queries
             of_text[ENTROPY] = len(ids) - 1
-            sums += torch.nan_to_num(torch.stack(trace.reduced(reduction))) * of_text
+            sums += (
+                torch.nan_to_num(torch.stack(trace.reduced(reduction))) * of_text
+            )  # L of (H, C) -> (L, H, C)
             even += torch.nan_to_num(targets.even) * of_text
             asked += of_text
-            by_distance[..., : len(ids)] += torch.stack(trace.reduced(DISTANCES))
+            by_distance[..., : len(ids)] += torch.stack(trace.reduced(DISTANCES))  # L of (H, T) -> (L, H, T)
             writes += mean_writes(trace, lm.model) * len(ids)
             told(number)
         return cls(sums / asked, even / asked, by_distance, writes / tokens)  # 0 / 0 is NaN
@@ -269,7 +272,7 @@ SAMPLE = ": sample"  # of books
 
 @dataclass(frozen=True)
 class Measure:
-    """What is asked of all heads, in its `unit`, which may be empty."""
+    """A number that all heads have, its formula and source; `unit` may be empty."""
 
     name: str
     title: str

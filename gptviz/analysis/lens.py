@@ -130,7 +130,7 @@ class Depths:
 
 @reads(*KEEP)
 def depths(lm: LanguageModel, t: Trace, position: int) -> Depths:
-    """What each depth of the model says comes after `position`."""
+    """The prediction of what comes after `position` at each depth of the model."""
     logits = logit_lens(t, lm.model, position)
     return Depths(logits, reading(logits), contenders(logits))
 
@@ -205,7 +205,7 @@ def contenders(logits: torch.Tensor, k: int = TOP) -> list[int]:
 
 
 def _probabilities(logits: torch.Tensor, ids: Sequence[int]) -> NDArray[np.float32]:
-    """Of n tokens, (N, V) -> (N, n)."""
+    """The probabilities of n tokens: logits (N, V) -> (N, n)."""
     log_sum = logits.logsumexp(dim=-1, keepdim=True).numpy()  # (N, 1)
     return np.exp(logits.numpy()[:, list(ids)] - log_sum)
 
@@ -224,6 +224,7 @@ def _rows(trace: Trace, model: GPTModel, start: int, stop: int) -> Iterator[torc
     keys = row_keys(trace.config)[:-1]
     rows_at_once = max(1, AT_ONCE // ((stop - start) * trace.config.vocab_size))
     for i in range(0, len(keys), rows_at_once):
+        # n of (P, D) -> (n * P, D)
         yield _read(torch.cat([trace[key][start:stop] for key in keys[i : i + rows_at_once]]), model)
     yield logits_of(model, trace["final"][start:stop])  # what the pass itself made of it, edits included
 
@@ -231,7 +232,7 @@ def _rows(trace: Trace, model: GPTModel, start: int, stop: int) -> Iterator[torc
 def _by_row(readings: Sequence[Cells | Followed], positions: int) -> Iterator[Any]:
     """Join each field of the readings into one array: (n * P, ...) each -> (R, P, ...)."""
     for arrays in zip(*(vars(row).values() for row in readings), strict=True):
-        joined = np.concatenate(arrays)
+        joined = np.concatenate(arrays)  # (R * P, ...)
         yield joined.reshape(-1, positions, *joined.shape[1:])  # (R * P, ...) -> (R, P, ...)
 
 

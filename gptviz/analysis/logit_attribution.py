@@ -59,7 +59,7 @@ def sites(config: GPTConfig) -> list[str | Key]:
 
 @dataclass(frozen=True)
 class Reader:
-    """What reads the stream at one position: `direction` (D,), and `constant`, which no part wrote.
+    """A difference of logits, linear in the stream: `direction` (D,), and `constant`, which no part wrote.
 
     For any part of the stream (D,), `direction @ part` is its share of the difference of logits.
     """
@@ -99,7 +99,7 @@ def spread(trace: Trace, model: GPTModel, position: int = -1) -> float:
 
 @of_model
 def direct_effects(trace: Trace, model: GPTModel, writes: torch.Tensor, position: int = -1) -> torch.Tensor:
-    """What rows written into the stream (n, D) add to every logit minus the mean of all: (n, V).
+    """The effect of rows written into the stream (n, D) on every logit minus the mean of all: (n, V).
 
     For each token what `reader` says of that token, with the final LayerNorm's divisor held as it is.
     """
@@ -233,7 +233,7 @@ def logit_shares(
 
 @dataclass(frozen=True)
 class HeadsRead:
-    """What the heads of a block read for a word, from n tokens.
+    """The contributions of a block's heads to a word, by the n tokens that they read.
 
     `given` (H, n) is `source_tokens` of the block, `attention` (H, n) where the heads look, `anyway` (H,)
     what each writes wherever it looks: the part of its values' bias.

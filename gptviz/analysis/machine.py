@@ -77,13 +77,13 @@ def _sites(lm: LanguageModel, address: str, *_: object) -> Sites:
 
 @reads(_sites)
 def level(lm: LanguageModel, t: Trace, address: str, position: int, shown: Any = None) -> Level:
-    """What is drawn at a place (`places.resolve` gives its address) for the token at `position`."""
+    """The level that is drawn at a place (`places.resolve` gives its address) for the token at `position`."""
     place = possible(parse(address), lm.config, len(t))
     return {"shown": None} | _LEVELS[place.kind](lm, t, place, position, shown)
 
 
 def window(n_tokens: int, position: int) -> range:
-    """At most WINDOW positions that have the selected one among them, as late as the text allows."""
+    """At most WINDOW positions with the selected one among them, two after it where the text has them."""
     start = max(0, min(position - WINDOW + 3, n_tokens - WINDOW))
     return range(start, min(start + WINDOW, n_tokens))
 
@@ -120,7 +120,7 @@ def table(level: Level) -> pd.DataFrame:
 def _stream(lm: LanguageModel, t: Trace, site: str, rows: range) -> np.ndarray:
     """(L, W): the lengths of a site in every block."""
     blocks = t.reduced(next(reduction for reduction in LENGTHS if reduction.site == site))
-    return torch.stack(blocks)[:, rows.start : rows.stop].numpy()
+    return torch.stack(blocks)[:, rows.start : rows.stop].numpy()  # L of (T,) -> (L, T) -> (L, W)
 
 
 def _machine(lm: LanguageModel, t: Trace, place: Place, position: int, shown: Any) -> Level:

@@ -30,7 +30,7 @@ KEPT = "kept"
 
 @dataclass(frozen=True)
 class Entropy:
-    """How spread out a distribution is: H = -sum p ln p."""
+    """The entropy of a distribution: H = -sum p ln p."""
 
     nats: float
 
@@ -40,7 +40,7 @@ class Entropy:
 
     @property
     def perplexity(self) -> float:
-        """As many equally likely tokens would be as uncertain."""
+        """The number of equally likely tokens that would be as uncertain: e^H."""
         return math.exp(self.nats)
 
 
@@ -84,7 +84,7 @@ def candidates(
     probabilities = chosen.probabilities
     ids = chosen.order[:k]
     beyond = sorted({int(i) for i in also if rank[i] >= k}, key=lambda i: int(rank[i]))
-    ids = torch.cat([ids, torch.tensor(beyond, dtype=ids.dtype)])
+    ids = torch.cat([ids, torch.tensor(beyond, dtype=ids.dtype)])  # (rows of the table,)
     plain = sampling.changes_nothing
     model = probabilities if plain else torch.softmax(logits.double(), dim=0)  # (V,)
     spread = entropy(probabilities)
@@ -118,7 +118,7 @@ def _table(logits: Tensor, chosen: Distribution, model: Tensor, ids: Tensor) -> 
 
 
 def rest_of(probabilities: Tensor, ids: Tensor) -> float:
-    """The sum of (V,) probabilities without those of `ids`, as a sum of small numbers."""
+    """The sum of (V,) probabilities but for those of `ids`, added up itself: 1 - their sum would round."""
     remaining = probabilities.clone()
     remaining[ids] = 0
     return float(remaining.sum())

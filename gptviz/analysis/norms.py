@@ -49,7 +49,7 @@ def norm_table(lm: LanguageModel, t: Trace) -> pd.DataFrame:
 
 @reads(*SITES)
 def inside(lm: LanguageModel, t: Trace, name: str, position: int) -> "Steps":
-    """What the norm `name` ("block 3 · norm1", "final") does to one token, step by step.
+    """The steps of the norm `name` ("block 3 · norm1", "final") on one token.
 
     ValueError if there is no such norm.
     """
@@ -163,7 +163,7 @@ def stage_table(steps: Steps) -> pd.DataFrame:
 
 @dataclass(frozen=True)
 class VarianceParts:
-    """Why the variance after is what it is; the last is exactly the sum of the three before it."""
+    """The terms of the variance after a norm: `after` is exactly scaled + shift + together."""
 
     normalised: float  # variance / (variance + eps): 1 but for eps
     scaled: float  # after the scale: about the mean square of scale
@@ -242,6 +242,6 @@ def histogram(values: Vector, bins: int = 48, also: Vector | None = None) -> tup
     if also is None:
         both = values
     else:
-        both = np.concatenate([values, also])
+        both = np.concatenate([values, also])  # (n,) and (m,) -> (n + m,)
     counts, edges = np.histogram(values, bins=bins, range=(float(both.min()), float(both.max())))
     return counts.astype(np.int64), edges.astype(np.float64)

@@ -123,7 +123,7 @@ def _can_matter(own: Trace, source: Trace, patch: Patch, at: int) -> bool:
 
 
 def _value(own: Trace, source: Trace, block: int, site: str) -> Trace | torch.Tensor:
-    """What patches of a site put in; for one of heads, what each head then gives, (H, T, d)."""
+    """The values that patches of a site put in; for a site of heads each head's output then, (H, T, d)."""
     if site in ("z", *POSITION_SITES):
         return source
 

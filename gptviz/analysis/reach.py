@@ -30,7 +30,7 @@ def unseen(
     head: int | None = None,
     position: int | None = None,
 ) -> Unseen | None:
-    """Why `edit` cannot change what `site` of `block` holds, in this head, at this position; None if it can.
+    """The reason why `edit` cannot change `site` of `block`, in this head, at this position; None if it can.
 
     `head` None: in any of them, `position` None: at any. "final" stands for the prediction. The edit is one
     that fits the model and the text (`Edit.check`). Where None is given back the change may still be zero.

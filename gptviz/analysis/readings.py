@@ -87,7 +87,7 @@ def head_slope(
 def read_by(
     trace: Trace, model: GPTModel, reading: Reading, block: int, head: int, position: int, by: str
 ) -> Reading:
-    """What that head's part reads through its values, its query or its keys: `by` is one of `WAYS`.
+    """The reading of a head's part through its values, its query or its keys: `by` is one of `WAYS`.
 
     "V": at every key, exact, and it sums to the part. "Q", at `position` only, and "K", at every key, to
     first order: the gradient of the part with respect to the query, or the keys, times these; norm1's mean

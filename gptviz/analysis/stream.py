@@ -123,7 +123,7 @@ def stream(lm: LanguageModel, t: Trace) -> Stream:
 
 
 def _way(layers: int) -> list[tuple[str, int]]:
-    """Where the stream is looked at: as each write finds it, and at the end."""
+    """The trace keys of the stream before each write, and at the end."""
     keys = [(site, b) for b in range(layers) for site in ("resid_pre", "resid_mid")]
     return [*keys, ("resid_post", layers - 1)]
 
@@ -143,7 +143,7 @@ def _share(part: Floats, end: Floats, square: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class Apart:
-    """How far a changed run's stream is from the unchanged one's, where `Stream.sizes` looks at it.
+    """The distance of a changed run's stream from the unchanged one's, at the places of `Stream.sizes`.
 
     `distances` (S + 1, T): the length of their difference, in terms of the unchanged stream's (0 where both
     are zeros, infinite where that alone is). `angles` (S + 1, T): the degrees between the two (NaN where one
@@ -175,11 +175,10 @@ def step_names(layers: int) -> list[str]:
 
 
 def does(cosine: float) -> str:
-    """In a word or two what a write of this cosine does to the stream that it joins.
+    """A word or two for what a write of this cosine does to the stream that it joins.
 
-    It "adds" where it points along the stream more than across it (up to 45 degrees), "erases" where it
-    points against it so; it "turns" the stream where it is as good as at right angles to it, and between
-    these it does some of both.
+    "adds" up to 45 degrees off the stream's direction, "erases" up to 45 degrees off the opposite one,
+    "turns" nearly at right angles, and "turns, adds" or "turns, erases" in between.
     """
     if abs(cosine) <= ACROSS:
         return "turns"
@@ -190,8 +189,9 @@ def does(cosine: float) -> str:
 
 
 def _columns(stream: Stream) -> dict[str, Floats]:
-    """Return the numbers of every step and token, (S + 1, T) each; NaN where the embedding has none."""
+    """The numbers of every step and token, (S + 1, T) each; NaN where the embedding has none."""
     empty = np.full((1, stream.sizes.shape[1]), np.nan)
+    # (1, T) and (S, T) -> (S + 1, T) each
     return {
         "stream": np.concatenate([empty, stream.sizes[:-1]]),
         "write": np.concatenate([stream.sizes[:1], stream.writes]),
@@ -205,7 +205,7 @@ def _columns(stream: Stream) -> dict[str, Floats]:
 
 
 def ladder_table(found: Stream, position: int) -> pd.DataFrame:
-    """Return one token's way, a row a write, the embedding first.
+    """One token's way through the stream, a row a write, the embedding first.
 
     Columns: step, stream (the size of what the write joins), write (its size), ratio, cosine, along (how much
     of the write points along the stream: negative, against it), does, turn (degrees), after (the size then),
@@ -218,7 +218,7 @@ def ladder_table(found: Stream, position: int) -> pd.DataFrame:
 
 
 def all_tokens_table(found: Stream, tokens: Sequence[str]) -> pd.DataFrame:
-    """Return the map's numbers: a row a write and token, the embedding first.
+    """The map's numbers: a row for each write and token, the embedding first.
 
     Columns: step, position, token, write, ratio, cosine, turn, after.
     """

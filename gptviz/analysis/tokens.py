@@ -1,4 +1,4 @@
-"""What the Tokens page shows: a prompt's tokens as a table, other tokenizers on the same text, two puzzles.
+"""The Tokens page's tables: a prompt's tokens, other tokenizers on the same text, and two puzzles.
 
 Every id comes from the encodings themselves (`gptviz.tokenizer`, `gptviz.tokenizer.simple`).
 """
@@ -108,7 +108,7 @@ def broken_character(encoding: tiktoken.Encoding, ids: Sequence[int]) -> tuple[S
 
 @dataclass(frozen=True)
 class EndOfText:
-    """What becomes of <|endoftext|>: the tokens it is as plain text, and its id as the special token.
+    """<|endoftext|> in two ways: the tokens it is as plain text, and its id as the special token.
 
     `lengths` are the whole text's tokens with the switch off and on, None if the text does not hold it.
     """

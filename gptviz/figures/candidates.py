@@ -74,7 +74,7 @@ def candidate_rows(
 
 
 def _others(candidates: Candidates) -> str:
-    """All tokens without a row, as they are called."""
+    """The name of all tokens without a row: "50,247 others"."""
     if candidates.rest > 1:
         return f"{candidates.rest:,} others"
     return "1 other"
@@ -114,7 +114,7 @@ def _rest(candidates: Candidates, sampling: Sampling, unchanged: Candidates | No
 
 
 def _steps(row: Row, candidates: Candidates, sampling: Sampling, model: str) -> str:
-    """From the logit to the probability, with this row's numbers; the token stands before it."""
+    """The arithmetic from the logit to the probability in words, to be put after the token."""
     logit = fixed(row["logit"], 2)
     p = probability_text(row["probability"])
     temperature = sampling.temperature
@@ -154,7 +154,7 @@ def _steps(row: Row, candidates: Candidates, sampling: Sampling, model: str) -> 
 
 @dataclass(frozen=True)
 class Draw:
-    """What the picture of a draw is given; `start` and `stop` are places on the bar, from 0 to 1.
+    """The rows of the picture of a draw; `start` and `stop` are places on the bar, from 0 to 1.
 
     `rows` are the candidates, `segments` the whole bar from left to right, `rest` what stands for all
     tokens without a row (None where there are none).
@@ -210,7 +210,7 @@ def _gap(candidates: Candidates, start: float, stop: float) -> list[Row]:
 
 
 def place_text(place: float, width: float) -> str:
-    """A place on the bar, with the digits that tell the ends of a stretch so wide; 0 and 1 as they are."""
+    """A place on the bar, with enough digits for a stretch of this width; 0 and 1 without decimals."""
     if place in (0, 1):
         return fixed(place, 0)
     return fixed(place, 3 if width >= 0.002 else min(12, 1 - math.floor(math.log10(max(width, 1e-11)))))

@@ -69,11 +69,10 @@ def colour_table(mode: Mode) -> np.ndarray:
 
 
 class Thumbnail(TypedDict):
-    """What the grid says of a head: its role, a word or two for it, a sentence without subject, how much it
-    writes.
+    """The words about a head: its role, a label, a sentence without subject, and the length of its write.
 
-    Where something is changed in the model: whether this head itself is (it is hatched), and how far its
-    pattern moved, from 0 to 1 (it is tinted).
+    In a changed model also whether this head itself is changed (it is hatched), and how far its pattern
+    moved, from 0 to 1 (it is tinted).
     """
 
     kind: str

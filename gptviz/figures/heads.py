@@ -205,7 +205,7 @@ def _names(places: NDArray[np.float64], is_chosen: NDArray[np.bool_]) -> dict[in
 
 @dataclass(frozen=True)
 class Cost:
-    """How much a change raises the loss, in nats per token: of the head on trial, and of `others` (by head).
+    """The rise of the loss by a change, in nats per token: of the head on trial, and of `others` (by head).
 
     `what` says on which passages and how; `whole` is the model's own loss there.
     """

@@ -170,15 +170,13 @@ def maps(
 
 
 def _behind(panel: Map, positions: Sequence[int] | None) -> Floats:
-    """The data of a hover on each cell: its position, and its number in each run.
-
-    (R, T, 2 or 3).
-    """
+    """The data of a hover on each cell, (R, T, 2 or 3): its position, and its number in each run."""
     cells = [np.asarray(run) for run in panel.cells.all]
     if positions is None:
         column_positions = np.arange(cells[0].shape[1])
     else:
         column_positions = np.asarray(positions)
+    # (R, T) each -> (R, T, 2 or 3)
     return np.stack([np.broadcast_to(column_positions, cells[0].shape), *cells], axis=2, dtype=np.float32)
 
 

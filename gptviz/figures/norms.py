@@ -37,6 +37,7 @@ def norm_histograms(steps: Both[Steps], dimension: int, mode: Mode) -> Figure:
         between = "%{customdata[0]:.3f} and %{customdata[1]:.3f}<extra></extra>"
         fill = {"color": colors.accent if stage == "after" else colors.quiet, "line": {"width": 0}}
         bars = {"type": "bar", "x": (edges[:-1] + edges[1:]) / 2, "y": counts, "marker": fill}
+        # the customdata is (bins, 2): each bin's two edges
         bars |= {"width": np.diff(edges) * 0.94, "customdata": np.stack([edges[:-1], edges[1:]], axis=-1)}
         bars |= {"hovertemplate": f"{stage}: %{{y}} dimensions lie between {between}"}
         opacity = 1 if old is None else 0.5  # so that the outline is seen where it lies on them

@@ -103,6 +103,7 @@ def _curve(run: Curves, name: str, values: Floats, stroke: dict[str, Any]) -> di
 def _range(runs: Sequence[Curves], levels: Sequence[Level]) -> tuple[float, float]:
     """The range of losses that is shown: all, but for what is far above a blind guess."""
     blind = max(level.nats for level in levels)
+    # the losses of all points of all runs, in one row
     seen = np.concatenate([np.concatenate([run.train, run.validation]) for run in runs])
     seen = seen[np.isfinite(seen)]
     high = min(float(seen.max(initial=blind)), BEYOND * blind)

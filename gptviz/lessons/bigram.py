@@ -28,7 +28,7 @@ LEARNING_RATE = 0.1
 
 @dataclass(frozen=True)
 class Counts:
-    """How often each character follows each other: `pairs` is (V, V), whole numbers."""
+    """The counts of pairs: `pairs` (V, V) says how often the column's character follows the row's."""
 
     tokenizer: CharacterTokenizer
     pairs: NDArray[np.int64]

@@ -43,7 +43,7 @@ class Combined:
 def books_batch() -> Tensor:
     """ "Your journey starts with one step", twice: (2, 6, 3)."""
     inputs = torch.tensor(SENTENCES["Your journey starts with one step"].vectors)
-    return torch.stack((inputs, inputs), dim=0)
+    return torch.stack((inputs, inputs), dim=0)  # 2 of (6, 3) -> (2, 6, 3)
 
 
 def books_attention(

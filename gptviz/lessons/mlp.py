@@ -122,7 +122,7 @@ class MLP:
 
 @dataclass(frozen=True)
 class Learnt:
-    """Where a training stands: after `step` steps; `loss` is that of the step's batch, in nats, none at 0."""
+    """The state of a training after `step` steps; `loss` is that of the step's batch in nats, None at 0."""
 
     step: int
     model: MLP
@@ -130,7 +130,7 @@ class Learnt:
 
 
 def train(ids: Ids, size: int, recipe: Recipe) -> Iterator[Learnt]:
-    """Train on a text of ids below `size`: where it stands before the first step, and after each.
+    """Train on a text of ids below `size`; yield the state before the first step, and after each.
 
     The same seed gives the same model.
     """

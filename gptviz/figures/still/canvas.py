@@ -185,7 +185,7 @@ def below(canvases: Sequence[Canvas], gap: float, paper: str) -> Canvas:
 
 
 def right_end(marks: Sequence[Mark]) -> float:
-    """How far to the right these marks reach, in pixels."""
+    """The x of the rightmost pixel of these marks."""
     return max((_right_end(mark) for mark in marks), default=0.0)
 
 

@@ -120,7 +120,7 @@ class _Chart:
         return list(categories)
 
     def _span(self, name: str, axis: Axis) -> tuple[float, float]:
-        """From where to where an axis goes whose range is not written."""
+        """The lowest and highest value of an axis without a written range, with room around its marks."""
         lows: list[float] = []
         highs: list[float] = []
         for trace in self.traces:
@@ -657,7 +657,7 @@ class _Chart:
                 x += 44 + text_width(plain(trace["name"]), LEGEND)
 
     def _draw_sample(self, trace: Written, x: float, y: float) -> None:
-        """What stands before a name in the legend."""
+        """Draw the bar, line or marker that stands before a name in the legend."""
         marker = trace.get("marker", {})
         if trace["type"] == "bar":
             fill, _ = paint(each(marker.get("color"), 1, self.ink)[0])

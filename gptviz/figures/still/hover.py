@@ -34,7 +34,7 @@ class Hover:
             self.points.append([round(x, 1), round(y, 1), said])
 
     def sentences(self, trace: Written, count: int) -> list[str]:
-        """What each of a trace's points or bars says; "" for one that says nothing."""
+        """The sentence of each point or bar of a trace; "" for one without a hover."""
         if trace.get("hoverinfo") == "skip":
             return [""] * count
         if "hovertemplate" not in trace:
@@ -99,7 +99,7 @@ def _met(count: int, pixels: float) -> NDArray[np.int64]:
 
 
 def _names(trace: Written, axis: Axis, xy: str, met: NDArray[np.int64], count: int) -> list[str]:
-    """What a map's columns or rows are called in a sentence."""
+    """The names of a map's columns or rows in the sentence of a cell."""
     if trace.get(xy) is not None:
         names = values(trace[xy])
     else:
@@ -120,7 +120,7 @@ def _field(
     columns: NDArray[np.int64],
     match: re.Match[str],
 ) -> Any:
-    """What stands in a gap of the sentence: a text, or {"row": texts}, {"column": texts}, {"cell": texts}."""
+    """The content of a gap of the sentence: a text, or {"row": texts}, {"column": texts}, {"cell": texts}."""
     name = match[1]
     index = match[2]
     form = match[3]

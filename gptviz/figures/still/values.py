@@ -93,7 +93,7 @@ def colors_of(
 
 
 def number(value: float) -> str:
-    """A number at an axis."""
+    """A number as it is written at an axis."""
     size = abs(value)
     if size and (size < 1e-3 or size >= 1e6):
         mantissa, power = f"{value:.0e}".split("e")
@@ -105,7 +105,7 @@ def number(value: float) -> str:
 
 
 def filled(template: str, fields: Mapping[str, Any]) -> str:
-    """What a hover says: Plotly's template with the numbers of a mark in it. frame.js has the same rules."""
+    """Fill the fields of a mark into Plotly's hover template. frame.js has the same rules."""
 
     def fill(match: re.Match[str]) -> str:
         name = match[1]
@@ -199,7 +199,7 @@ class Axis:
         return self.start + (place - self.low) / ((self.high - self.low) or 1.0) * (self.end - self.start)
 
     def ticks(self) -> list[tuple[float, str]]:
-        """Where it has labels, in its own units, and what they say."""
+        """The places of the axis' labels, in its own units, and their texts."""
         alias = self.written.get("labelalias", {})
         tickvals = self.written.get("tickvals")
         if tickvals is not None:
