@@ -141,7 +141,7 @@ def random_repeats(lm: LanguageModel, sequences: int = SEQUENCES, seed: int = 0)
 def kept_under(lm: LanguageModel, *parts: object) -> str | None:
     """The name on disk of what depends on a model's weights, sizes and edits, and on these parts.
 
-    None where an edit has a value of Python's, which nothing on disk can tell from another.
+    None if an edit's value is a Python object: it has no name to tell it from another on disk.
     """
     if any(edit.named is None for edit in lm.edits):
         return None

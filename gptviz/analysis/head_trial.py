@@ -321,7 +321,7 @@ def _batches(
 ) -> Iterator[list[float]]:
     """Yield nats per token of a text's second half but its first token, which nothing in its half announces.
 
-    First of the model as it is, [loss]; then, batch by batch, with each of the edits `off` of this block,
+    First of the model as it is, [loss]; then, batch by batch, with each of the edits `mutings` of this block,
     and with the head looking evenly at the keys that `_looking` gives of this label.
     """
     trace = lm.trace(ids, keep=[("resid_pre", block), ("attn", block), ("v", block), "final"])

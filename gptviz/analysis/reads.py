@@ -30,7 +30,7 @@ PASS = "give what lm.trace(text) gives"
 def reads(*sites: str | Callable[..., Sites]) -> Callable[[F], F]:
     """Mark `f(lm, trace, ...)` as one that reads these sites: `@reads("k")`.
 
-    Where they depend on what it is asked, a function of its arguments but the trace gives them:
+    Where the sites depend on the arguments, a function of these (all but the trace) gives them:
     `@reads(lambda lm, block: (("attn", block),))`. A trace that other weights made is refused: ValueError.
     """
 
@@ -78,7 +78,7 @@ def _handed_out(t: Trace, result: R) -> R:
 def counted(
     function: Callable[..., Any], first: int = 2
 ) -> Callable[[Trace, tuple[Any, ...], dict[str, Any]], Any]:
-    """A function that counts blocks, heads and positions from 0 in arguments from `first` on."""
+    """A function that checks blocks, heads and positions in arguments from `first` on; -1 is the last."""
     names = [*inspect.signature(function).parameters][first:]
     places = [(i, name) for i, name in enumerate(names) if name in COUNTED]
 

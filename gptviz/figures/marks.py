@@ -97,7 +97,7 @@ def band(x0: float, x1: float, fill: str, axes: Axes = ("x", "y")) -> Drawn:
 
 
 def frame(x: tuple[float, float], y: tuple[float, float], stroke: Drawn, axes: Axes = ("x", "y")) -> Drawn:
-    """A rectangle around what lies between."""
+    """A rectangle that spans `x` and `y`, each from its first number to its second."""
     corners = {"x0": x[0], "x1": x[1], "y0": y[0], "y1": y[1]}
     return {"type": "rect", "xref": axes[0], "yref": axes[1], "line": stroke} | corners
 
@@ -173,7 +173,7 @@ def signed_axis(limit: float, mode: Mode, right: float) -> Drawn:
 
 
 def share_axis(limit: float, mode: Mode, right: float) -> Drawn:
-    """The half of the same scale that stands for numbers above 0, for what is never below it."""
+    """The upper half of the signed scale, for numbers that are never below 0."""
     axis = signed_axis(limit, mode, right)
     bar = axis["colorbar"] | {"tickvals": [0, limit], "ticktext": ["0", significant(limit, 2)]}
     return axis | {"colorscale": upper_half(mode), "cmin": 0.0, "colorbar": bar}
@@ -214,7 +214,7 @@ def axis_names(number: int) -> tuple[Axes, tuple[str, str]]:
 
 
 def on(number: int) -> dict[str, str]:
-    """In which panel a trace is, where there are several."""
+    """The axes of the panel of this number, for a trace: {"xaxis": "x2", "yaxis": "y2"}."""
     return dict(zip(("xaxis", "yaxis"), axis_names(number)[0], strict=True))
 
 
@@ -271,8 +271,8 @@ def token_ticks(
 ) -> Drawn:
     """Ticks of an axis whose places are 0, 1, ...; `shown` are the tokens as the screen shows them.
 
-    `positions` are their numbers, of what the `title` says, where these are others. The axis has room for
-    `places` tokens where there are fewer.
+    `positions` are the tokens' own numbers, where they are not 0, 1, ...; `title` says what they count. The
+    axis has room for at least `places` tokens.
     """
     n = len(shown)
     if n <= most:

@@ -203,7 +203,7 @@ class Figure(go.Figure):
         self._written: dict[str, Any] | None = written
 
     def __getattr__(self, name: str) -> Any:
-        """Called for what is not there: before the figure is built that is all of Plotly's own."""
+        """Build Plotly's figure at the first access of one of its own attributes."""
         written = self.__dict__.get("_written")
         if written is None:
             raise AttributeError(f"{type(self).__name__} has no attribute {name}")
@@ -235,7 +235,7 @@ class Figure(go.Figure):
         return Figure(self._now | {"layout": self._now["layout"] | layout})
 
     def larger(self, factor: float) -> "Figure":
-        """The same with type, points, margins and height of this factor: for a screen that is far away."""
+        """The same with type, points, margins and height times `factor`: for a screen that is far away."""
         layout = _larger(self._now["layout"], factor)
         if "height" in layout:
             layout["height"] *= factor

@@ -43,7 +43,7 @@ class Windows:
 
     def __post_init__(self) -> None:
         whole("batch_size", self.batch_size, 1)
-        _ = self.dataset  # which looks at the other two
+        _ = self.dataset  # which checks max_length and stride
 
     @cached_property
     def dataset(self) -> TokenWindows:
@@ -57,7 +57,7 @@ class Windows:
 
     @property
     def n_batches(self) -> int:
-        """As many as training sees: without the last one where it is not full and `drop_last` is on."""
+        """The number of batches that training sees: without a last one that `drop_last` drops."""
         if self.drop_last:
             return self.used // self.batch_size
         return -(-len(self) // self.batch_size)
