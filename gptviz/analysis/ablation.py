@@ -87,22 +87,23 @@ def knock_out(
     Raises ValueError as `lm.trace` does, and for tokens, baselines and positions that do not exist.
     """
     if is_many(text):
-        found = over(knock_out, lm, text, target, progress, baseline=baseline, position=position)
-        return averaged(found, MEASURED)
+        tables = over(knock_out, lm, text, target, progress, baseline=baseline, position=position)
+        return averaged(tables, MEASURED)
     sites = ["resid_pre", *(["z", "attn_out", "mlp_out"] if baseline == "mean" else [])]
     trace = lm.trace(text, keep=sites)
-    at = trace.place_of(position)
+    index = trace.place_of(position)
     aim = of_one_text(target)
-    ids = check(lm, int(trace.logits(at).argmax()) if aim is None else aim, baseline)
-    [logit], [probability] = _measured(trace.logits(at)[None], *ids)
+    ids = check(lm, int(trace.logits(index).argmax()) if aim is None else aim, baseline)
+    [logit], [probability] = _measured(trace.logits(index)[None], *ids)
     parts = parts_of(lm)
     finals: list[torch.Tensor] = []
-    for rows in batches(lm, trace, at, baseline):
+    for rows in batches(lm, trace, index, baseline):
         finals += rows
         progress(len(finals), len(parts))
     measured: list[tuple[float, float]] = []
-    for some in torch.stack(finals).split(HEAD_ROWS):  # the head is read once for all of them
-        measured += zip(*_measured(logits_of(lm.model, some), *ids), strict=True)
+    # (parts, D) in chunks: the output head's weights are read once for each
+    for chunk in torch.stack(finals).split(HEAD_ROWS):
+        measured += zip(*_measured(logits_of(lm.model, chunk), *ids), strict=True)
     table = pd.DataFrame(map(vars, parts)).astype({"block": "Int64", "head": "Int64"})
     table[["logit", "probability"]] = measured
     return table.assign(effect=table["logit"] - logit, lost=probability - table["probability"])
@@ -122,13 +123,13 @@ def parts_of(lm: LanguageModel) -> list[MutedPart]:
 
 
 def check(lm: LanguageModel, target: Target, baseline: str) -> tuple[int, int | None]:
-    """The target's ids, None for the mean. Raises ValueError for a target or baseline that there is not."""
+    """The target's ids, None for the mean. Raises ValueError for an unknown target or baseline."""
     one_of("baseline", baseline, BASELINES)
     pair = target if isinstance(target, tuple) else (target,)
     if len(pair) not in (1, 2):
         raise ValueError(f"target is {target!r}; give a token, or a pair of them")
     token, against = both_ids(
-        lambda one, _: one_token(lm.tokenizer, lm.config.vocab_size, one, "target"), *pair
+        lambda id_or_text, _: one_token(lm.tokenizer, lm.config.vocab_size, id_or_text, "target"), *pair
     )
     if token == against:
         shown = show_token(named_bytes(lm.tokenizer, token))

@@ -88,7 +88,7 @@ class Ends:
         return abs(self.distance) >= SHARES_FROM
 
     def metric(self, logit: Number) -> Number:
-        """Return 0 for the corrupt text's difference, 1 for the clean one's."""
+        """The share of the way from the corrupt text's difference (0) to the clean text's (1)."""
         return (logit - self.corrupt) / self.distance
 
 
@@ -142,18 +142,18 @@ def patching(
         if not is_many(corrupt) or len(clean) != len(corrupt):
             raise ValueError("clean is a list of texts: give corrupt as one, with a text for each of them")
         if not last:
-            check_one_length([ids_of(lm, one) for one in clean], sites)
+            check_one_length([ids_of(lm, text) for text in clean], sites)
         pairs = list(zip(clean, corrupt, strict=True))
         return averaged_patches(over(of_pair, lm, pairs, target, progress, **options))
     return of_pair(lm, (clean, corrupt), of_one_text(target), progress, **options)[0]
 
 
 def check_one_length(texts: Sequence[Sequence[int]], sites: Iterable[str]) -> None:
-    """Raise a ValueError where a position is not the same one in all texts, and one of the sites has some."""
-    far = next((number for number, ids in enumerate(texts) if len(ids) != len(texts[0])), None)
-    if far is not None and set(sites) & set(POSITION_SITES):
+    """Raise a ValueError if a site is patched by position and the texts are not of one length."""
+    odd = next((number for number, ids in enumerate(texts) if len(ids) != len(texts[0])), None)
+    if odd is not None and set(sites) & set(POSITION_SITES):
         raise ValueError(
-            f"text 0 has {len(texts[0])} tokens and text {far} has {len(texts[far])}: position by position "
+            f"text 0 has {len(texts[0])} tokens and text {odd} has {len(texts[odd])}: position by position "
             "only texts of one length are averaged; give such, or ask for last=True, or for sites of heads: "
             f"{', '.join(HEAD_SITES)}"
         )
@@ -167,11 +167,12 @@ def averaged_patches(found: Sequence[tuple[pd.DataFrame, Ends]]) -> pd.DataFrame
     distances = np.array([ends.distance for _, ends in found])  # (n,)
     n = len(found)
     effect = table["change"].to_numpy() / distances.mean()
-    rest = np.stack([one["change"].to_numpy() for one in tables]) - distances[:, None] * effect  # (n, rows)
-    error = np.sqrt((rest**2).sum(axis=0) / max(1, n - 1) / n) / abs(distances.mean())
-    still = (tables[0]["metric"] - tables[0]["effect"]).iloc[0]  # of the pass without a patch
+    # (n, rows): by how much each pair's change is off what its distance would give
+    residuals = np.stack([pair["change"].to_numpy() for pair in tables]) - distances[:, None] * effect
+    error = np.sqrt((residuals**2).sum(axis=0) / max(1, n - 1) / n) / abs(distances.mean())
+    unpatched = (tables[0]["metric"] - tables[0]["effect"]).iloc[0]  # of the pass without a patch
     errors = {"effect_se": error if n > 1 else np.nan}
-    return table.assign(metric=effect + round(still), effect=effect, **errors)
+    return table.assign(metric=effect + round(unpatched), effect=effect, **errors)
 
 
 @undisturbed
@@ -189,37 +190,37 @@ def of_pair(
 ) -> tuple[pd.DataFrame, Ends]:
     """`patching` of one pair of texts, and the scale that it is measured by."""
     texts = [ids_of(lm, text) for text in clean_and_corrupt]
-    at = _position(lm, texts[0], texts[1], position)
+    index = _position(lm, texts[0], texts[1], position)
     if not lm.edits:  # an edit may look at the whole text
-        texts = [ids[: at + 1] for ids in texts]
+        texts = [ids[: index + 1] for ids in texts]
     keep = ["resid_pre", "final", "q", "k", "v", *(site for site in sites if site != "attn" or estimate)]
     traces = [lm.trace(ids, keep=keep) for ids in texts]
-    ends = ends_of(lm, traces[0].logits(at), traces[1].logits(at), target)
+    ends = ends_of(lm, traces[0].logits(index), traces[1].logits(index), target)
     if not ends.is_scale:
         raise ValueError(
             f"both texts give {_shown(lm, ends.token)} less {_shown(lm, ends.against)} the same difference "
             f"({ends.clean:.4f} and {ends.corrupt:.4f}): there is nothing that a patch could bring back"
         )
     if direction == "noising":
-        own, source = traces
+        base, source = traces
         before = ends.clean
     else:
-        own, source = traces[::-1]
+        base, source = traces[::-1]
         before = ends.corrupt
-    first = at if last else 0
-    patches = patches_of(lm.config, at + 1, sites, first)
+    first = index if last else 0
+    patches = patches_of(lm.config, index + 1, sites, first)
     if lm.edits:
-        rows = one_by_one(lm, own, source, at, patches)
+        rows = one_by_one(lm, base, source, index, patches)
     else:
-        rows = batches(lm, own, source, at, patches)
+        rows = batches(lm, base, source, index, patches)
     logits = dict.fromkeys(patches, before)
     done = 0
     towards = against.direction(lm.model, ends.token, ends.against)
-    for some, finals in rows:
+    for batch, finals in rows:
         if finals is not None:
-            found = finals.double().cpu() @ towards  # (B, D) x (D,)
-            logits |= zip(some, found.tolist(), strict=True)
-        done += len(some)
+            differences = finals.double().cpu() @ towards  # (B, D) x (D,)
+            logits |= zip(batch, differences.tolist(), strict=True)
+        done += len(batch)
         progress(done, len(patches))
     table = pd.DataFrame(map(vars, patches)).astype({"head": "Int64", "position": "Int64"})
     table["logit"] = [logits[patch] for patch in patches]
@@ -230,7 +231,7 @@ def of_pair(
             ids = texts[0]
         else:
             ids = texts[1]
-        table["estimate"] = estimates(lm, ids, source, ends, at, sites, first)
+        table["estimate"] = estimates(lm, ids, source, ends, index, sites, first)
     if last:
         table["position"] = table["position"].mask(table["position"].notna(), position)
     return table, ends
@@ -242,17 +243,17 @@ def estimates(
 ) -> NDArray[np.float64]:
     """Estimate to first order what each of `patches_of(lm.config, at + 1, sites, first)` changes.
 
-    From one gradient: of each number of the text's pass, what it says of moving that to what `source` has
-    there. A pattern is taken as it is, not as its queries and keys make it.
+    From one gradient: the sum over a patch's numbers of (value in `source` - value here) x gradient. A
+    pattern counts as numbers of its own, not as its queries and keys make it.
     """
     source.of(lm.model)
-    mine = lm.trace(text, keep=sites, grad=(ends.token, ends.against, at))
+    trace = lm.trace(text, keep=sites, grad=(ends.token, ends.against, at))
     rows = []
     for site in sites:
         for b in range(lm.config.n_layers):
-            moved = (source[site, b] - mine[site, b]).double() * mine.grad[site, b]
+            moved = (source[site, b] - trace[site, b]).double() * trace.grad[site, b]
             rows.append(moved.sum(dim=(-1, -2)) if site in HEAD_SITES else moved.sum(dim=-1)[first : at + 1])
-    return torch.cat(rows).numpy()
+    return torch.cat(rows).numpy()  # (H,) or (positions,) a site and block -> (patches,)
 
 
 def agreement(table: pd.DataFrame) -> pd.DataFrame:
@@ -263,15 +264,15 @@ def agreement(table: pd.DataFrame) -> pd.DataFrame:
     all that stands there.
     """
     rows = []
-    for _, of_site in table.groupby("site", sort=False):
-        off = (of_site["estimate"] - of_site["change"]).abs()
-        found = {
-            "largest": of_site["change"].abs().max(),
-            "correlation": of_site["estimate"].corr(of_site["change"]),
-            "worst": off.max(),
-            "row": off.idxmax(),
+    for _, site_rows in table.groupby("site", sort=False):
+        errors = (site_rows["estimate"] - site_rows["change"]).abs()
+        measures = {
+            "largest": site_rows["change"].abs().max(),
+            "correlation": site_rows["estimate"].corr(site_rows["change"]),
+            "worst": errors.max(),
+            "row": errors.idxmax(),
         }
-        rows.append(dict(of_site.loc[off.idxmax()]) | found)
+        rows.append(dict(site_rows.loc[errors.idxmax()]) | measures)
     return pd.DataFrame(rows).astype({"head": "Int64", "position": "Int64"})
 
 
@@ -279,8 +280,8 @@ def agreement(table: pd.DataFrame) -> pd.DataFrame:
 def ends_of(lm: LanguageModel, clean: Tensor, corrupt: Tensor, target: Target | None = None) -> Ends:
     """The scale, of both unpatched passes' logits (V,); without a `target`, of their own first choices.
 
-    ValueError where both have the same first choice, for a pair of one token with itself, and for tokens
-    that there are not.
+    ValueError where both have the same first choice, for a pair of one token with itself, and for unknown
+    tokens.
     """
     if target is None:
         token = int(clean.argmax())
@@ -290,7 +291,9 @@ def ends_of(lm: LanguageModel, clean: Tensor, corrupt: Tensor, target: Target | 
     else:
         if not isinstance(target, tuple) or len(target) != 2:
             raise ValueError(f"target is {target!r}; give a pair of tokens, or None")
-        token, other = (one_token(lm.tokenizer, lm.config.vocab_size, one, "target") for one in target)
+        token, other = (
+            one_token(lm.tokenizer, lm.config.vocab_size, id_or_text, "target") for id_or_text in target
+        )
         if token == other:
             raise ValueError(f"target is twice {_shown(lm, token)}, and the difference 0: give two tokens")
     differences = (float(against.difference(logits, token, other)) for logits in (clean, corrupt))
@@ -318,20 +321,20 @@ def strongest(
 
 
 def _check(sites: Iterable[str], direction: str) -> tuple[str, ...]:
-    there_are = f"they are {', '.join(SITES)}"
+    choices = f"they are {', '.join(SITES)}"
     if isinstance(sites, str):
-        given = [sites]
+        names = [sites]
     else:
-        given = listed("sites", sites, there_are)
-    found = tuple(dict.fromkeys(map(str, given)))
-    wrong = [site for site in found if site not in SITES]
-    if wrong or not found:
+        names = listed("sites", sites, choices)
+    checked = tuple(dict.fromkeys(map(str, names)))
+    wrong = [site for site in checked if site not in SITES]
+    if wrong or not checked:
         first_wrong = "nothing"
         if wrong:
             first_wrong = wrong[0]
-        raise ValueError(f"sites has {first_wrong!r}; {there_are}")
+        raise ValueError(f"sites has {first_wrong!r}; {choices}")
     one_of("direction", direction, DIRECTIONS)
-    return found
+    return checked
 
 
 def _position(lm: LanguageModel, clean: list[int], corrupt: list[int], position: int) -> int:

@@ -22,36 +22,36 @@ class Missing:
 
 
 def missing(shorter: Sequence[int], longer: Sequence[int]) -> list[Missing]:
-    """The longer text's tokens that the shorter one lacks: with them as many of both are equal as can be.
+    """The longer text's tokens that the shorter one lacks, chosen so that most tokens then agree.
 
-    As many as the lengths differ, in order; none where both are as long. Of several ways that leave as many
-    tokens equal, the one whose added tokens stand first. ValueError if `shorter` is the longer one.
+    As many as the lengths differ, in order; none if both are equally long. Of several choices with as many
+    equal tokens, the one whose added tokens stand first. ValueError if `shorter` is the longer one.
     """
     n = len(shorter)
-    more = len(longer) - len(shorter)
-    if more < 0:
+    extra = len(longer) - len(shorter)
+    if extra < 0:
         raise ValueError(f"the first text has {n} tokens, the second {len(longer)}: give the shorter first")
     a = np.asarray(shorter)
     b = np.asarray(longer)
     # best[i, k]: equal tokens at most, of the first i of the shorter and the first i + k of the longer
-    best = np.zeros((n + 1, more + 1), dtype=np.int64)
+    best = np.zeros((n + 1, extra + 1), dtype=np.int64)
     for i in range(1, n + 1):
-        equal = b[i - 1 : i + more] == a[i - 1]  # (more + 1,)
+        equal = b[i - 1 : i + extra] == a[i - 1]  # (extra + 1,)
         best[i] = np.maximum.accumulate(best[i - 1] + equal)
-    found = []
+    missing_tokens = []
     i = n
-    k = more
+    k = extra
     while k:
         if i and best[i - 1, k] + (a[i - 1] == b[i + k - 1]) == best[i, k]:
             i -= 1
         else:
             k -= 1
-            found.append(Missing(i + k, i))
-    return found[::-1]
+            missing_tokens.append(Missing(i + k, i))
+    return missing_tokens[::-1]
 
 
 def differing(one: Sequence[int], other: Sequence[int]) -> list[int]:
-    """The positions at which two texts of equal length have another token."""
+    """The positions at which two texts of equal length have different tokens."""
     return [i for i, (a, b) in enumerate(zip(one, other, strict=True)) if a != b]
 
 
@@ -68,8 +68,10 @@ def side_by_side(one: Sequence[int], other: Sequence[int]) -> list[tuple[int | N
     if len(one) > len(other):
         return [(b, a) for a, b in side_by_side(other, one)]
     gaps = {lacking.position for lacking in missing(one, other)}
-    own = iter(range(len(one)))  # its positions, one after the other
-    return [(None if there in gaps else next(own), there) for there in range(len(other))]
+    shorter_positions = iter(range(len(one)))  # its positions, one after the other
+    return [
+        (None if position in gaps else next(shorter_positions), position) for position in range(len(other))
+    ]
 
 
 # ---- one text, two tokenizers ----
@@ -94,12 +96,12 @@ def differences(before: Sequence[bytes], after: Sequence[bytes]) -> list[Differe
     if b"".join(before)[:covered] != b"".join(after)[:covered]:
         raise ValueError("the two lists of tokens are not of the same text")
     common = sorted(set(ends[0]) & set(ends[1]))
-    found = []
+    stretches = []
     for start, end in pairwise(common):
         pieces = [range(cuts.index(start), cuts.index(end)) for cuts in ends]
         if len(pieces[0]) > 1 or len(pieces[1]) > 1:
-            found.append(Difference(*pieces))
-    return found
+            stretches.append(Difference(*pieces))
+    return stretches
 
 
 def same_place(before: Sequence[bytes], after: Sequence[bytes], position: int) -> int:

@@ -230,9 +230,9 @@ def sum_lines(found: Anatomy) -> list[Line]:
     down = _line("ff.layers.2", _named(block, "ff.layers.2"), 4)
     feed_forward = _sum(FEED_FORWARD, (up, down), 3)
     norms = _line("norm1, norm2", _named(block, "norm1"), 3, times=2)
-    one = _sum("one block", (attention, feed_forward, norms), 2)
-    worked = f"{config.n_layers:,} × {one.parameters:,}"
-    count = config.n_layers * one.parameters
+    one_block = _sum("one block", (attention, feed_forward, norms), 2)
+    worked = f"{config.n_layers:,} × {one_block.parameters:,}"
+    count = config.n_layers * one_block.parameters
     blocks = Line("all blocks", "n_layers × one block", worked, count, 1, is_sum=True)
     final = _line("final_norm", _named(tensors, "final_norm"), 1)
     head = _line("out_head", _named(tensors, "out_head"), 1)
@@ -241,7 +241,7 @@ def sum_lines(found: Anatomy) -> list[Line]:
     total = _sum("the whole model", (embeddings, blocks, final, head), 0)
     return [
         token, position, embeddings,
-        qkv, out_proj, attention, up, down, feed_forward, norms, one, blocks,
+        qkv, out_proj, attention, up, down, feed_forward, norms, one_block, blocks,
         final, head, total,
     ]  # fmt: skip
 

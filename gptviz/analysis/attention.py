@@ -33,12 +33,12 @@ def weights(
     """
     attn = t["attn", block]  # (H, T, T)
     if head is None:
-        found = attn.mean(dim=0)
+        pattern = attn.mean(dim=0)
     else:
-        found = attn[head].clone()
+        pattern = attn[head].clone()
     if hide_first:
-        return without_first(found)
-    return found
+        return without_first(pattern)
+    return pattern
 
 
 @reads(lambda lm, block, head: (("attn", block),))
@@ -105,7 +105,7 @@ class SoftmaxRow:
 
 @dataclass(frozen=True)
 class CellArithmetic:
-    """How one attention weight comes about: `products` (d,) = q * k, their sum `score`, and the row.
+    """The arithmetic of one attention weight: `products` (d,) = q * k, their sum `score`, and the row.
 
     `weight` is None where the causal mask hides the key (key > query); the score exists even then.
     """
@@ -145,7 +145,7 @@ def softmax_row(scaled: Tensor) -> SoftmaxRow:
 
 
 def edited_weights(lm: LanguageModel, *_: object) -> tuple[str, ...]:
-    """What `rows_of_attention` reads beside `q` and `k`: "attn" where an edit may change it."""
+    """The sites that `rows_of_attention` reads beside `q` and `k`: "attn" where an edit may change it."""
     if lm.edits:
         return ("attn",)
     return ()
@@ -174,21 +174,21 @@ def rows_of_attention(trace: Trace, block: int, positions: Tensor, heads: slice 
 def handed_on(
     trace: Trace, model: GPTModel, block: int, position: int, row: Tensor, values: Tensor
 ) -> Tensor:
-    """The factor between what each head read at a position and what it handed on: (H, 1), float64.
+    """The factor between what each head read at a position and the `z` that it handed on: (H, 1), float64.
 
-    1 in a pass without changes of `z`; NaN where a head hands on something else than what it read with `row`
-    (H, n) of `values` (H, n, d). Needs the block's `z` where a change is of it.
+    What it read is `row` (H, n) @ `values` (H, n, d). 1 in a pass without changes of `z`; NaN if what a head
+    handed on is no multiple of it. Needs the block's `z` if an edit changes it.
     """
     if not any(edit.site == "z" and block in edit.blocks(trace.config.n_layers) for edit in trace.edits):
         return torch.ones(len(row), 1, dtype=torch.float64)
-    near = 0.05
+    tolerance = 0.05
     if model.out_head.weight.dtype == torch.float32:
-        near = 1e-4
-    read = torch.einsum("hn,hnd->hd", row.double(), values.double())
+        tolerance = 1e-4
+    read = torch.einsum("hn,hnd->hd", row.double(), values.double())  # (H, d)
     handed = trace["z", block][:, position].double()  # (H, d)
     times = ((handed * read).sum(-1, keepdim=True) / read.square().sum(-1, keepdim=True)).nan_to_num()
-    off = (handed - times * read).norm(dim=-1, keepdim=True) > near * handed.norm(dim=-1, keepdim=True)
-    return times.masked_fill(off, torch.nan)
+    apart = (handed - times * read).norm(dim=-1, keepdim=True) > tolerance * handed.norm(dim=-1, keepdim=True)
+    return times.masked_fill(apart, torch.nan)
 
 
 def without_first(weights: Tensor) -> Tensor:
@@ -197,11 +197,11 @@ def without_first(weights: Tensor) -> Tensor:
     Column 0 becomes NaN, and so does row 0, which has nothing else to look at, and any row that
     gave the first token all it had. Above the diagonal stays 0.
     """
-    rest = weights.clone()
-    rest[..., 0] = 0
-    rest = rest / rest.sum(dim=-1, keepdim=True)  # 0 / 0 is NaN: nothing left to show in that row
-    rest[..., 0] = torch.nan
-    return rest
+    rows = weights.clone()
+    rows[..., 0] = 0
+    rows = rows / rows.sum(dim=-1, keepdim=True)  # 0 / 0 is NaN: nothing left to show in that row
+    rows[..., 0] = torch.nan
+    return rows
 
 
 def write_lengths(z: Tensor, out_proj: Tensor) -> Tensor:
@@ -225,7 +225,7 @@ def mean_writes(trace: Trace, model: GPTModel) -> Tensor:
 
 @dataclass(frozen=True)
 class FirstToken:
-    """How much the first token draws: what answers "why is it so often the first token?".
+    """The pull of the first token, in numbers that answer "why is it so often the first token?".
 
     Over a text of `tokens` tokens: `mean` is the mean attention it gets from later tokens over all heads,
     `even` what it would get if every head spread evenly, `heads` how many of the `of` heads give it more

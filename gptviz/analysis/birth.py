@@ -24,11 +24,11 @@ class Head:
 
 @dataclass(frozen=True)
 class Birth:
-    """From the last point without an induction head to the first with one; points are given by their places.
+    """The birth of an induction head, between two points: `before`, the last without one, and `there`.
 
-    `head` is the one that has the highest score where it is first there. `previous` is the head of an
-    earlier block that looks most at the previous token at that same point, None where no block is earlier;
-    `rise` is how far its score was above its own at the beginning.
+    `head` is the one with the highest score at `there`. `previous` is the head of an earlier block that looks
+    most at the previous token at that point, None if no block is earlier; `rise` is how far its score has
+    risen since the first point.
     """
 
     before: int
@@ -39,26 +39,26 @@ class Birth:
 
 
 def birth(induction: NDArray[np.floating], previous: NDArray[np.floating]) -> Birth | None:
-    """From (n, L, H) scores in order of the steps; None while no head has come.
+    """Find the birth of an induction head in scores (n, L, H), in order of the steps; None if no head came.
 
-    A head that is there at the first point was not born here: then None, too.
+    None also if a head is there at the first point: it was not born in this training.
     """
     best = induction.max(axis=(1, 2), initial=0.0)  # (n,)
-    found = np.flatnonzero(best >= THERE)
-    if not len(found) or found[0] == 0:
+    points = np.flatnonzero(best >= THERE)
+    if not len(points) or points[0] == 0:
         return None
-    there = int(found[0])
-    earlier = np.flatnonzero(best[:there] < NOT_YET)
-    head = best_head(induction[there])
-    told = previous[there, : head.block]  # (earlier blocks, H)
-    teller = None
-    if told.size:
-        teller = best_head(told)
-    if teller is None:
+    point = int(points[0])
+    earlier = np.flatnonzero(best[:point] < NOT_YET)
+    head = best_head(induction[point])
+    previous_scores = previous[point, : head.block]  # (earlier blocks, H)
+    previous_head = None
+    if previous_scores.size:
+        previous_head = best_head(previous_scores)
+    if previous_head is None:
         rise = 0.0
     else:
-        rise = teller.score - float(previous[0, teller.block, teller.head])
-    return Birth(int(earlier[-1]) if len(earlier) else 0, there, head, teller, rise)
+        rise = previous_head.score - float(previous[0, previous_head.block, previous_head.head])
+    return Birth(int(earlier[-1]) if len(earlier) else 0, point, head, previous_head, rise)
 
 
 def best_head(scores: NDArray[np.floating] | Sequence[Sequence[float]]) -> Head:

@@ -1,6 +1,6 @@
 """The passes behind a circuit: a text read by a model of which only some heads speak, many choices at once.
 
-Whoever does not speak gives its mean (or zero): the same numbers as `lm.trace(text, edits=edits_of(...))`.
+Every other head gives its mean (or zero): the same numbers as `lm.trace(text, edits=edits_of(...))`.
 Choices that part ways in one block share all before it, and go through the rest as one batch
 (`gptviz.engine.variants`).
 
@@ -39,16 +39,18 @@ def edits_of(
     """The circuit as edits of one pass: every head but these replaced, and the feed-forwards if not kept."""
     edits = []
     for b in range(lm.config.n_layers):
-        others = [h for h in range(lm.config.n_heads) if (b, h) not in heads]
-        if others:
-            edits.append(Edit("z", b, baseline, None if len(others) == lm.config.n_heads else others))
+        muted_heads = [h for h in range(lm.config.n_heads) if (b, h) not in heads]
+        if muted_heads:
+            edits.append(
+                Edit("z", b, baseline, None if len(muted_heads) == lm.config.n_heads else muted_heads)
+            )
         if not feed_forwards:
             edits.append(Edit("mlp_out", b, baseline))
     return edits
 
 
 class Passes:
-    """What one text's circuits are measured with.
+    """The passes that measure one text's circuits.
 
     `target` is a token, by id or text, or a pair as in `knock_out`. F, the measure, is the target's
     probability at `position`, or of a pair the first one's logit minus the second one's, as Wang et al. have
@@ -78,30 +80,30 @@ class Passes:
             self.ids = ids
         else:
             self.ids = ids[: self.at + 1]
-        self._into = trace["resid_pre"][:, : len(self.ids)]  # (L, T, D): into each block if everybody speaks
+        self._into = trace["resid_pre"][:, : len(self.ids)]  # (L, T, D): into each block if every head speaks
         self.whole = float(self._measure(trace.logits(self.at)[None])[0])
 
     def of(self, circuits: Sequence[Heads], progress: Progress = unheard) -> Values:
         """F of each of these choices of heads, (n,)."""
-        found = np.zeros(0)
+        results = np.zeros(0)
         for values in self._batches(circuits, 0, self._into[0]):
-            found = np.append(found, values)
-            progress(len(found), len(circuits))
-        return found
+            results = np.append(results, values)
+            progress(len(results), len(circuits))
+        return results
 
     def with_each(self, circuit: Heads, changed: Sequence[Head]) -> Iterator[tuple[list[Head], Values]]:
         """F of the circuit with each of these heads the other way: one more, or one less.
 
         Block by block: (the heads of the block, F of each). Each begins where the change does.
         """
-        own = frozenset(circuit)
-        streams = self._streams(own)
+        speaking = frozenset(circuit)
+        streams = self._streams(speaking)
         for b in range(self.lm.config.n_layers):
-            here = [head for head in changed if head[0] == b]
+            block_heads = [head for head in changed if head[0] == b]
             done = 0
-            for found in self._batches([own ^ {head} for head in here], b, streams[b]):
-                yield here[done : done + len(found)], found
-                done += len(found)
+            for values in self._batches([speaking ^ {head} for head in block_heads], b, streams[b]):
+                yield block_heads[done : done + len(values)], values
+                done += len(values)
 
     def _streams(self, circuit: Heads) -> torch.Tensor:
         """The streams that enter the blocks when only these heads speak: (L, T, D)."""

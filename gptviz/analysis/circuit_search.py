@@ -49,7 +49,7 @@ GRAMMAR = "block.head+block.head, such as 4.3+5.0"
 
 @dataclass(frozen=True)
 class Circuit:
-    """What a search found: the heads, in the order of the pass, F(M), F(C) and F of nobody; its steps.
+    """The result of a search: the heads, in the order of the pass, F(M), F(C) and F of no head; its steps.
 
     `allowed` is how much F(C) may differ from F(M), and `kept` whether it differs by no more. Columns of
     `steps`: size (how many heads are in), block and head (the one that was added or taken away, <NA> at
@@ -112,7 +112,7 @@ def allowed(whole: float, empty: float, within: float = WITHIN) -> float:
 def search(
     passes: Passes, way: str = "remove", within: float = WITHIN, progress: Progress = unheard
 ) -> Circuit:
-    """`circuit`, of a text whose passes there are."""
+    """`circuit`, from the `Passes` of a text."""
     one_of("way", way, WAYS)
     if not isinstance(within, int | float) or not 0 < within < 1:
         raise ValueError(
@@ -120,33 +120,33 @@ def search(
             "between 0 and 1"
         )
     everyone = all_heads(passes.lm)
-    whole = passes.whole
+    model_value = passes.whole
     count = len(everyone)
     done = 0
     heads = set(everyone if way == "remove" else ())
     first, empty = passes.of([heads, ()]).tolist()
-    enough = allowed(whole, empty, within)
+    enough = allowed(model_value, empty, within)
     steps: list[tuple[int, Head | None, float]] = [(len(heads), None, first)]
     stages = [tuple(sorted(heads))]
-    gaps = [abs(whole - first)]
+    gaps = [abs(model_value - first)]
     while heads if way == "remove" else gaps[-1] > enough and len(heads) < count:
         values: dict[Head, float] = {}
-        for tried, found in passes.with_each(
+        for tried, results in passes.with_each(
             heads, sorted(heads if way == "remove" else set(everyone) - heads)
         ):
-            values |= zip(tried, found.tolist(), strict=True)
+            values |= zip(tried, results.tolist(), strict=True)
             done += len(tried)
             progress(done, count * (count + 1) // 2)
-        head = min(values, key=lambda one: abs(whole - values[one]))
+        head = min(values, key=lambda candidate: abs(model_value - values[candidate]))
         heads ^= {head}
         steps.append((len(heads), head, values[head]))
         stages.append(tuple(sorted(heads)))
-        gaps.append(abs(whole - values[head]))
+        gaps.append(abs(model_value - values[head]))
         if way == "remove" and gaps[-1] > max(enough, gaps[-2]):
             break
     # the fewest heads that are close enough; else those that come closest
-    at = min(range(len(steps)), key=lambda i: (0, steps[i][0]) if gaps[i] <= enough else (1, gaps[i]))
-    return Circuit(stages[at], whole, steps[at][2], empty, enough, _table(steps), stages)
+    chosen = min(range(len(steps)), key=lambda i: (0, steps[i][0]) if gaps[i] <= enough else (1, gaps[i]))
+    return Circuit(stages[chosen], model_value, steps[chosen][2], empty, enough, _table(steps), stages)
 
 
 @undisturbed
@@ -162,10 +162,10 @@ def of_passes(
 
 
 def three_values(passes: Passes, heads: Heads, progress: Progress = unheard) -> tuple[float, float, float]:
-    """Return F of the whole model, of a circuit, and of nobody."""
+    """F of the whole model, of a circuit, and of no head."""
     is_model = passes.feed_forwards and not {*all_heads(passes.lm)} - {*heads}
-    *own, empty = passes.of([()] if is_model else [heads, ()], progress).tolist()
-    return passes.whole, *(own or [passes.whole]), empty
+    *circuit_values, empty = passes.of([()] if is_model else [heads, ()], progress).tolist()
+    return passes.whole, *(circuit_values or [passes.whole]), empty
 
 
 def in_order(passes: Passes, heads: Sequence[Head], progress: Progress = unheard) -> pd.DataFrame:
@@ -175,7 +175,7 @@ def in_order(passes: Passes, heads: Sequence[Head], progress: Progress = unheard
 
 
 def random_order(lm: LanguageModel, seed: int = 0) -> list[Head]:
-    """All heads, in an order that knows nothing."""
+    """All heads in a random order, as a baseline."""
     heads = all_heads(lm)
     return [heads[i] for i in np.random.default_rng(seed).permutation(len(heads))]
 
@@ -198,12 +198,14 @@ def score(passes: Passes, heads: Heads, seed: int = 0, progress: Progress = unhe
     `SOME_SUBSETS` in which each head is with probability one half: there may be a worse one.
     """
     sets = subsets(sorted(set(heads)), seed)[0]
-    own = set(heads)
+    members = set(heads)
     everyone = set(all_heads(passes.lm))
-    whole = copy(passes)
-    whole.feed_forwards = True  # the model has its own, whatever the circuit has
-    circuits = passes.of([own - set(k) for k in sets], lambda done, of: progress(done, 2 * of))
-    models = whole.of([everyone - set(k) for k in sets], lambda done, of: progress(of + done, 2 * of))
+    model_passes = copy(passes)
+    model_passes.feed_forwards = True  # the model has its own, whatever the circuit has
+    circuits = passes.of([members - set(k) for k in sets], lambda done, total: progress(done, 2 * total))
+    models = model_passes.of(
+        [everyone - set(k) for k in sets], lambda done, total: progress(total + done, 2 * total)
+    )
     table = pd.DataFrame({"K": [written(k) for k in sets], "size": [len(k) for k in sets]})
     return table.assign(circuit=circuits, model=models, gap=np.abs(circuits - models))
 
@@ -213,8 +215,8 @@ def subsets(heads: Sequence[Head], seed: int = 0) -> tuple[list[tuple[Head, ...]
     if len(heads) <= WHOLE_SUBSETS:
         return [k for size in range(len(heads) + 1) for k in itertools.combinations(heads, size)], True
     chosen = np.random.default_rng(seed).random((SOME_SUBSETS, len(heads))) < 0.5
-    some = [tuple(head for head, one in zip(heads, row, strict=True) if one) for row in chosen]
-    return list(dict.fromkeys([(), *((head,) for head in heads), tuple(heads), *some])), False
+    random_sets = [tuple(head for head, drawn in zip(heads, row, strict=True) if drawn) for row in chosen]
+    return list(dict.fromkeys([(), *((head,) for head in heads), tuple(heads), *random_sets])), False
 
 
 @undisturbed
@@ -228,7 +230,7 @@ def brings(
     position: int = -1,
     progress: Progress = unheard,
 ) -> Values:
-    """What each head of the model adds to this circuit: F with it minus F without it, (L, H).
+    """The gain of this circuit by each head of the model: F with it minus F without it, (L, H).
 
     The others stay as they are, in or out. `Passes` says what F is, and of what.
     """
@@ -238,28 +240,28 @@ def brings(
 def each_brings(
     passes: Passes, heads: Heads, progress: Progress = unheard
 ) -> tuple[Values, tuple[float, float, float]]:
-    """`brings`, of a text whose passes there are, and `three_values`: what a circuit's sheet shows."""
+    """`brings`, from the `Passes` of a text, and `three_values`: what a circuit's sheet shows."""
     values = three_values(passes, heads)
     everyone = all_heads(passes.lm)
-    own = values[1]
-    found = np.zeros((passes.lm.config.n_layers, passes.lm.config.n_heads))
+    circuit_value = values[1]
+    gains = np.zeros((passes.lm.config.n_layers, passes.lm.config.n_heads))
     done = 0
-    for changed, with_it in passes.with_each(heads, everyone):
-        for head, value in zip(changed, with_it, strict=True):
+    for changed, changed_values in passes.with_each(heads, everyone):
+        for head, value in zip(changed, changed_values, strict=True):
             if head in heads:
-                found[head] = own - value
+                gains[head] = circuit_value - value
             else:
-                found[head] = value - own
+                gains[head] = value - circuit_value
         done += len(changed)
         progress(done, len(everyone))
-    return found, values
+    return gains, values
 
 
 # ---- as text ----
 
 
 def written(heads: Heads) -> str:
-    """The heads as an address holds them: 4.3+5.0, in order; nobody is an empty text."""
+    """The heads as an address holds them: "4.3+5.0", in order; an empty text for no heads."""
     return "+".join(f"{block}.{head}" for block, head in sorted(set(heads)))
 
 
@@ -268,10 +270,10 @@ def parse(text: str, lm: LanguageModel) -> list[Head]:
 
     Raises ValueError for what is no such text, and for a head that the model does not have.
     """
-    found = []
+    heads = []
     for part in re.split(r"[+ ]", text) if text.strip() else []:
         if not re.fullmatch(r"[0-9]{1,4}\.[0-9]{1,4}", part):
             raise ValueError(f"{part!r} is no head; a circuit is written {GRAMMAR}")
         block, head = map(int, part.split("."))
-        found.append((below("block", block, lm.config.n_layers), below("head", head, lm.config.n_heads)))
-    return sorted(set(found))
+        heads.append((below("block", block, lm.config.n_layers), below("head", head, lm.config.n_heads)))
+    return sorted(set(heads))

@@ -49,10 +49,8 @@ class Alignment:
         return [right for _, right in self.pairs]
 
     def nearest(self, left: int) -> int:
-        """Return which pair belongs to a position of the left text: its own, else the next one,
-        else the last.
-        """
-        return next((i for i, own in enumerate(self.left) if own >= left), len(self) - 1)
+        """The index of the pair of a position of the left text; if it has none, the next, else the last."""
+        return next((i for i, position in enumerate(self.left) if position >= left), len(self) - 1)
 
 
 def align(left: Sequence[Token], right: Sequence[Token], one_text: bool) -> Alignment:
@@ -66,28 +64,28 @@ def align(left: Sequence[Token], right: Sequence[Token], one_text: bool) -> Alig
 
 
 def _by_bytes(left: Sequence[Token], right: Sequence[Token]) -> list[tuple[int, int]]:
-    """Return, for one text, where both have read the same number of bytes."""
-    ends = {end: i for i, end in enumerate(accumulate(len(token.raw) for token in left))}
-    others = {end: j for j, end in enumerate(accumulate(len(token.raw) for token in right))}
-    return [(i, others[end]) for end, i in ends.items() if end in others]
+    """Pair the tokens of one text after which both have read the same number of bytes."""
+    left_ends = {end: i for i, end in enumerate(accumulate(len(token.raw) for token in left))}
+    right_ends = {end: j for j, end in enumerate(accumulate(len(token.raw) for token in right))}
+    return [(i, right_ends[end]) for end, i in left_ends.items() if end in right_ends]
 
 
 def _by_tokens(left: Sequence[Token], right: Sequence[Token]) -> list[tuple[int, int]]:
-    one = [token.raw for token in left]
-    other = [token.raw for token in right]
-    most = min(len(one), len(other))
-    after = next((n for n in range(most) if one[-1 - n] != other[-1 - n]), most)
-    before = next((n for n in range(most - after) if one[n] != other[n]), most - after)
-    ends = len(one) - after
-    stops = len(other) - after
+    left_raw = [token.raw for token in left]
+    right_raw = [token.raw for token in right]
+    most = min(len(left_raw), len(right_raw))
+    after = next((n for n in range(most) if left_raw[-1 - n] != right_raw[-1 - n]), most)
+    before = next((n for n in range(most - after) if left_raw[n] != right_raw[n]), most - after)
+    left_end = len(left_raw) - after
+    right_end = len(right_raw) - after
     pairs = [(n, n) for n in range(before)]
     for kind, i1, i2, j1, j2 in SequenceMatcher(
-        None, one[before:ends], other[before:stops], autojunk=False
+        None, left_raw[before:left_end], right_raw[before:right_end], autojunk=False
     ).get_opcodes():
         if kind == "equal" or i2 - i1 == j2 - j1:
             pairs += [(before + i1 + n, before + j1 + n) for n in range(i2 - i1)]
-    pairs += [(ends + n, stops + n) for n in range(after)]
-    last = (len(one) - 1, len(other) - 1)
+    pairs += [(left_end + n, right_end + n) for n in range(after)]
+    last = (len(left_raw) - 1, len(right_raw) - 1)
     if not pairs or (pairs[-1][0] < last[0] and pairs[-1][1] < last[1]):
         pairs.append(last)
     return pairs
@@ -98,8 +96,8 @@ def grouped(weights: torch.Tensor, ends: Sequence[int]) -> torch.Tensor:
 
     The rows of these positions; each key has the weights of all tokens after the pair before it.
     """
-    at = torch.tensor(list(ends))
-    sums = weights[:, at].double().cumsum(dim=-1)[..., at]  # (H, P, T) -> (H, P, P)
+    index = torch.tensor(list(ends))
+    sums = weights[:, index].double().cumsum(dim=-1)[..., index]  # (H, P, T) -> (H, P, P)
     return sums.diff(dim=-1, prepend=torch.zeros_like(sums[..., :1]))
 
 
@@ -112,6 +110,7 @@ def heads_apart(left: Trace, right: Trace, pairs: Alignment) -> torch.Tensor:
     """
     _check_shapes(left, right, "heads", "n_layers", "n_heads")
     blocks = range(left.config.n_layers)
+    # L of (H,) -> (L, H)
     return torch.stack([block_apart(left["attn", b], right["attn", b], pairs) for b in blocks])
 
 
@@ -132,19 +131,21 @@ def streams_apart(left: Trace, right: Trace, pairs: Alignment) -> torch.Tensor:
     last = left.config.n_layers - 1
     sites = [*(("resid_pre", b) for b in range(last + 1)), ("resid_post", last)]
     rows = [
-        1 - F.cosine_similarity(left[at][pairs.left].double(), right[at][pairs.right].double(), dim=-1)
-        for at in sites
+        1 - F.cosine_similarity(left[key][pairs.left].double(), right[key][pairs.right].double(), dim=-1)
+        for key in sites
     ]  # (P,) each
-    return torch.stack(rows).clamp(min=0)  # what is below is rounding
+    return torch.stack(rows).clamp(min=0)  # (L + 1, P); below 0 is only rounding
 
 
 def _check_shapes(left: Trace, right: Trace, what: str, *sizes: str) -> None:
     """Raise a ValueError where these sizes of the two models are not the same."""
-    one, other = (", ".join(f"{name} = {side.config[name]}" for name in sizes) for side in (left, right))
-    if one != other:
+    left_sizes, right_sizes = (
+        ", ".join(f"{name} = {side.config[name]}" for name in sizes) for side in (left, right)
+    )
+    if left_sizes != right_sizes:
         raise ValueError(
-            f"{left.name} has {one} and {right.name} {other}: {what} can be compared in models of one shape "
-            "only"
+            f"{left.name} has {left_sizes} and {right.name} {right_sizes}: {what} can be compared in "
+            "models of one shape only"
         )
 
 
@@ -160,12 +161,12 @@ def next_tokens(
     one_vocabulary = left_tokenizer.name == right_tokenizer.name and left.shape == right.shape
     p = distribution(left)
     q = distribution(right)
-    best, others = (side.order[:k].tolist() for side in (p, q))
+    best_left, best_right = (side.order[:k].tolist() for side in (p, q))
     if one_vocabulary:
-        ids: list[tuple[int | None, int | None]] = [(i, i) for i in best + others]
+        ids: list[tuple[int | None, int | None]] = [(i, i) for i in best_left + best_right]
     else:
-        ids = [(i, _find(named_bytes(left_tokenizer, i), right_tokenizer, len(right))) for i in best]
-        ids += [(_find(named_bytes(right_tokenizer, j), left_tokenizer, len(left)), j) for j in others]
+        ids = [(i, _find(named_bytes(left_tokenizer, i), right_tokenizer, len(right))) for i in best_left]
+        ids += [(_find(named_bytes(right_tokenizer, j), left_tokenizer, len(left)), j) for j in best_right]
     table = pd.DataFrame(
         [(*_numbers(p, i), *_numbers(q, j)) for i, j in dict.fromkeys(ids)],
         columns=["left_id", "left", "left_rank", "right_id", "right", "right_rank"],

@@ -66,8 +66,8 @@ def copying_scores(lm: LanguageModel, progress: Progress = unheard) -> pd.DataFr
     """
     steps = -(-lm.config.vocab_size // ROWS) + len(lm.model.trf_blocks) * (1 + lm.config.n_heads)
     rows: list[tuple[int, int, float, float, float]] = []
-    for done, found in enumerate(_steps(lm), 1):
-        rows += found
+    for done, head_rows in enumerate(_steps(lm), 1):
+        rows += head_rows
         progress(done, steps)
     return pd.DataFrame(rows, columns=["block", "head", "ov_copying", "qk_matching", "copies_top5"])
 
@@ -97,22 +97,23 @@ def _steps(lm: LanguageModel) -> Iterator[list[tuple[int, int, float, float, flo
     tokens, heads = torch.zeros(2, lm.config.emb_dim, dtype=torch.float64)  # (D,): sums of rows
     for start in range(0, len(embedding), ROWS):
         with forward.alone():
-            some = embedding[start : start + ROWS].double().cpu()  # (rows, D)
-            like += some.T @ some
+            chunk = embedding[start : start + ROWS].double().cpu()  # (rows, D)
+            like += chunk.T @ chunk
             if tied:
-                outputs = some
+                outputs = chunk
             else:
                 outputs = unembedding[start : start + ROWS].double().cpu()
             if not tied:
-                out += some.T @ outputs
-            tokens += some.sum(dim=0)
+                out += chunk.T @ outputs
+            tokens += chunk.sum(dim=0)
             heads += outputs.sum(dim=0)
         yield []
     out = out - torch.outer(tokens, heads / len(unembedding))  # E^T U: a logit alone supports nothing
     ids = torch.tensor(sampled(lm), device=embedding.device)
     with forward.running(model):
-        at = min(ALONE_AT, lm.config.context_length - 1)
-        alone = (model.tok_emb(ids) + model.pos_emb.weight[at])[:, None]  # (n, 1, D): texts of one token
+        position = min(ALONE_AT, lm.config.context_length - 1)
+        # (n, 1, D): texts of one token
+        alone = (model.tok_emb(ids) + model.pos_emb.weight[position])[:, None]
         stream = model.trf_blocks[0](alone)[:, 0]  # (n, D)
     for b, block in enumerate(model.trf_blocks):
         with forward.alone():
@@ -120,13 +121,13 @@ def _steps(lm: LanguageModel) -> Iterator[list[tuple[int, int, float, float, flo
         yield []
         d = lm.config.head_dim
         for h, scores in enumerate(circuits):
-            own = slice(h * d, (h + 1) * d)
+            head_slice = slice(h * d, (h + 1) * d)
             if lm.edits:
                 yield [(b, h, *scores, math.nan)]
                 continue
             with forward.running(model):
-                value = block.att.W_value(block.norm1(stream))[:, own]  # (n, d)
-                written = model.final_norm(value @ block.att.out_proj.weight[:, own].T)  # (n, D)
+                value = block.att.W_value(block.norm1(stream))[:, head_slice]  # (n, d)
+                written = model.final_norm(value @ block.att.out_proj.weight[:, head_slice].T)  # (n, D)
                 logits = kernels.linear(written, model.out_head.weight)  # (n, V)
                 above = (logits > logits.gather(1, ids[:, None])).sum(dim=1)
             yield [(b, h, *scores, float((above < TOP).float().mean()))]
@@ -143,13 +144,13 @@ def _eigenvalues(
     w_o = double(block.att.out_proj.weight)
     reads = first[:, None] * _centred(out * last)  # (D, D): n1 P (E^T U) n2 P
     meets = first[:, None] * _centred(like) * first
-    found = []
+    scores = []
     for h in range(lm.config.n_heads):
-        own = slice(h * d, (h + 1) * d)
-        ov = w_v[own] @ reads @ w_o[:, own]  # (d, D) (D, D) (D, d) -> (d, d)
-        qk = w_k[own] @ meets @ w_q[own].T
-        found.append((_sign(ov), _sign(qk)))
-    return found
+        head_slice = slice(h * d, (h + 1) * d)
+        ov = w_v[head_slice] @ reads @ w_o[:, head_slice]  # (d, D) (D, D) (D, d) -> (d, d)
+        qk = w_k[head_slice] @ meets @ w_q[head_slice].T
+        scores.append((_sign(ov), _sign(qk)))
+    return scores
 
 
 def _centred(between: torch.Tensor) -> torch.Tensor:

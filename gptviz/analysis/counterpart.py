@@ -58,20 +58,20 @@ def counterpart(
     weights.
     """
     ids = list(ids)
-    at = range(len(ids))[position] if ids else 0
+    index = range(len(ids))[position] if ids else 0
     # a change may be about a later token, or count from the end: then the whole text is read
-    read = len(ids) if lm.edits else at + 1
+    read = len(ids) if lm.edits else index + 1
     trace = own or lm.trace(ids[:read], keep=["final", "k", "v"])
     trace.of(lm.model)
-    before = trace.logits(at)  # (V,)
+    before = trace.logits(index)  # (V,)
     first = int(before.argmax())
-    for places in (range(max(0, at - MOST), at), [at]):
+    for places in (range(max(0, index - MOST), index), [index]):
         texts = dict(_changed(lm, trace["final"], ids, places, special_tokens))
-        logits = _logits(lm, trace, texts, at)  # (n, V)
-        now = logits.argmax(dim=-1)  # (n,)
-        moved = before[first] - before[now] - logits[:, first] + logits.take_along_dim(now[:, None], 1)[:, 0]
-        moved[now == first] = -torch.inf
-        if (now != first).any():
+        logits = _logits(lm, trace, texts, index)  # (n, V)
+        top = logits.argmax(dim=-1)  # (n,)
+        moved = before[first] - before[top] - logits[:, first] + logits.take_along_dim(top[:, None], 1)[:, 0]
+        moved[top == first] = -torch.inf
+        if (top != first).any():
             place = list(texts)[int(moved.argmax())]
             ids = texts[place]
             return Counterpart(tuple(ids), lm.decode(ids), place, ids[place], float(moved.max()))
@@ -81,7 +81,7 @@ def counterpart(
 def _changed(
     lm: LanguageModel, final: torch.Tensor, ids: list[int], places: Sequence[int], special: bool
 ) -> Iterator[tuple[int, list[int]]]:
-    """Yield places, and the ids with another token there; but those where no text can hold one."""
+    """Yield each place with the ids that have another token there; places that no token fits are left out."""
     head = lm.model.out_head.weight.detach()
     scores = kernels.linear(final[[max(0, place - 1) for place in places]].to(head), head)  # (P, V)
     for place, row in zip(places, scores, strict=True):
@@ -96,27 +96,29 @@ def _changed(
                 break
 
 
-def _logits(lm: LanguageModel, own: Trace, texts: dict[int, list[int]], at: int) -> torch.Tensor:
-    """The logits at the position of each text, (n, V); a text is `own`'s up to the place that is its key.
+def _logits(lm: LanguageModel, trace: Trace, texts: dict[int, list[int]], index: int) -> torch.Tensor:
+    """The logits at `index` of each text, (n, V); a text is that of `trace` up to its key, the changed place.
 
     In batches, from the first place on that is another; with the model's own edits a pass each.
     """
     if lm.edits:
-        rows = [lm.trace(ids, keep=[]).logits(at)[None] for ids in texts.values()]
+        rows = [lm.trace(ids, keep=[]).logits(index)[None] for ids in texts.values()]
         if rows:
-            return torch.cat(rows)
+            return torch.cat(rows)  # (1, V) each -> (n, V)
         return torch.zeros(0, lm.config.vocab_size)
     places = list(texts)
     model = lm.model
     finals = []
-    size = max(1, min(BATCH_TOKENS // (at + 1), -(-len(places) // PARTS)))
+    size = max(1, min(BATCH_TOKENS // (index + 1), -(-len(places) // PARTS)))
     for i in range(0, len(places), size):
-        some = places[i : i + size]
+        batch = places[i : i + size]
         first = places[i]
-        past = Before(*([own[site, b][:, :first] for b in range(lm.config.n_layers)] for site in ("k", "v")))
-        ids = torch.tensor([texts[place][first : at + 1] for place in some])
-        stream = model.tok_emb.weight[ids] + model.pos_emb.weight[first : at + 1]  # (B, t, D)
-        finals.append(forward.hidden_from(model, 0, stream.detach(), (), at - first, past))
+        past = Before(
+            *([trace[site, b][:, :first] for b in range(lm.config.n_layers)] for site in ("k", "v"))
+        )
+        ids = torch.tensor([texts[place][first : index + 1] for place in batch])
+        stream = model.tok_emb.weight[ids] + model.pos_emb.weight[first : index + 1]  # (B, t, D)
+        finals.append(forward.hidden_from(model, 0, stream.detach(), (), index - first, past))
     if finals:
-        return forward.logits_of(model, torch.cat(finals))
+        return forward.logits_of(model, torch.cat(finals))  # (B, D) each -> (n, D) -> (n, V)
     return torch.zeros(0, lm.config.vocab_size)

@@ -62,11 +62,11 @@ def steps(
         cached = 0
         if cache and step > 1 and known <= config.context_length:
             cached = known - 1
-        with_cache, without, every = (
+        with_cache, without_cache, all_logits = (
             work(config, *counts) for counts in ((tokens - cached, cached), (tokens,), (tokens, 0, tokens))
         )
-        held = past_bytes(config, tokens if cache else 0, bytes_a_number=number_bytes)
-        rows.append((step, tokens, cached, with_cache, without, every, held))
+        cache_bytes = past_bytes(config, tokens if cache else 0, bytes_a_number=number_bytes)
+        rows.append((step, tokens, cached, with_cache, without_cache, all_logits, cache_bytes))
     columns = ["step", "tokens", "cached", "with_cache", "without_cache", "all_logits", "cache_bytes"]
     return pd.DataFrame(rows, columns=columns)
 

@@ -42,7 +42,7 @@ def embedding_rows(lm: LanguageModel, t: Trace) -> Rows:
 
     Part 2 is the captured input of the first dropout, not an addition done here.
     """
-    return np.stack([t[site].numpy() for site in SITES])
+    return np.stack([t[site].numpy() for site in SITES])  # 3 of (T, D) -> (3, T, D)
 
 
 @reads(*SITES)
@@ -76,7 +76,7 @@ class Scale:
 
 
 def shared_scale(values: NDArray[np.floating], share: float = 0.98) -> Scale:
-    """A symmetric range that holds at least `share` of the values, so that a few do not pale the rest.
+    """A symmetric range that holds at least `share` of the values: outliers do not wash out the colours.
 
     If the largest magnitude is less than 1.25 times that, the range holds everything. A range is never
     empty: for values that are all zero it is -1 to 1.
@@ -127,10 +127,10 @@ def position_similarity(matrix: Tensor, positions: Sequence[int] | None = None) 
     """
     unit = F.normalize(double(matrix), dim=1, eps=1e-300)
     if positions is None:
-        some = unit
+        chosen = unit
     else:
-        some = unit[list(positions)]
-    return (some @ unit.T).clamp(-1, 1).float().numpy()
+        chosen = unit[list(positions)]
+    return (chosen @ unit.T).clamp(-1, 1).float().numpy()
 
 
 def largest_dimension(parts: Rows, position: int) -> int:
@@ -159,7 +159,7 @@ def similarity_apart(matrix: Tensor, distance: int) -> float:
 
 
 def best_by_chance(rows: int, dimensions: int) -> float:
-    """Return the cosine with the nearest of so many random rows that half of all rows stay below.
+    """The median, over random rows, of the cosine with the nearest of `rows` other random rows.
 
     The angle to a random direction in d dimensions has a density in proportion to sin^(d - 2).
     """
@@ -171,8 +171,8 @@ def best_by_chance(rows: int, dimensions: int) -> float:
 
 def same_token_elsewhere(tokens: Sequence[Token], position: int) -> list[int]:
     """The other positions of the prompt at which the token of `position` stands."""
-    own = tokens[position].id
-    return [other.position for other in tokens if other.id == own and other.position != position]
+    token_id = tokens[position].id
+    return [other.position for other in tokens if other.id == token_id and other.position != position]
 
 
 def row_table(parts: Rows, position: int) -> pd.DataFrame:
@@ -208,9 +208,10 @@ def addition(parts: Rows, position: int, dimension: int) -> Addition:
 
 
 def _decimals_that_add_up(a: float, b: float, c: float) -> int:
-    """Rounding each number by itself can spoil a + b = c in the last digit: four decimals if they hold.
+    """The number of decimals with which the rounded numbers still satisfy a + b = c.
 
-    Else three, where that leaves every number two digits, or more than four.
+    Rounding each number by itself can spoil the last digit. Four if that holds, else three if every number
+    keeps two digits, else more than four.
     """
     for decimals in (4, 3, 5, 6, 7):
         unit = 10**decimals

@@ -104,10 +104,10 @@ def units(lm: LanguageModel, t: Trace, block: int, position: int) -> Units:
         bias = np.zeros(len(matrix))
     else:
         bias = _numbers(second.bias)
-    columns = np.sqrt(np.einsum("du,du->u", matrix, matrix))
+    columns = np.sqrt(np.einsum("du,du->u", matrix, matrix))  # (D, U) -> (U,)
     square = float(written @ written)
     if square:
-        shares = after * np.einsum("d,du->u", written, matrix) / square
+        shares = after * np.einsum("d,du->u", written, matrix) / square  # (D,) x (D, U) -> (U,)
     else:
         shares = np.zeros_like(after)
     return Units(
@@ -157,11 +157,11 @@ def readings(
     k: int,
     position: int = -1,
 ) -> list[Moved]:
-    """What each unit's write at a position adds to each logit minus the mean of all logits.
+    """The tokens whose logits, minus the mean of all, each unit's write at a position raises and lowers most.
 
     The direct effect, as in `gptviz.analysis.attribution`: the final LayerNorm's divisor is held as it is at
     this position, and what later blocks make of the write is not in it.
-    ValueError for k < 1, and for a position that there is not.
+    ValueError for k < 1 and for a position out of range.
     """
     second: Any = lm.model.get_submodule(f"trf_blocks.{block}.ff.layers.2")
     columns = second.weight.detach()[:, list(chosen)].T.contiguous()  # (D, n) -> (n, D)
@@ -191,8 +191,9 @@ class Curve:
 
 @undisturbed
 def activation_curve(model: GPTModel, block: int, low: float, high: float, points: int = 200) -> Curve:
-    """The block's activation from `low` to `high`, closely about 0, where it differs from ReLU."""
+    """The block's activation from `low` to `high`, with more points around 0, where it differs from ReLU."""
     layer = model.get_submodule(f"trf_blocks.{block}.ff.layers.1")
+    # (P,), P up to 2 * points
     x = np.unique(np.concatenate([np.linspace(low, high, points), np.linspace(-4, 4, points)]))
     with torch.no_grad():
         y = layer(torch.from_numpy(x).float()).double().numpy()

@@ -43,8 +43,8 @@ COLUMNS = ("block", "into", "via", "source", "target", "contribution", "head", "
 
 def proximity(parts: Tensor, whole: Tensor) -> Tensor:
     """max(|whole| - |whole - part|, EPS): (..., D) -> (...), before it is divided by the sum."""
-    near = whole.abs().sum(dim=-1) - (whole - parts).abs().sum(dim=-1)
-    return near.clamp(min=EPS)
+    nearness = whole.abs().sum(dim=-1) - (whole - parts).abs().sum(dim=-1)
+    return nearness.clamp(min=EPS)
 
 
 @of_model
@@ -53,31 +53,31 @@ def into_attention(trace: Trace, model: GPTModel, block: int, positions: Tensor)
     shortcut's (R,): together 1 a row. n goes up to the last of the positions."""
     weights = rows_of_attention(trace, block, positions)  # (H, R, n)
     n = weights.shape[-1]
-    whole = trace["resid_mid", block][positions]  # (R, D)
+    stream_after = trace["resid_mid", block][positions]  # (R, D)
     values = trace["v", block][:, :n]  # (H, n, d)
     heads, _, d = values.shape
     out = tensor(model.trf_blocks[block].att.out_proj.weight)  # (D, H d)
-    near = torch.zeros(len(positions), heads, n)
-    some = max(1, AT_ONCE // (n * whole.shape[-1]))
+    nearness = torch.zeros(len(positions), heads, n)
+    rows_at_once = max(1, AT_ONCE // (n * stream_after.shape[-1]))
     for head in range(heads):
         written = values[head] @ out[:, head * d : (head + 1) * d].T  # (n, d) x (d, D) -> (n, D)
-        for start in range(0, len(positions), some):
-            rows = slice(start, start + some)
+        for start in range(0, len(positions), rows_at_once):
+            rows = slice(start, start + rows_at_once)
             parts = weights[head, rows, :, None] * written  # (r, n, 1) x (n, D) -> (r, n, D)
-            near[rows, head] = proximity(parts, whole[rows, None])
+            nearness[rows, head] = proximity(parts, stream_after[rows, None])
     later = torch.arange(n) > positions[:, None]  # (R, n)
-    near.masked_fill_(later[:, None], 0)
-    stays = proximity(trace["resid_pre", block][positions], whole)  # (R,)
-    total = near.sum(dim=(1, 2)) + stays
-    return near / total[:, None, None], stays / total
+    nearness.masked_fill_(later[:, None], 0)
+    stays = proximity(trace["resid_pre", block][positions], stream_after)  # (R,)
+    total = nearness.sum(dim=(1, 2)) + stays
+    return nearness / total[:, None, None], stays / total
 
 
 @undisturbed
 def into_feed_forward(trace: Trace, block: int, positions: Tensor) -> tuple[Tensor, Tensor]:
     """The shares of the stream after the feed-forward: what it adds (R,), and the shortcut (R,)."""
-    whole = trace["resid_post", block][positions]  # (R, D)
-    adds = proximity(trace["mlp_out", block][positions], whole)
-    stays = proximity(trace["resid_mid", block][positions], whole)
+    stream_after = trace["resid_post", block][positions]  # (R, D)
+    adds = proximity(trace["mlp_out", block][positions], stream_after)
+    stays = proximity(trace["resid_mid", block][positions], stream_after)
     return adds / (adds + stays), stays / (adds + stays)
 
 
@@ -88,14 +88,15 @@ def renormalized(parts: Tensor, stays: Tensor, threshold: float) -> tuple[Tensor
     """
     parts = parts * (parts > threshold)
     stays = stays * (stays > threshold)
-    total = parts.reshape(len(parts), -1).sum(dim=1) + stays
+    total = parts.reshape(len(parts), -1).sum(dim=1) + stays  # (R, ...) -> (R, numbers of a row) -> (R,)
     total = torch.where(total > 0, total, 1)
+    # (R,) -> (R, 1, ...), as many dimensions as `parts` has
     return parts / total.view(-1, *[1] * (parts.dim() - 1)), stays / total
 
 
 @dataclass(frozen=True)
 class ContributionGraph:
-    """What flows into the stream of one token, from the last block down, in edges above a threshold.
+    """The contributions to the stream of one token, from the last block down, as edges above a threshold.
 
     `edges` has a row an edge: block, into ("attention" or "feed-forward": which step made the node), via
     ("attention", "feed-forward" or "shortcut"), source and target (positions), contribution, and the head
@@ -157,19 +158,19 @@ def contribution_graph(
                 head = int(by_head[row, :, source].argmax())
                 strongest = by_head[row, head, source].item()
                 via_head = (head, strongest) if strongest > 0 else (None, None)
-                found = [("attention", shares[source].item(), *via_head)]
+                edges_in = [("attention", shares[source].item(), *via_head)]
                 if source == target:
-                    found.append(("shortcut", stays[row].item(), None, None))
+                    edges_in.append(("shortcut", stays[row].item(), None, None))
                 edges += [
                     (block, "attention", via, source, target, share, *best)
-                    for via, share, *best in found
+                    for via, share, *best in edges_in
                     if share > 0
                 ]
                 follow[source] = max(reached[target] * together[source].item(), follow.get(source, 0.0))
-        kept = sorted(follow, key=lambda p: -follow[p])[:most]
+        followed = sorted(follow, key=lambda p: -follow[p])[:most]
         if block:
-            left_out += len(follow) - len(kept)
-        reached = {p: follow[p] for p in kept}
+            left_out += len(follow) - len(followed)
+        reached = {p: follow[p] for p in followed}
         if not reached:  # each of what came into it is too small a share
             break
     table = pd.DataFrame(edges, columns=list(COLUMNS))
@@ -196,16 +197,16 @@ def token_flow(
     followed = 1.0
     for block in reversed(range(config.n_layers)):
         order = torch.sort(row, descending=True).indices
-        left = row[order[most:]].sum().item()
+        not_followed = row[order[most:]].sum().item()
         chosen = order[:most][row[order[:most]] > 0].sort().values
         by_head, stays = into_attention(t, lm.model, block, chosen)
         below = row.clone()
         below[chosen] = row[chosen] * stays
         below[: by_head.shape[-1]] += row[chosen] @ by_head.sum(dim=1)  # (R,) x (R, n)
-        followed = min(followed, 1 - left)
+        followed = min(followed, 1 - not_followed)
         row = below
         rows.append(row)
-    return torch.stack(rows[::-1]), followed
+    return torch.stack(rows[::-1]), followed  # (n_layers + 1, n)
 
 
 # ---- attention alone ----
@@ -229,4 +230,4 @@ def rollout(lm: LanguageModel, t: Trace, position: int = -1) -> Tensor:
     for block in reversed(range(lm.config.n_layers)):
         looks = rows_of_attention(t, block, torch.arange(n)).mean(dim=0)  # (H, n, n) -> (n, n)
         rows.append(0.5 * rows[-1] + 0.5 * rows[-1] @ looks)  # half stays: their convention
-    return torch.stack(rows[::-1])
+    return torch.stack(rows[::-1])  # (n_layers + 1, n)

@@ -114,7 +114,7 @@ def role_keys(ids: Sequence[int], marks: Sequence[bool]) -> torch.Tensor:
     itself = (keys == queries) & (queries > 0)
     previous = just_before(n_tokens)
     plain = first | itself | previous
-    found = {
+    sets = {
         "induction": after_same(ids) & ~plain,
         "copies": same_before(ids) & ~plain,
         "first": first,
@@ -123,7 +123,7 @@ def role_keys(ids: Sequence[int], marks: Sequence[bool]) -> torch.Tensor:
         "marks": torch.tensor(list(marks)) & (keys < queries) & ~plain,
         "nearby": (keys < queries) & (keys >= queries - NEAR) & ~first,
     }
-    return torch.stack([found[name] for name in SHARES], dim=-1)
+    return torch.stack([sets[name] for name in SHARES], dim=-1)  # S of (T, T) -> (T, T, S)
 
 
 @undisturbed
@@ -138,12 +138,12 @@ def shares(attn: torch.Tensor, keys: torch.Tensor) -> torch.Tensor:
             f"keys have the shape {tuple(keys.shape)}; weights of {n_tokens} tokens need those of the same "
             f"text, ({n_tokens}, {n_tokens}, S)"
         )
-    given = torch.zeros(*attn.shape[:-2], keys.shape[-1], dtype=attn.dtype)
+    sums = torch.zeros(*attn.shape[:-2], keys.shape[-1], dtype=attn.dtype)
     for start in range(0, n_tokens, ROWS):
         stop = min(start + ROWS, n_tokens)
-        some = attn[..., start:stop, :stop].flatten(-2)  # (..., rows, keys) -> (..., rows * keys)
-        given += some @ keys[start:stop, :stop].flatten(0, 1).to(attn.dtype)  # (..., S)
-    return given / keys.any(dim=1).sum(dim=0)  # 0 / 0 is NaN
+        chunk = attn[..., start:stop, :stop].flatten(-2)  # (..., rows, keys) -> (..., rows * keys)
+        sums += chunk @ keys[start:stop, :stop].flatten(0, 1).to(attn.dtype)  # (..., S)
+    return sums / keys.any(dim=1).sum(dim=0)  # 0 / 0 is NaN
 
 
 def rests(attn: torch.Tensor, keys: torch.Tensor) -> torch.Tensor:

@@ -49,8 +49,8 @@ class General:
     `table`, a row a head: block, head, role (as in `HeadRole.kind`, from "induction" and "copies" on random
     tokens and all else on the sample), share (of its role; not a number for "even" and "mixed"), rest (what
     the queries of this share leave on token 0), share_of_rest (share of what is then left), and the
-    columns of `MEASURES`. `key` is its name on disk, None where an edit by
-    a Python function forbids one; `known` says whether it was there already.
+    columns of `MEASURES`. `key` is its name on disk, None where an edit by a Python function forbids one;
+    `known` says whether it came from the disk.
     """
 
     table: pd.DataFrame
@@ -78,20 +78,22 @@ def general(lm: LanguageModel, progress: Progress = unheard, disk: bool = True) 
     texts = random_repeats(lm)
     sample = sample_windows(lm)
     key = _name(lm, texts, sample)
-    if disk and key is not None and (found := _from_disk(key)) is not None:
-        return found
+    if disk and key is not None and (stored := _from_disk(key)) is not None:
+        return stored
     work = len(texts) + len(sample)
-    of = work + max(1, work // 4)  # about what the weights cost
-    progress(0, of)
-    repeated = _Means.of(lm, texts, lambda done: progress(done, of))
-    read = _Means.of(lm, [window.ids for window in sample], lambda done: progress(len(texts) + done, of))
-    weights = copying_scores(lm, lambda done, steps: progress(work + (of - work) * done // steps, of))
-    table = _table(lm, repeated, read).merge(weights, on=["block", "head"])
+    total = work + max(1, work // 4)  # about what the weights cost
+    progress(0, total)
+    repeated = _Means.of(lm, texts, lambda done: progress(done, total))
+    sampled = _Means.of(
+        lm, [window.ids for window in sample], lambda done: progress(len(texts) + done, total)
+    )
+    weights = copying_scores(lm, lambda done, steps: progress(work + (total - work) * done // steps, total))
+    table = _table(lm, repeated, sampled).merge(weights, on=["block", "head"])
     counts = (len(texts), sum(map(len, texts)), len(sample), sum(len(window.ids) for window in sample))
-    made = General(table, *counts, key=key)
+    measured = General(table, *counts, key=key)
     if disk and key is not None:
-        disk_cache.write(key, to_json(made))
-    return made
+        disk_cache.write(key, to_json(measured))
+    return measured
 
 
 def known_general(lm: LanguageModel) -> General | None:
@@ -103,9 +105,9 @@ def known_general(lm: LanguageModel) -> General | None:
 
 
 def sample_windows(lm: LanguageModel) -> list[Window]:
-    """The sample as this model reads it; none where it lacks its characters."""
-    found, _ = windows(lm.encode, lm.config.context_length, long_passages(), MOST_WINDOWS)
-    return [window for window in found if max(window.ids) < lm.config.vocab_size]
+    """The windows of the sample that this model can read; none if its vocabulary lacks their tokens."""
+    all_windows, _ = windows(lm.encode, lm.config.context_length, long_passages(), MOST_WINDOWS)
+    return [window for window in all_windows if max(window.ids) < lm.config.vocab_size]
 
 
 @undisturbed
@@ -113,8 +115,8 @@ def random_repeats(lm: LanguageModel, sequences: int = SEQUENCES, seed: int = 0)
     """Token ids, as many sequences as asked for; none where the context is shorter than `SHORTEST`.
 
     Olsson et al., In-context Learning and Induction Heads, 2022. Where the passage stands, how long it is,
-    and how many other tokens come before it returns are drawn at random: a head that always looks so many
-    tokens back is then no induction head, whatever that number is.
+    and how many other tokens come before it returns are drawn at random: a head that always looks the same
+    number of tokens back is then no induction head.
 
     Each is: some random tokens, a passage of random tokens, others, the passage again, others. Evenly drawn
     from the ordinary tokens, each at most once where the vocabulary has enough, so that nothing else repeats.
@@ -123,23 +125,23 @@ def random_repeats(lm: LanguageModel, sequences: int = SEQUENCES, seed: int = 0)
     if length < SHORTEST:
         return []
     ordinary = ordinary_tokens(lm)
-    found = []
+    texts = []
     for number in range(sequences):
         rng = np.random.default_rng((seed, number))
         passage = int(rng.integers(max(2, length // 8), length // 3 + 1))
-        rest = length - 2 * passage
-        before = int(rng.integers(1, rest + 1))
-        between = int(rng.integers(0, rest - before + 1))
+        filler = length - 2 * passage
+        before = int(rng.integers(1, filler + 1))
+        between = int(rng.integers(0, filler - before + 1))
         ids = rng.choice(ordinary, length - passage, replace=ordinary < length - passage).tolist()
         again = before + passage + between
-        found.append((*ids[:again], *ids[before : before + passage], *ids[again:]))
-    return found
+        texts.append((*ids[:again], *ids[before : before + passage], *ids[again:]))
+    return texts
 
 
 def kept_under(lm: LanguageModel, *parts: object) -> str | None:
     """The name on disk of what depends on a model's weights, sizes and edits, and on these parts.
 
-    None where an edit has a value of Python's, which nothing on disk can tell from another.
+    None if an edit's value is a Python object: it has no name to tell it from another on disk.
     """
     if any(edit.named is None for edit in lm.edits):
         return None
@@ -153,10 +155,11 @@ def _name(lm: LanguageModel, texts: Sequence[tuple[int, ...]], sample: Sequence[
 
 @undisturbed
 def distance_sums(attn: torch.Tensor) -> torch.Tensor:
-    """(H, T, T) -> (H, T): what all queries but the first give so many tokens back, without token 0."""
+    """(H, T, T) -> (H, T): the attention of queries and keys from 1 on, summed by distance in tokens."""
     n_tokens = attn.shape[-1]
-    found = torch.zeros(len(attn), n_tokens)
-    return found.index_add_(1, _back(n_tokens).flatten(), attn[:, 1:, 1:].flatten(1))
+    sums = torch.zeros(len(attn), n_tokens)
+    # weights (H, T-1, T-1) -> (H, (T-1)^2), each added to the column of its distance
+    return sums.index_add_(1, _back(n_tokens).flatten(), attn[:, 1:, 1:].flatten(1))
 
 
 DISTANCES = Reduction("distances", "attn", distance_sums)
@@ -165,13 +168,13 @@ DISTANCES = Reduction("distances", "attn", distance_sums)
 @lru_cache(maxsize=2)
 def _back(n_tokens: int) -> torch.Tensor:
     """(T-1, T-1): how far back a key is, for queries and keys from 1 on; 0 for keys that are hidden."""
-    place = torch.arange(1, n_tokens)
-    return (place[:, None] - place[None, :]).clamp(min=0)
+    position = torch.arange(1, n_tokens)
+    return (position[:, None] - position[None, :]).clamp(min=0)
 
 
 @dataclass(frozen=True)
 class _Means:
-    """What heads do on some texts, on average: every query counts alike, whatever text it is of.
+    """The means of all heads' numbers over some texts; every query counts alike, whatever its text.
 
     `own` (L, H, C) and `even` (C,), of a head that looks at all tokens alike, as `block_scores` has them, but
     no favourite; `writes` (L, H). NaN: nothing was asked. `distances` (L, H, N) are sums over all queries.
@@ -186,12 +189,12 @@ class _Means:
     def of(cls, lm: LanguageModel, texts: Sequence[Sequence[int]], told: Callable[[int], object]) -> "_Means":
         """One pass per text; `told` how many are done after each."""
         heads = lm.config.n_layers, lm.config.n_heads
-        given = torch.zeros(*heads, COLUMNS)
+        sums = torch.zeros(*heads, COLUMNS)
         even = torch.zeros(COLUMNS)
         asked = torch.zeros(COLUMNS)
         longest = max(map(len, texts), default=1)
         tokens = sum(map(len, texts))
-        far = torch.zeros(*heads, longest)
+        by_distance = torch.zeros(*heads, longest)
         writes = torch.zeros(heads)
         for number, ids in enumerate(texts, 1):
             scores = HeadScores.of(lm.tokens(ids))
@@ -202,35 +205,39 @@ class _Means:
             queries = torch.tensor([float(len(targets.rows[name])) for name in SHARES])
             of_text[: len(SHARES)] = of_text[RESTS : RESTS + len(SHARES)] = queries
             of_text[ENTROPY] = len(ids) - 1
-            given += torch.nan_to_num(torch.stack(trace.reduced(reduction))) * of_text
+            sums += (
+                torch.nan_to_num(torch.stack(trace.reduced(reduction))) * of_text
+            )  # L of (H, C) -> (L, H, C)
             even += torch.nan_to_num(targets.even) * of_text
             asked += of_text
-            far[..., : len(ids)] += torch.stack(trace.reduced(DISTANCES))
+            by_distance[..., : len(ids)] += torch.stack(trace.reduced(DISTANCES))  # L of (H, T) -> (L, H, T)
             writes += mean_writes(trace, lm.model) * len(ids)
             told(number)
-        return cls(given / asked, even / asked, far, writes / tokens)  # 0 / 0 is NaN
+        return cls(sums / asked, even / asked, by_distance, writes / tokens)  # 0 / 0 is NaN
 
 
-def _table(lm: LanguageModel, repeated: _Means, read: _Means) -> pd.DataFrame:
+def _table(lm: LanguageModel, repeated: _Means, sampled: _Means) -> pd.DataFrame:
     """A row a head: all of `General.table` but what the weights say."""
     of_random = torch.zeros(COLUMNS, dtype=torch.bool)  # what repeats is asked of the random tokens
     for name in ON_REPEATS:
         of_random[[SHARES.index(name), RESTS + SHARES.index(name)]] = True
-    own = torch.where(of_random, repeated.own, read.own)
-    flat = torch.where(of_random, repeated.even, read.even).tolist()
-    far = read.distances.double().numpy()
+    scores = torch.where(of_random, repeated.own, sampled.own)
+    even_scores = torch.where(of_random, repeated.even, sampled.even).tolist()
+    by_distance = sampled.distances.double().numpy()
     rows = []
     for b, h in product(range(lm.config.n_layers), range(lm.config.n_heads)):
-        of_head = own[b, h].tolist()
-        mass = far[b, h]
+        of_head = scores[b, h].tolist()
+        mass = by_distance[b, h]
         shares = dict(zip(SHARES, of_head, strict=False))
         rests = rests_of(of_head)
-        role = kind_of(lifts_of(of_head, flat), rests["mixed"], of_head[ENTROPY] / flat[ENTROPY])
+        role = kind_of(
+            lifts_of(of_head, even_scores), rests["mixed"], of_head[ENTROPY] / even_scores[ENTROPY]
+        )
         share = shares.get(role, math.nan)
         rest = rests[role]
         total = mass.sum() or math.nan  # 0: of a head that never looks at anything but token 0
         elsewhere = {f"{name}_random": repeated.own[b, h, SHARES.index(name)] for name in ON_BOTH}
-        elsewhere |= {f"{name}_sample": read.own[b, h, SHARES.index(name)] for name in ON_REPEATS}
+        elsewhere |= {f"{name}_sample": sampled.own[b, h, SHARES.index(name)] for name in ON_REPEATS}
         rows.append(
             {"block": b, "head": h, "role": role, "share": share, "rest": rest}
             | {"share_of_rest": share / (1 - rest)}
@@ -238,7 +245,7 @@ def _table(lm: LanguageModel, repeated: _Means, read: _Means) -> pd.DataFrame:
             | {name: float(value) for name, value in elsewhere.items()}
             | {"entropy": of_head[ENTROPY], "spread": math.exp(of_head[ENTROPY])}
             | {"distance": float((mass * np.arange(len(mass))).sum() / total)}
-            | {"write": float(read.writes[b, h])}
+            | {"write": float(sampled.writes[b, h])}
         )
     return pd.DataFrame(rows)
 
@@ -249,11 +256,11 @@ def to_json(made: General) -> dict[str, Any]:
 
 
 def _from_disk(key: str) -> General | None:
-    found = disk_cache.read(key)
-    if found is None:
+    stored = disk_cache.read(key)
+    if stored is None:
         return None
-    counts: tuple[int, int, int, int] = tuple(found["counts"])
-    return General(pd.DataFrame(found["table"]), *counts, key, known=True)
+    counts: tuple[int, int, int, int] = tuple(stored["counts"])
+    return General(pd.DataFrame(stored["table"]), *counts, key, known=True)
 
 
 # ---- what is measured ----
@@ -265,7 +272,7 @@ SAMPLE = ": sample"  # of books
 
 @dataclass(frozen=True)
 class Measure:
-    """What is asked of all heads, in its `unit`, which may be empty."""
+    """A number that all heads have, its formula and source; `unit` may be empty."""
 
     name: str
     title: str
@@ -274,9 +281,9 @@ class Measure:
     source: str
 
 
-def _share(column: str, role: str, where: str) -> Measure:
-    known = ROLES[role]
-    return Measure(column, known.label + where, "", SHARE + known.keys, known.source)
+def _share(column: str, role: str, suffix: str) -> Measure:
+    role_words = ROLES[role]
+    return Measure(column, role_words.label + suffix, "", SHARE + role_words.keys, role_words.source)
 
 
 _HEAD = "Elhage et al., A Mathematical Framework for Transformer Circuits, 2021"

@@ -73,9 +73,7 @@ class HeadRole:
 
     @property
     def share_of_rest(self) -> float | None:
-        """Return that share of what is not left on token 0, which its kind was named by;
-        None where it has none.
-        """
+        """The share of the attention not left on token 0, by which its kind was named; None without one."""
         if self.share is None:
             return None
         return self.share / (1 - self.rest)
@@ -114,30 +112,30 @@ def _role(scores: torch.Tensor, targets: Targets, block: int, head: int) -> Head
     n_tokens = len(targets.keys)
     if n_tokens == 1:
         return HeadRole(block, head, "alone", {"alone": 1.0}, {"alone": (0,)}, None, 1.0)
-    own = scores.tolist()
+    measured = scores.tolist()
     even = targets.even.tolist()
-    shares = {name: None if math.isnan(own[i]) else own[i] for i, name in enumerate(SHARES)}
+    shares = {name: None if math.isnan(measured[i]) else measured[i] for i, name in enumerate(SHARES)}
     rows = dict(targets.rows) | dict.fromkeys(NO_HABIT, targets.rows["first"])
-    rests = rests_of(own)
-    lifts = lifts_of(own, even)
-    if math.isnan(own[FAVOURITE]):
+    rests = rests_of(measured)
+    lifts = lifts_of(measured, even)
+    if math.isnan(measured[FAVOURITE]):
         favourite = None
     else:
-        favourite = int(own[FAVOURITE])
+        favourite = int(measured[FAVOURITE])
     if favourite is None:
         shares["favourite"] = None
         rows["favourite"] = ()
         lifts["favourite"] = 0.0
     else:
-        shares["favourite"] = own[FAVOURITE_SHARE]
+        shares["favourite"] = measured[FAVOURITE_SHARE]
         rows["favourite"] = tuple(range(favourite + 1, n_tokens))
-        rests["favourite"] = own[FAVOURITE_REST]
+        rests["favourite"] = measured[FAVOURITE_REST]
         alike = float(even_means(n_tokens)[favourite])  # of an even head, to this key and to token 0
-        lifts["favourite"] = _lift(own[FAVOURITE_SHARE], rests["favourite"], alike, alike)
+        lifts["favourite"] = _lift(measured[FAVOURITE_SHARE], rests["favourite"], alike, alike)
     kind = "nothing"
     if any(shares.values()):
-        kind = kind_of(lifts, rests["mixed"], own[ENTROPY] / even[ENTROPY])
-    return HeadRole(block, head, kind, shares, rows, favourite, math.exp(own[ENTROPY]), rests[kind])
+        kind = kind_of(lifts, rests["mixed"], measured[ENTROPY] / even[ENTROPY])
+    return HeadRole(block, head, kind, shares, rows, favourite, math.exp(measured[ENTROPY]), rests[kind])
 
 
 def rests_of(own: Sequence[float]) -> dict[str, float]:
@@ -209,7 +207,7 @@ def most_telling(found: Sequence[Sequence[HeadRole]]) -> HeadRole:
 
 
 def role_table(found: Sequence[Sequence[HeadRole]], writes: torch.Tensor) -> pd.DataFrame:
-    """Every number that is said of a head: one row a head. `writes` (n_layers, H) are the mean writes.
+    """Every number about each head: one row a head. `writes` (n_layers, H) are the mean writes.
 
     Columns: block, head, role, share (of its role), rows (over how many queries that is the mean),
     row_positions (which: "1 to 19"), rest (what these leave on token 0), share_of_rest (share of what is

@@ -84,13 +84,17 @@ def block_scores(attn: torch.Tensor, keys: torch.Tensor) -> torch.Tensor:
     for start in range(1, n_tokens, ROWS):  # query 0 has no entropy
         stop = min(start + ROWS, n_tokens)
         entropy += torch.special.entr(attn[:, start:stop, :stop].float()).sum(dim=(1, 2))
-    key, given, rest = _favourites(attn)  # (H,) each
+    favourite, favourite_share, favourite_rest = _favourites(attn)  # (H,) each
     if n_tokens > 1:
         entropy = entropy / (n_tokens - 1)
     else:
         entropy = entropy * torch.nan
-    others = torch.stack([key, given, entropy], dim=-1)
-    return torch.cat([shares(attn.float(), keys), others, rests(attn.float(), keys), rest[:, None]], dim=-1)
+    middle_columns = torch.stack([favourite, favourite_share, entropy], dim=-1)  # (H, 3)
+    # (H, S), (H, 3), (H, S) and (H, 1) -> (H, COLUMNS), S the number of `SHARES`
+    return torch.cat(
+        [shares(attn.float(), keys), middle_columns, rests(attn.float(), keys), favourite_rest[:, None]],
+        dim=-1,
+    )
 
 
 def is_mark(raw: bytes) -> bool:
@@ -131,9 +135,9 @@ def _favourites(attn: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.T
     means = _after(sums)[:, 1 : last + 1]  # (H, last)
     even = even_means(n_tokens)[1 : last + 1]  # (last,)
     best = ((means - even) / (1 - even)).argmax(dim=-1)
-    every = torch.arange(heads)
+    head_index = torch.arange(heads)
     resting = attn[..., 0].float().flip(-1).cumsum(-1).flip(-1)  # (H, T): from this query and later ones
-    return (best + 1).float(), means[every, best], resting[every, best + 2] / (n_tokens - 2 - best)
+    return (best + 1).float(), means[head_index, best], resting[head_index, best + 2] / (n_tokens - 2 - best)
 
 
 def spans(positions: Sequence[int]) -> str:

@@ -109,9 +109,9 @@ class Trial:
     @property
     def verdict(self) -> str:
         """ "holds", "withdrawn", or "not shown" where both baselines say so, else "not decided"."""
-        said = {VERDICTS.get(reason, "not shown") for reason in self.reasons.values()}
-        if len(said) == 1:
-            return said.pop()
+        verdicts = {VERDICTS.get(reason, "not shown") for reason in self.reasons.values()}
+        if len(verdicts) == 1:
+            return verdicts.pop()
         return "not decided"
 
     @property
@@ -150,8 +150,8 @@ def trial(
 ) -> Trial:
     """Put a label (one of `TESTABLE`) of a head to the test.
 
-    `known` are the heads in general, which tell who bears the same label; worked out if not given. What is
-    found is kept on disk under the weights' hash, unless `disk` is False. The edits of `lm`, if it has any,
+    `known` are the heads in general, which say which heads have the same label; worked out if not given. The
+    trial is kept on disk under the weights' hash, unless `disk` is False. The edits of `lm`, if it has any,
     are made in every pass.
     `progress(done, of)` is called between passes, without a lock: what it raises stops the work. Raises
     ValueError for a label without a test, a head that does not exist, and a model that cannot read the
@@ -165,22 +165,22 @@ def trial(
     key = None
     if disk:
         key = names(lm, pairs)(block, head, label)
-    if key is not None and (found := disk_cache.read(key)) is not None:
-        return from_json(found)
+    if key is not None and (stored := disk_cache.read(key)) is not None:
+        return from_json(stored)
     if known is None:
         known = general(lm, progress, disk)
     heads = [head, *others(config.n_heads, block, head)]
-    measured = _losses(lm, pairs, block, heads, label, progress)  # (P, 2, 1 + C)
+    losses = _losses(lm, pairs, block, heads, label, progress)  # (P, 2, 1 + C)
     roles = known.table.set_index(["block", "head"])["role"]
-    table = _table(block, heads, measured[..., 1:] - measured[..., :1])
+    table = _table(block, heads, losses[..., 1:] - losses[..., :1])
     table.insert(3, "same_label", [bool(roles.loc[(block, h)] == label) for h in table["head"]])
-    repeated, unrepeated = measured[..., 0].mean(axis=0).tolist()
+    repeated, unrepeated = losses[..., 0].mean(axis=0).tolist()
     tokens = len(pairs[0][0]) // 2 - 1
-    made = Trial(block, head, label, {}, table, repeated, unrepeated, len(pairs), tokens)
-    made.reasons.update({baseline: _reason(made, baseline) for baseline in BASELINES})
+    result = Trial(block, head, label, {}, table, repeated, unrepeated, len(pairs), tokens)
+    result.reasons.update({baseline: _reason(result, baseline) for baseline in BASELINES})
     if key is not None:
-        disk_cache.write(key, to_json(made))
-    return made
+        disk_cache.write(key, to_json(result))
+    return result
 
 
 def known_trials(lm: LanguageModel) -> dict[Claim, Trial]:
@@ -190,13 +190,13 @@ def known_trials(lm: LanguageModel) -> dict[Claim, Trial]:
     """
     name = names(lm, passages_of(lm))
     heads = product(range(lm.config.n_layers), range(lm.config.n_heads), TESTABLE)
-    kept = {claim: disk_cache.read(key) for claim in heads if (key := name(*claim)) is not None}
-    return {claim: from_json(found) for claim, found in kept.items() if found is not None}
+    stored = {claim: disk_cache.read(key) for claim in heads if (key := name(*claim)) is not None}
+    return {claim: from_json(record) for claim, record in stored.items() if record is not None}
 
 
 def to_json(made: Trial) -> dict[str, Any]:
-    kept = {field.name: getattr(made, field.name) for field in fields(made)}
-    return kept | {"table": made.table.to_dict("list")}
+    values = {field.name: getattr(made, field.name) for field in fields(made)}
+    return values | {"table": made.table.to_dict("list")}
 
 
 def from_json(found: dict[str, Any]) -> Trial:
@@ -205,14 +205,14 @@ def from_json(found: dict[str, Any]) -> Trial:
 
 def names(lm: LanguageModel, pairs: Pairs) -> Callable[..., str | None]:
     """A function that names a claim's trial on disk; None where an edit is a function."""
-    kept = kept_under(lm, "trial", VERSION, pairs)
-    return lambda *claim: None if kept is None else disk_cache.fingerprint([kept, *claim])
+    model_key = kept_under(lm, "trial", VERSION, pairs)
+    return lambda *claim: None if model_key is None else disk_cache.fingerprint([model_key, *claim])
 
 
 def others(n_heads: int, block: int, head: int) -> list[int]:
     """Up to five other heads of a block, drawn at random, the same ones every time."""
-    rest = [h for h in range(n_heads) if h != head]
-    return sorted(np.random.default_rng((block, head)).permutation(rest)[:OTHERS].tolist())
+    candidates = [h for h in range(n_heads) if h != head]
+    return sorted(np.random.default_rng((block, head)).permutation(candidates)[:OTHERS].tolist())
 
 
 def passages_of(lm: LanguageModel) -> Pairs:
@@ -227,19 +227,19 @@ def passages_of(lm: LanguageModel) -> Pairs:
             "a passage of the sample, twice"
         )
     books = [lm.encode(passage.text) for passage in long_passages()]
-    each = -(-PASSAGES // len(books))
+    per_book = -(-PASSAGES // len(books))
     pieces = [
-        [tuple(ids[i * n : (i + 1) * n]) for i in range(each) if len(ids) >= (i + 1) * n] for ids in books
+        [tuple(ids[i * n : (i + 1) * n]) for i in range(per_book) if len(ids) >= (i + 1) * n] for ids in books
     ]
-    found = [
+    pairs = [
         ((*piece, *piece), (*before, *piece))
         for of_book, of_next in zip(pieces, [*pieces[1:], pieces[0]], strict=True)
         for piece, before in zip(of_book, of_next, strict=False)
         if max(*before, *piece) < lm.config.vocab_size
     ]
-    if len(found) < 2:
+    if len(pairs) < 2:
         raise ValueError(f"{lm.name} lacks the characters of the sample: its heads cannot be put to the test")
-    return found[:PASSAGES]
+    return pairs[:PASSAGES]
 
 
 def _losses(
@@ -251,16 +251,16 @@ def _losses(
     done = 0
     steps = len(pairs) * 2 * (1 + len(BASELINES) * len(heads) + 2)
     sample_means(lm, lambda *_: progress(0, steps))
-    off = [Edit("z", block, baseline, [h]) for baseline in BASELINES for h in heads]
-    found: list[list[float]] = []
+    mutings = [Edit("z", block, baseline, [h]) for baseline in BASELINES for h in heads]
+    rows: list[list[float]] = []
     for text in (text for pair in pairs for text in pair):
-        made = []
-        for losses in _batches(lm, text, block, heads[0], off, label):
-            made += losses
+        text_losses = []
+        for losses in _batches(lm, text, block, heads[0], mutings, label):
+            text_losses += losses
             done += len(losses)
             progress(done, steps)
-        found.append(made)
-    return np.array(found).reshape(len(pairs), 2, -1)
+        rows.append(text_losses)
+    return np.array(rows).reshape(len(pairs), 2, -1)  # (2 P, 1 + C) -> (P, 2, 1 + C)
 
 
 def _looking(lm: LanguageModel, ids: Sequence[int], label: str) -> list[torch.Tensor]:
@@ -299,8 +299,8 @@ def _reason(trial: Trial, baseline: str) -> str:
     if trial.label != "first" and not surely(baseline, trial.missed_by):
         return "not missed"
     if trial.label in ON_REPEATS:
-        others = trial.others(baseline)
-        unlike = others[~others["same_label"]]
+        other_heads = trial.others(baseline)
+        unlike = other_heads[~other_heads["same_label"]]
         if len(unlike) and trial.own["extra"][baseline] <= unlike["extra"].mean():
             return "as others"
     looked = trial.own[trial.looked_by]
@@ -317,17 +317,17 @@ def _reason(trial: Trial, baseline: str) -> str:
 
 
 def _batches(
-    lm: LanguageModel, ids: Sequence[int], block: int, head: int, off: Sequence[Edit], label: str
+    lm: LanguageModel, ids: Sequence[int], block: int, head: int, mutings: Sequence[Edit], label: str
 ) -> Iterator[list[float]]:
     """Yield nats per token of a text's second half but its first token, which nothing in its half announces.
 
-    First of the model as it is, [loss]; then, batch by batch, with each of the edits `off` of this block,
+    First of the model as it is, [loss]; then, batch by batch, with each of the edits `mutings` of this block,
     and with the head looking evenly at the keys that `_looking` gives of this label.
     """
     trace = lm.trace(ids, keep=[("resid_pre", block), ("attn", block), ("v", block), "final"])
     yield _measured(lm, ids, trace["final"][None])
     looks = (_looks(lm, trace, block, head, keys) for keys in _looking(lm, ids, label))
-    edits = [*off, *(Edit("z", block, z, [head]) for z in looks)]
+    edits = [*mutings, *(Edit("z", block, z, [head]) for z in looks)]
     weights = 12 * (lm.config.n_layers - block) * lm.config.emb_dim**2
     most = WORK // (weights * len(ids))
     for finals in variants(lm, trace["resid_pre", block], block, [[edit] for edit in edits], most=most):
@@ -338,7 +338,7 @@ def _measured(lm: LanguageModel, ids: Sequence[int], finals: torch.Tensor) -> li
     """(B, T, D) -> of each the mean over the predicted tokens of -ln of their probability."""
     half = len(ids) // 2
     wanted = torch.tensor(ids[half + 1 :])  # (n - 1,)
-    return [float(F.cross_entropy(logits_of(lm.model, one), wanted)) for one in finals[:, half:-1]]
+    return [float(F.cross_entropy(logits_of(lm.model, final), wanted)) for final in finals[:, half:-1]]
 
 
 def _looks(lm: LanguageModel, trace: Trace, block: int, head: int, keys: torch.Tensor) -> torch.Tensor:

@@ -44,7 +44,7 @@ KEEP = ("embed", "resid_mid", "resid_post", "final")  # the sites that the lens 
 
 @dataclass(frozen=True)
 class Cells:
-    """What is told of distributions over V tokens; `...` are (R,) at one position, (R, P) at several.
+    """Numbers about distributions over V tokens; `...` are (R,) at one position, (R, P) at several.
 
     Of equally probable tokens the one with the lower id comes first, as in `Trace.next_tokens`.
     """
@@ -83,20 +83,20 @@ def logit_lens(trace: Trace, model: GPTModel, position: int = -1) -> torch.Tenso
     position that does not exist, a trace without embed, resid_mid and resid_post, and another model's trace.
     """
     last = trace.logits(position)
-    at = trace.place_of(position)
-    stream = torch.stack([trace[key][at] for key in row_keys(trace.config)[:-1]])  # (R - 1, D)
-    return torch.cat([_read(stream, model), last[None]])
+    index = trace.place_of(position)
+    stream = torch.stack([trace[key][index] for key in row_keys(trace.config)[:-1]])  # (R - 1, D)
+    return torch.cat([_read(stream, model), last[None]])  # (R - 1, V) and (1, V) -> (R, V)
 
 
 @reads(*KEEP)
 def cells(lm: LanguageModel, t: Trace, start: int, stop: int, k: int = TOP) -> Cells:
     """Every row at the positions from `start` to before `stop`, (R, P).
 
-    So many rows' logits are in memory at a time as `AT_ONCE` says, or one row's, and the final ones.
+    At most `AT_ONCE` logits (at least one row's) are in memory at a time, and the final ones.
     """
     final = torch.log_softmax(logits_of(lm.model, t["final"][start:stop]), dim=-1)  # (P, V)
     rows = _rows(t, lm.model, start, stop)
-    return Cells(*_by_row([reading_of(one, final, k) for one in rows], stop - start))
+    return Cells(*_by_row([reading_of(logits, final, k) for logits in rows], stop - start))
 
 
 @reads(*KEEP)
@@ -108,7 +108,7 @@ def followed_cells(lm: LanguageModel, t: Trace, start: int, stop: int, ids: Sequ
 
 @dataclass(frozen=True)
 class Depths:
-    """One position through the depth: `logit_lens`, what each row says (R,), and who is worth following.
+    """One position through the depth: `logit_lens`, what each row says (R,), and tokens worth following.
 
     `contenders` are the tokens that some row has among its ten, by their highest probability.
     """
@@ -130,7 +130,7 @@ class Depths:
 
 @reads(*KEEP)
 def depths(lm: LanguageModel, t: Trace, position: int) -> Depths:
-    """What each depth of the model says comes after `position`."""
+    """The prediction of what comes after `position` at each depth of the model."""
     logits = logit_lens(t, lm.model, position)
     return Depths(logits, reading(logits), contenders(logits))
 
@@ -145,6 +145,7 @@ def reading_of(logits: torch.Tensor, final: torch.Tensor, k: int = TOP) -> Cells
     log_p = torch.log_softmax(logits, dim=-1)  # (N, V)
     p = log_p.exp()
     entropy = -torch.linalg.vecdot(p, log_p)  # 0 x a large negative number is 0
+    # (P, V) against (N / P, P, V) -> (N / P, P) -> (N,)
     kl = torch.linalg.vecdot(final.exp(), final - log_p.unflatten(0, (-1, len(final)))).flatten()
     ids = torch.from_numpy(top_ids(logits, whole("k", k, 1)))
     return Cells(ids.to(torch.int32).numpy(), p.gather(-1, ids).numpy(), _bits(entropy), _bits(kl))
@@ -159,20 +160,21 @@ def followed(logits: torch.Tensor, ids: Sequence[int]) -> Followed:
     values = logits.numpy()  # so little work for each token that torch's threads cost more than they bring
     ranks = np.empty((len(values), len(ids)), dtype=np.int64)
     for n, token in enumerate(ids):
-        mine = values[:, token : token + 1]
-        ahead = np.count_nonzero(values > mine, axis=1)
-        ranks[:, n] = 1 + ahead + np.count_nonzero(values[:, :token] == mine, axis=1)
+        own_logit = values[:, token : token + 1]
+        ahead = np.count_nonzero(values > own_logit, axis=1)
+        ranks[:, n] = 1 + ahead + np.count_nonzero(values[:, :token] == own_logit, axis=1)
     return Followed(_probabilities(logits, ids), ranks)
 
 
 def top_ids(logits: torch.Tensor, k: int) -> NDArray[np.int64]:
-    """The ids of the k largest of each row, (N, V) -> (N, k), or all V where there are not so many.
+    """The ids of the k largest of each row, (N, V) -> (N, k), or (N, V) if k is larger than V.
 
     `torch.topk` orders equal logits as it likes, and bfloat16 has many: of equal ones the lower id is first.
     """
     k = min(k, logits.shape[-1])
     grouped = logits
     if k * GROUP <= logits.shape[-1]:  # sooner by half: a group's largest is found without sorting
+        # (N, groups * GROUP) -> (N, groups, GROUP) -> (N, groups)
         grouped = logits[:, : logits.shape[-1] // GROUP * GROUP].unflatten(-1, (-1, GROUP)).amax(dim=-1)
     least = grouped.topk(k, dim=-1).values[:, -1:]  # (N, 1): whatever is among the k is no smaller
     row, token = (logits >= least).nonzero().numpy().T
@@ -203,9 +205,9 @@ def contenders(logits: torch.Tensor, k: int = TOP) -> list[int]:
 
 
 def _probabilities(logits: torch.Tensor, ids: Sequence[int]) -> NDArray[np.float32]:
-    """Of n tokens, (N, V) -> (N, n)."""
-    whole = logits.logsumexp(dim=-1, keepdim=True).numpy()  # (N, 1)
-    return np.exp(logits.numpy()[:, list(ids)] - whole)
+    """The probabilities of n tokens: logits (N, V) -> (N, n)."""
+    log_sum = logits.logsumexp(dim=-1, keepdim=True).numpy()  # (N, 1)
+    return np.exp(logits.numpy()[:, list(ids)] - log_sum)
 
 
 def _read(stream: torch.Tensor, model: GPTModel) -> torch.Tensor:
@@ -216,23 +218,24 @@ def _read(stream: torch.Tensor, model: GPTModel) -> torch.Tensor:
 
 
 def _rows(trace: Trace, model: GPTModel, start: int, stop: int) -> Iterator[torch.Tensor]:
-    """The logits of some rows after the other, (n * P, V) each; the last is the model's own output."""
+    """Yield the logits of a few rows at a time, (n * P, V); the last is the model's own output."""
     if not 0 <= start < stop <= len(trace):
         raise ValueError(f"there are no positions {start} to {stop - 1}; they go from 0 to {len(trace) - 1}")
     keys = row_keys(trace.config)[:-1]
-    some = max(1, AT_ONCE // ((stop - start) * trace.config.vocab_size))
-    for i in range(0, len(keys), some):
-        yield _read(torch.cat([trace[key][start:stop] for key in keys[i : i + some]]), model)
+    rows_at_once = max(1, AT_ONCE // ((stop - start) * trace.config.vocab_size))
+    for i in range(0, len(keys), rows_at_once):
+        # n of (P, D) -> (n * P, D)
+        yield _read(torch.cat([trace[key][start:stop] for key in keys[i : i + rows_at_once]]), model)
     yield logits_of(model, trace["final"][start:stop])  # what the pass itself made of it, edits included
 
 
-def _by_row(found: Sequence[Cells | Followed], positions: int) -> Iterator[Any]:
-    """Each of their arrays as one, (R * P, ...) -> (R, P, ...)."""
-    for arrays in zip(*(vars(one).values() for one in found), strict=True):
-        whole = np.concatenate(arrays)
-        yield whole.reshape(-1, positions, *whole.shape[1:])
+def _by_row(readings: Sequence[Cells | Followed], positions: int) -> Iterator[Any]:
+    """Join each field of the readings into one array: (n * P, ...) each -> (R, P, ...)."""
+    for arrays in zip(*(vars(row).values() for row in readings), strict=True):
+        joined = np.concatenate(arrays)  # (R * P, ...)
+        yield joined.reshape(-1, positions, *joined.shape[1:])  # (R * P, ...) -> (R, P, ...)
 
 
 def _bits(nats: torch.Tensor) -> NDArray[np.float32]:
-    """Neither entropy nor KL is below 0: what is, is rounding."""
+    """Nats as bits; what is below 0 becomes 0, since for entropy and KL it can only be rounding."""
     return (nats / math.log(2)).clamp(min=0).numpy()

@@ -59,7 +59,7 @@ def sites(config: GPTConfig) -> list[str | Key]:
 
 @dataclass(frozen=True)
 class Reader:
-    """What reads the stream at one position: `direction` (D,), and `constant`, which no part wrote.
+    """A difference of logits, linear in the stream: `direction` (D,), and `constant`, which no part wrote.
 
     For any part of the stream (D,), `direction @ part` is its share of the difference of logits.
     """
@@ -74,7 +74,7 @@ def reader(
 ) -> Reader:
     """The final LayerNorm, frozen at what it was, and `token` against the mean, or another, behind it.
 
-    Needs the last block's `resid_post`. Raises ValueError for a token or position that there is not.
+    Needs the last block's `resid_post`. Raises ValueError for an unknown token or a position out of range.
     """
     divisor = spread(trace, model, position)
     norm = model.final_norm
@@ -99,7 +99,7 @@ def spread(trace: Trace, model: GPTModel, position: int = -1) -> float:
 
 @of_model
 def direct_effects(trace: Trace, model: GPTModel, writes: torch.Tensor, position: int = -1) -> torch.Tensor:
-    """What rows written into the stream (n, D) add to every logit minus the mean of all: (n, V).
+    """The effect of rows written into the stream (n, D) on every logit minus the mean of all: (n, V).
 
     For each token what `reader` says of that token, with the final LayerNorm's divisor held as it is.
     """
@@ -130,27 +130,27 @@ def attribution(
     place of what the parts wrote. A model in bfloat16 rounds the stream at every step to three digits;
     its row "rounding" is what that comes to.
 
-    Needs `sites(trace.config)`. Raises ValueError for a token or position that there is not.
+    Needs `sites(trace.config)`. Raises ValueError for an unknown token or a position out of range.
     """
-    at = trace.place_of(position)
-    read = reader(trace, model, token, against, at)
+    index = trace.place_of(position)
+    read = reader(trace, model, token, against, index)
     rows: list[tuple[str, int | None, int | None, float]] = [
-        (name, None, None, float(read.direction @ trace[site][at].double()))
+        (name, None, None, float(read.direction @ trace[site][index].double()))
         for name, site in (("embedding", "tok_emb"), ("position", "pos_emb"))
     ]
     for b, trf_block in enumerate(model.trf_blocks):
-        z = trace["z", b][:, at].double()  # (H, d)
+        z = trace["z", b][:, index].double()  # (H, d)
         shares = (z * _through_out_proj(model, b, read.direction)).sum(dim=-1)  # (H,)
         rows += [("head", b, head, share) for head, share in enumerate(shares.tolist())]
         if trf_block.att.out_proj.bias is not None:
             share = float(read.direction @ double(trf_block.att.out_proj.bias))
             rows.append(("attention bias", b, None, share))
-        rows.append(("feed-forward", b, None, float(read.direction @ trace["mlp_out", b][at].double())))
+        rows.append(("feed-forward", b, None, float(read.direction @ trace["mlp_out", b][index].double())))
     written = sum(row[3] for row in rows)
     if model.final_norm.shift is not None:
         rows.append(("final shift", None, None, read.constant))
-    rest = _rest(trace, model, token, against, at, read, written)
-    rows += [(part, None, None, share) for part, share in rest]
+    leftovers = _rest(trace, model, token, against, index, read, written)
+    rows += [(part, None, None, share) for part, share in leftovers]
     table = pd.DataFrame(rows, columns=["part", "block", "head", "contribution"])
     return table.astype({"block": "Int64", "head": "Int64"})
 
@@ -200,20 +200,21 @@ def source_tokens(
 
     Needs `v` and the last `resid_post`, and `attn` or else `q` and `k`; of an edited run `attn` and `z`.
     """
-    at = trace.place_of(position)
-    direction = reader(trace, model, token, against, at).direction
-    found = torch.zeros(trace.config.n_layers, trace.config.n_heads, len(trace), dtype=torch.float64)
+    index = trace.place_of(position)
+    direction = reader(trace, model, token, against, index).direction
+    contributions = torch.zeros(trace.config.n_layers, trace.config.n_heads, len(trace), dtype=torch.float64)
     for block in range(trace.config.n_layers):
-        found[block, :, : at + 1] = _given(trace, model, block, direction, at)
-    return found
+        contributions[block, :, : index + 1] = _given(trace, model, block, direction, index)
+    return contributions
 
 
-def _given(trace: Trace, model: GPTModel, block: int, direction: torch.Tensor, at: int) -> torch.Tensor:
-    """What each token up to `at` gave through the heads of a block, (H, n): see `source_tokens`."""
-    weights = rows_of_attention(trace, block, torch.tensor([at]))[:, 0].double()  # (H, n)
-    values = trace["v", block][:, : at + 1].double()  # (H, n, d)
-    given = weights * torch.einsum("hnd,hd->hn", values, _through_out_proj(model, block, direction))
-    return given * handed_on(trace, model, block, at, weights, values)
+def _given(trace: Trace, model: GPTModel, block: int, direction: torch.Tensor, index: int) -> torch.Tensor:
+    """What each token up to `index` gave through the heads of a block, (H, n): see `source_tokens`."""
+    weights = rows_of_attention(trace, block, torch.tensor([index]))[:, 0].double()  # (H, n)
+    values = trace["v", block][:, : index + 1].double()  # (H, n, d)
+    # (H, n, d) x (H, d) -> (H, n)
+    contributions = weights * torch.einsum("hnd,hd->hn", values, _through_out_proj(model, block, direction))
+    return contributions * handed_on(trace, model, block, index, weights, values)
 
 
 # ---- what the page "Why this token?" reads ----
@@ -232,7 +233,7 @@ def logit_shares(
 
 @dataclass(frozen=True)
 class HeadsRead:
-    """What the heads of a block read for a word, from n tokens.
+    """The contributions of a block's heads to a word, by the n tokens that they read.
 
     `given` (H, n) is `source_tokens` of the block, `attention` (H, n) where the heads look, `anyway` (H,)
     what each writes wherever it looks: the part of its values' bias.
@@ -253,17 +254,17 @@ def heads_read(
     lm: LanguageModel, t: Trace, block: int, token: int, against: int | None = None, position: int = -1
 ) -> HeadsRead:
     """r . (a_ij v_j W_O) for every head of a block and every token j up to `position`, i."""
-    at = t.place_of(position)
-    direction = reader(t, lm.model, token, against, at).direction  # r, (D,)
-    given = _given(t, lm.model, block, direction, at)  # (H, n)
-    looks = rows_of_attention(t, block, torch.tensor([at]))[:, 0]  # a_ij, (H, n)
+    index = t.place_of(position)
+    direction = reader(t, lm.model, token, against, index).direction  # r, (D,)
+    contributions = _given(t, lm.model, block, direction, index)  # (H, n)
+    looks = rows_of_attention(t, block, torch.tensor([index]))[:, 0]  # a_ij, (H, n)
     through = _through_out_proj(lm.model, block, direction)  # W_O r, (H, d)
     bias = lm.model.trf_blocks[block].att.W_value.bias
     if bias is None:
         anyway = torch.zeros(len(through))
     else:
-        anyway = (double(bias).view_as(through) * through).sum(-1)
-    return HeadsRead(given.numpy(), looks.numpy(), anyway.numpy())
+        anyway = (double(bias).view_as(through) * through).sum(-1)  # (H d,) -> (H, d) -> (H,)
+    return HeadsRead(contributions.numpy(), looks.numpy(), anyway.numpy())
 
 
 @undisturbed
@@ -273,20 +274,20 @@ def logit(trace: Trace, token: OneToken, against: Against = MEAN, position: int 
 
 
 def _rest(
-    trace: Trace, model: GPTModel, token: OneToken, against: Against, at: int, read: Reader, written: float
+    trace: Trace, model: GPTModel, token: OneToken, against: Against, index: int, read: Reader, written: float
 ) -> Iterator[tuple[str, float]]:
     """Yield what no part wrote: an edit of the stream, and the rounding of a model in bfloat16."""
     edited = {edit.site for edit in trace.edits}
     total = written + read.constant
     if edited & set(BREAKING):
-        stream = float(read.direction @ trace["resid_post", trace.config.n_layers - 1][at].double())
+        stream = float(read.direction @ trace["resid_post", trace.config.n_layers - 1][index].double())
         edit = stream - written
         if "final" in edited:
-            edit += logit(trace, token, against, at) - stream - read.constant
+            edit += logit(trace, token, against, index) - stream - read.constant
         total += edit
         yield EDIT, edit
     if model.out_head.weight.dtype != torch.float32:
-        yield ROUNDING, logit(trace, token, against, at) - total
+        yield ROUNDING, logit(trace, token, against, index) - total
 
 
 def _through_out_proj(model: GPTModel, block: int, direction: torch.Tensor) -> torch.Tensor:

@@ -77,13 +77,13 @@ def _sites(lm: LanguageModel, address: str, *_: object) -> Sites:
 
 @reads(_sites)
 def level(lm: LanguageModel, t: Trace, address: str, position: int, shown: Any = None) -> Level:
-    """What is drawn at a place (`places.resolve` gives its address) for the token at `position`."""
+    """The level that is drawn at a place (`places.resolve` gives its address) for the token at `position`."""
     place = possible(parse(address), lm.config, len(t))
     return {"shown": None} | _LEVELS[place.kind](lm, t, place, position, shown)
 
 
 def window(n_tokens: int, position: int) -> range:
-    """At most WINDOW positions that have the selected one among them, as late as the text allows."""
+    """At most WINDOW positions with the selected one among them, two after it where the text has them."""
     start = max(0, min(position - WINDOW + 3, n_tokens - WINDOW))
     return range(start, min(start + WINDOW, n_tokens))
 
@@ -91,7 +91,7 @@ def window(n_tokens: int, position: int) -> range:
 def _says(sentence: str, *parts: Any) -> list[Any]:
     """The sentence in pieces, a part in place of each {}."""
     texts = sentence.split("{}")
-    pieces = [piece for both in zip(texts, parts, strict=False) for piece in both]
+    pieces = [piece for pair in zip(texts, parts, strict=False) for piece in pair]
     return [piece for piece in (*pieces, texts[-1]) if piece != ""]
 
 
@@ -119,8 +119,8 @@ def table(level: Level) -> pd.DataFrame:
 
 def _stream(lm: LanguageModel, t: Trace, site: str, rows: range) -> np.ndarray:
     """(L, W): the lengths of a site in every block."""
-    found = t.reduced(next(one for one in LENGTHS if one.site == site))
-    return torch.stack(found)[:, rows.start : rows.stop].numpy()
+    blocks = t.reduced(next(reduction for reduction in LENGTHS if reduction.site == site))
+    return torch.stack(blocks)[:, rows.start : rows.stop].numpy()  # L of (T,) -> (L, T) -> (L, W)
 
 
 def _machine(lm: LanguageModel, t: Trace, place: Place, position: int, shown: Any) -> Level:
@@ -137,27 +137,29 @@ def _machine(lm: LanguageModel, t: Trace, place: Place, position: int, shown: An
         brought.append((row * lengths * times.nan_to_num()).numpy())  # 0 of what is something else
         weights.append(row.numpy())
     if shown is None:
-        every = [(b, *one) for b, sizes in enumerate(brought) for one in _strongest(sizes[:, :position])]
-        picked = tuple(sorted(every, key=lambda one: -brought[one[0]][one[1:]]))
+        all_reads = [
+            (b, *pair) for b, sizes in enumerate(brought) for pair in _strongest(sizes[:, :position])
+        ]
+        picked = tuple(sorted(all_reads, key=lambda read: -brought[read[0]][read[1:]]))
         shown = picked, tuple(t.next_tokens(k=BEST, position=position)["id"].tolist())
     picked, ids = shown
     reads = [
         dict(block=b, head=h, key=j, weight=float(weights[b][h, j]), brought=float(brought[b][h, j]))
         for b, h, j in picked
     ]
-    here = position - rows.start
+    column = position - rows.start
     says = _says(
         "The row of {} comes in {} long and goes out {} long.",
         _code(t, position),
-        *(float(x) for x in (pre[0, here], post[-1, here])),
+        *(float(x) for x in (pre[0, column], post[-1, column])),
     )
     if reads:
-        most = reads[0]
+        top = reads[0]
         says += _says(
-            f" It reads most in block {most['block']}: head {most['head']} brings it a vector {{}} long "
-            f"from {{}} (position {most['key']}).",
-            most["brought"],
-            _code(t, most["key"]),
+            f" It reads most in block {top['block']}: head {top['head']} brings it a vector {{}} long "
+            f"from {{}} (position {top['key']}).",
+            top["brought"],
+            _code(t, top["key"]),
         )
     return {
         "shown": shown,
@@ -185,13 +187,13 @@ def _strongest(sizes: np.ndarray) -> list[tuple[int, int]]:
 def _next(lm: LanguageModel, t: Trace, position: int, ids: Sequence[int]) -> list[Level]:
     logits = t.logits(position).double()
     chances = logits.softmax(-1)
-    found = []
+    bars = []
     for i in ids:
         chance = float(chances[i])
         shown = show_token(named_bytes(lm.tokenizer, i))
         drawn = {"at": f"logit.{i}", "shown": shown, "value": chance, "text": percent(chance)}
-        found.append(drawn | {"said": float(logits[i])})
-    return found
+        bars.append(drawn | {"said": float(logits[i])})
+    return bars
 
 
 def _block(lm: LanguageModel, t: Trace, place: Place, position: int, shown: Any) -> Level:
@@ -280,59 +282,59 @@ def _head(lm: LanguageModel, t: Trace, place: Place, position: int, shown: Any) 
 # ---- sums and products, line by line ----
 
 
-def _line(op: str, label: str, number: float | None = None, said: str = "", **more: Any) -> Level:
+def _line(op: str, label: str, number: float | None = None, said: str = "", **extra: Any) -> Level:
     """A line of a sum: its sign, what it is, a single number of it and what that is."""
-    return {"op": op, "label": label, "number": number, "said": said, **more}
+    return {"op": op, "label": label, "number": number, "said": said, **extra}
 
 
 def _row(
-    op: str, label: str, row: Any, number: float | None = None, said: str = "long", **more: Any
+    op: str, label: str, row: Any, number: float | None = None, said: str = "long", **extra: Any
 ) -> Level:
     """A line with a row of numbers, the first WIDE of them drawn; without a `number` its size is said."""
     row = np.asarray(row)
     drawn = {"limit": shared_scale(row).limit, "values": row[:WIDE], "of": len(row), "paint": "signed"}
-    return _line(op, label, _length(row) if number is None else number, said, **drawn | more)
+    return _line(op, label, _length(row) if number is None else number, said, **drawn | extra)
 
 
 def _embedding(lm: LanguageModel, t: Trace, place: Place, position: int, shown: Any) -> Level:
-    token, where, both = parts = embedding_rows(lm, t)[:, position]
+    token_row, position_row, sum_row = parts = embedding_rows(lm, t)[:, position]
     limit = shared_scale(parts, 0.95).limit
     return {
         "lines": [
-            _row("", f"what it is: row {t.tokens[position].id} of the tokens", token, limit=limit),
-            _row("+", f"where it stands: row {position} of the positions", where, limit=limit),
-            _row("=", "what goes in", both, limit=limit),
+            _row("", f"what it is: row {t.tokens[position].id} of the tokens", token_row, limit=limit),
+            _row("+", f"where it stands: row {position} of the positions", position_row, limit=limit),
+            _row("=", "what goes in", sum_row, limit=limit),
         ],
         "says": _says(
             "{} is looked up in one table, its position in another. Added up they are {} long.",
-            *(_code(t, position), _length(both)),
+            *(_code(t, position), _length(sum_row)),
         ),
     }
 
 
 def _norm(lm: LanguageModel, t: Trace, place: Place, position: int, shown: Any) -> Level:
     final = place.kind == "final_norm"
-    s = norms.inside(lm, t, "final" if final else f"block {place.block} · {place.kind}", position)
-    normalised = float(s.normalised.var())
-    after = float(s.after.var())
+    steps = norms.inside(lm, t, "final" if final else f"block {place.block} · {place.kind}", position)
+    normalised = float(steps.normalised.var())
+    after = float(steps.after.var())
     shift = []
     parameters = "own scale"
-    if s.has_shift:
-        shift.append(_row("+", "plus the norm's shift", s.shift, float(s.shift.mean()), "mean"))
+    if steps.has_shift:
+        shift.append(_row("+", "plus the norm's shift", steps.shift, float(steps.shift.mean()), "mean"))
         parameters = "own scale and shift"
     return {
         "lines": [
-            _row("", "the row", s.before, s.mean, "mean"),
-            _row("−", "minus the mean", s.centred, s.variance, "variance"),
-            _row("÷", "divided by √(variance + eps)", s.normalised, s.deviation, "the divisor"),
-            _row("×", "times the norm's scale", s.scale, float(s.scale.mean()), "mean"),
+            _row("", "the row", steps.before, steps.mean, "mean"),
+            _row("−", "minus the mean", steps.centred, steps.variance, "variance"),
+            _row("÷", "divided by √(variance + eps)", steps.normalised, steps.deviation, "the divisor"),
+            _row("×", "times the norm's scale", steps.scale, float(steps.scale.mean()), "mean"),
             *shift,
-            _row("=", "what comes out", s.after, after, "variance"),
+            _row("=", "what comes out", steps.after, after, "variance"),
         ],
         "says": _says(
             "LayerNorm brings the row of {} into range: its variance of {} becomes {}, and with the norm's "
             f"{parameters} {{}}.",
-            *(_code(t, position), s.variance, normalised, after),
+            *(_code(t, position), steps.variance, normalised, after),
         ),
     }
 
@@ -343,82 +345,84 @@ def _cell(lm: LanguageModel, t: Trace, place: Place, position: int, shown: Any) 
     query = place.query
     key = place.key
     steps = attention.steps(lm, t, b, h)
-    c = attention.cell(lm, t, b, h, query, key)
+    cell = attention.cell(lm, t, b, h, query, key)
     weight = float(steps.weights[query, key])
     d = steps.q.shape[-1]
     lines = [
         _row("", f"query of position {query}", steps.q[query], paint="query"),
         _row("×", f"key of position {key}", steps.k[key], paint="key"),
-        _row("=", "product, number by number", c.products, c.score, "their sum, the score"),
-        _line("÷", f"√{d}", c.divisor, "the divisor"),
-        _line("=", "the score, divided", c.scaled, "into softmax"),
+        _row("=", "product, number by number", cell.products, cell.score, "their sum, the score"),
+        _line("÷", f"√{d}", cell.divisor, "the divisor"),
+        _line("=", "the score, divided", cell.scaled, "into softmax"),
     ]
-    if c.weight is None:
+    if cell.weight is None:
         lines.append(_line("", "the mask hides a later token", weight, "weight"))
         says = _says("{} stands after {}, so the mask hides it.", _code(t, key), _code(t, query))
     else:
-        by_softmax = abs(weight - c.weight) < 1e-3  # else a change put it there
+        by_softmax = abs(weight - cell.weight) < 1e-3  # else a change put it there
         lines += [
-            _line("", "e to the power of it minus the row's largest", float(c.row.exp[key]), "of this key"),
-            _line("÷", "the sum of these over all keys", c.row.total, "sum"),
+            _line(
+                "", "e to the power of it minus the row's largest", float(cell.row.exp[key]), "of this key"
+            ),
+            _line("÷", "the sum of these over all keys", cell.row.total, "sum"),
             _line("=" if by_softmax else "", "attention weight", weight, "weight"),
             _row("×", f"value of position {key}", steps.v[key], paint="value"),
             _row("=", "what it gives to the head's output", weight * steps.v[key], paint="output"),
         ]
         says = _says(
             "{} asks and {} answers with a score of {}; it gets {} of the attention.",
-            *(_code(t, query), _code(t, key), c.score, weight),
+            *(_code(t, query), _code(t, key), cell.score, weight),
         )
     return {"lines": lines, "says": says}
 
 
 def _feed_forward(lm: LanguageModel, t: Trace, place: Place, position: int, shown: Any) -> Level:
-    found = feed_forward.units(lm, t, place.block, position)
+    units = feed_forward.units(lm, t, place.block, position)
     into = f"block.{place.block}.unit."
     if shown is None:
-        shown = tuple(found.largest(UNITS))
-    before = found.before
-    after = found.after
-    whole: Level = {"limit": shared_scale(np.stack([before, after])).limit, "into": into}
+        shown = tuple(units.largest(UNITS))
+    before = units.before
+    after = units.after
+    drawing: Level = {"limit": shared_scale(np.stack([before, after])).limit, "into": into}
     count = len(before)
-    fire = int(found.fires.sum())
+    fire = int(units.fires.sum())
     first = f"the first matrix: {count:,} units"
     return {
         "shown": shown,
         "lines": [
-            _row("", "the normalised row", found.given),
-            _row("×", first, before, fire, "fire", **whole, values=before, whole=True),
-            _row("", "GELU leaves little of what is below 0", after, **whole, values=after),
-            _row("×", "the second matrix: what is added", found.written, paint="output"),
+            _row("", "the normalised row", units.given),
+            _row("×", first, before, fire, "fire", **drawing, values=before, whole=True),
+            _row("", "GELU leaves little of what is below 0", after, **drawing, values=after),
+            _row("×", "the second matrix: what is added", units.written, paint="output"),
         ],
         "bars": [
-            dict(at=f"{into}{u}", shown=f"unit {u}", value=float(found.writes[u]), said=float(after[u]))
+            dict(at=f"{into}{u}", shown=f"unit {u}", value=float(units.writes[u]), said=float(after[u]))
             for u in shown
         ],
         "says": _says(
             f"A token passes the units alone. For {{}} {{}} of {count:,} fire; what they add is {{}} long.",
-            *(_code(t, position), fire, found.size),
+            *(_code(t, position), fire, units.size),
         ),
     }
 
 
 def _unit(lm: LanguageModel, t: Trace, place: Place, position: int, shown: Any) -> Level:
-    found = feed_forward.units(lm, t, place.block, position)
+    units = feed_forward.units(lm, t, place.block, position)
     u = place.unit
     layers: Any = lm.model.get_submodule(f"trf_blocks.{place.block}.ff.layers")
     asks, writes = (double(x).numpy() for x in (layers[0].weight[u], layers[2].weight[:, u]))
-    before = float(found.before[u])
-    after = float(found.after[u])
+    before = float(units.before[u])
+    after = float(units.after[u])
     if layers[0].bias is None:
         bias = 0.0
     else:
         bias = layers[0].bias[u].item()
-    products = found.given * asks
+    products = units.given * asks
     return {
         "lines": [
-            _row("", "the normalised row", found.given),
+            _row("", "the normalised row", units.given),
             _row("×", f"what unit {u} looks for", asks),
-            _row("=", "product, number by number", products, float(found.given @ asks), "their sum"),
+            _row("=", "product, number by number", products, float(units.given @ asks), "their sum"),
             _line("+", "its bias", bias, "bias"),
             _line("=", "before GELU", before, "before"),
             _line("", "after GELU", after, "after"),
@@ -453,19 +457,19 @@ def _logit(lm: LanguageModel, t: Trace, place: Place, position: int, shown: Any)
     row = t["final"][position].double().numpy()
     column = double(lm.model.out_head.weight[place.id]).numpy()
     logits = t.logits(position)
-    (one,) = _next(lm, t, position, [place.id])
+    (bar,) = _next(lm, t, position, [place.id])
     rank = int(distribution(logits).rank[place.id]) + 1  # of equal logits the lower id comes first
     return {
         "lines": [
             _row("", "the last row, normalised", row),
             _row("×", f"row {place.id} of the output head", column),
-            _row("=", "product, number by number", row * column, one["said"], "their sum, the logit"),
-            _line("", "through softmax over the vocabulary", one["value"], "probability"),
+            _row("=", "product, number by number", row * column, bar["said"], "their sum, the logit"),
+            _line("", "through softmax over the vocabulary", bar["value"], "probability"),
             _line("", f"its place among {lm.config.vocab_size:,} tokens", rank, "rank", whole=True),
         ],
         "says": _says(
             f"The logit of {{}} is {{}}, the sum of {len(row)} products. Softmax gives it probability {{}}.",
-            *({"code": one["shown"]}, one["said"], one["value"]),
+            *({"code": bar["shown"]}, bar["said"], bar["value"]),
         ),
     }
 

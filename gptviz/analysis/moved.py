@@ -32,15 +32,13 @@ class Prediction:
 
 
 def prediction(before: torch.Tensor, after: torch.Tensor) -> Prediction:
-    """Compare two rows of logits (V,): the model's own,
-    and those of the changed model. `kl` as in `kl_bits`.
-    """
+    """Compare two rows of logits (V,): the model's own and the changed model's. `kl` as in `kl_bits`."""
     p, q = (torch.softmax(logits.double(), dim=-1) for logits in (before, after))  # (V,) each
     token = int(p.argmax())
-    now = int(q.argmax())
+    new_token = int(q.argmax())
     kl = kl_bits(before, after)
     logits = float((before - after).abs().max())
-    return Prediction(token, float(p[token]), float(q[token]), now, float(q[now]), kl, logits)
+    return Prediction(token, float(p[token]), float(q[token]), new_token, float(q[new_token]), kl, logits)
 
 
 def kl_bits(before: torch.Tensor, after: torch.Tensor) -> float:
@@ -68,7 +66,7 @@ class Rows:
 
 
 def compared_rows(n_tokens: int, heads: int) -> tuple[int, ...]:
-    """The queries whose rows are compared in a model of so many heads in all: 1 to T - 1, or some of them.
+    """The queries whose rows are compared in a model of `heads` heads in all: 1 to T - 1, or some of them.
 
     Row 0 can only look at itself. Where all rows would be more than `ROW_BYTES` those that are taken lie
     evenly over the text, with the last among them.

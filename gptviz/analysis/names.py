@@ -43,8 +43,8 @@ TESTED = 24  # sentences with two names
 
 def persons(text: str) -> list[str]:
     """The persons that a text names, each once and in order: by given name, or by the name after a title."""
-    found = [match["titled"] or match["given"] for match in _PERSON.finditer(text)]
-    return list(dict.fromkeys(found))
+    names = [match["titled"] or match["given"] for match in _PERSON.finditer(text)]
+    return list(dict.fromkeys(names))
 
 
 _known: WeakKeyDictionary[GPTModel, tuple[int, int]] = WeakKeyDictionary()
@@ -52,7 +52,7 @@ _known: WeakKeyDictionary[GPTModel, tuple[int, int]] = WeakKeyDictionary()
 
 @undisturbed
 def names_kept_apart(lm: LanguageModel) -> tuple[int, int]:
-    """In how many sentences with two names the model gives the one that is meant more, and of how many.
+    """The number of two-name sentences in which the model prefers the name that is meant, and of all of them.
 
     The sentences are `indirect_objects`'. They are read once for a model, a short pass each. (0, 0) where
     the model has no tokens for them.
@@ -60,9 +60,9 @@ def names_kept_apart(lm: LanguageModel) -> tuple[int, int]:
     if lm.model not in _known:
         right = 0
         sentences = indirect_objects(lm, TESTED)
-        for one in sentences:
-            logits = lm.plain.trace(one.text, keep=()).logits(-1)
-            meant, other = (ids_of(lm, name)[0] for name in one.target)
+        for prompt in sentences:
+            logits = lm.plain.trace(prompt.text, keep=()).logits(-1)
+            meant, other = (ids_of(lm, name)[0] for name in prompt.target)
             right += int(logits[meant] > logits[other])
         _known[lm.model] = right, len(sentences)
     return _known[lm.model]

@@ -30,7 +30,7 @@ KEPT = "kept"
 
 @dataclass(frozen=True)
 class Entropy:
-    """How spread out a distribution is: H = -sum p ln p."""
+    """The entropy of a distribution: H = -sum p ln p."""
 
     nats: float
 
@@ -40,7 +40,7 @@ class Entropy:
 
     @property
     def perplexity(self) -> float:
-        """As many equally likely tokens would be as uncertain."""
+        """The number of equally likely tokens that would be as uncertain: e^H."""
         return math.exp(self.nats)
 
 
@@ -84,7 +84,7 @@ def candidates(
     probabilities = chosen.probabilities
     ids = chosen.order[:k]
     beyond = sorted({int(i) for i in also if rank[i] >= k}, key=lambda i: int(rank[i]))
-    ids = torch.cat([ids, torch.tensor(beyond, dtype=ids.dtype)])
+    ids = torch.cat([ids, torch.tensor(beyond, dtype=ids.dtype)])  # (rows of the table,)
     plain = sampling.changes_nothing
     model = probabilities if plain else torch.softmax(logits.double(), dim=0)  # (V,)
     spread = entropy(probabilities)
@@ -118,10 +118,10 @@ def _table(logits: Tensor, chosen: Distribution, model: Tensor, ids: Tensor) -> 
 
 
 def rest_of(probabilities: Tensor, ids: Tensor) -> float:
-    """The sum of (V,) probabilities without those of `ids`, as a sum of small numbers."""
-    others = probabilities.clone()
-    others[ids] = 0
-    return float(others.sum())
+    """The sum of (V,) probabilities but for those of `ids`, added up itself: 1 - their sum would round."""
+    remaining = probabilities.clone()
+    remaining[ids] = 0
+    return float(remaining.sum())
 
 
 def filters(chosen: Distribution, ids: Tensor) -> list[str]:
@@ -153,14 +153,16 @@ def surprises(final: Tensor, head: Tensor, ids: Sequence[int], chunk: int = 64) 
     for start in range(0, len(ids) - 1, chunk):
         stop = min(start + chunk, len(ids) - 1)
         logits = F.linear(final[start:stop].to(head), head).cpu().double()  # (chunk, V)
-        came = torch.tensor(ids[start + 1 : stop + 1])[:, None]  # (chunk, 1): what each position met next
-        steps = loss_steps(logits, came[:, 0])
-        here = slice(start + 1, stop + 1)
-        logit[here] = steps.logit
-        log_sum[here] = steps.log_sum
-        log_p[here] = -steps.loss
-        own = steps.logit[:, None]
-        ahead = (logits > own) | ((logits == own) & (torch.arange(logits.shape[1]) < came))
+        targets = torch.tensor(ids[start + 1 : stop + 1])[:, None]  # (chunk, 1): what each position met next
+        steps = loss_steps(logits, targets[:, 0])
+        rows = slice(start + 1, stop + 1)
+        logit[rows] = steps.logit
+        log_sum[rows] = steps.log_sum
+        log_p[rows] = -steps.loss
+        target_logit = steps.logit[:, None]
+        ahead = (logits > target_logit) | (
+            (logits == target_logit) & (torch.arange(logits.shape[1]) < targets)
+        )
         rank[start + 1 : stop + 1] = ahead.sum(1).numpy() + 1
     return pd.DataFrame(
         {
@@ -196,9 +198,9 @@ def entropies(lm: LanguageModel, t: Trace, position: int, sampling: Sampling) ->
     Columns: distribution, bits, nats, perplexity.
     """
     rows = []
-    for name, how in (("the model", AS_IT_IS), ("with your settings", sampling)):
-        found = entropy(distribution(t.logits(position), how).probabilities)
-        rows.append((name, found.bits, found.nats, found.perplexity))
+    for name, settings in (("the model", AS_IT_IS), ("with your settings", sampling)):
+        spread = entropy(distribution(t.logits(position), settings).probabilities)
+        rows.append((name, spread.bits, spread.nats, spread.perplexity))
     return pd.DataFrame(rows, columns=["distribution", "bits", "nats", "perplexity"])
 
 

@@ -49,7 +49,7 @@ def norm_table(lm: LanguageModel, t: Trace) -> pd.DataFrame:
 
 @reads(*SITES)
 def inside(lm: LanguageModel, t: Trace, name: str, position: int) -> "Steps":
-    """What the norm `name` ("block 3 · norm1", "final") does to one token, step by step.
+    """The steps of the norm `name` ("block 3 · norm1", "final") on one token.
 
     ValueError if there is no such norm.
     """
@@ -58,7 +58,7 @@ def inside(lm: LanguageModel, t: Trace, name: str, position: int) -> "Steps":
 
 
 def find_norm(model: GPTModel, name: str) -> Norm:
-    """The model's LayerNorm of that name, with its weights. ValueError for a name that there is not."""
+    """The model's LayerNorm of that name, with its weights. ValueError for an unknown name."""
     norms = {norm.name: norm for norm in norms_of(model)}
     if name not in norms:
         raise ValueError(f"no norm is called {name!r}; this model has {', '.join(norms)}")
@@ -67,7 +67,7 @@ def find_norm(model: GPTModel, name: str) -> Norm:
 
 @undisturbed
 def run_norm(model: GPTModel, name: str, trace: Trace) -> None:
-    """Let that LayerNorm do its work on the whole text once more, in both of its ways of writing it."""
+    """Run that LayerNorm on the whole text again, by its `forward` and by its `formula`."""
     norm = find_norm(trace.of(model), name)
     if norm.block is None:
         path = "final_norm"
@@ -114,7 +114,7 @@ class Steps:
 
     @property
     def eps_written(self) -> str:
-        """All digits of eps, and none behind: "0.00001"."""
+        """eps in plain decimals: "0.00001"."""
         return np.format_float_positional(self.eps)
 
     def stage(self, name: str) -> Vector:
@@ -163,7 +163,7 @@ def stage_table(steps: Steps) -> pd.DataFrame:
 
 @dataclass(frozen=True)
 class VarianceParts:
-    """Why the variance after is what it is; the last is exactly the sum of the three before it."""
+    """The terms of the variance after a norm: `after` is exactly scaled + shift + together."""
 
     normalised: float  # variance / (variance + eps): 1 but for eps
     scaled: float  # after the scale: about the mean square of scale
@@ -189,25 +189,30 @@ def arithmetic(steps: Steps, dimension: int) -> pd.DataFrame:
     size = len(steps.before)
     i = below("dimension", dimension, size)
 
-    def of(value: float) -> str:
+    def fmt(value: float) -> str:
         return significant(float(value), 4)
 
     x = steps.before[i]
     centred = steps.centred[i]
     normalised = steps.normalised[i]
     squares = (steps.centred**2).sum()
-    divisor = of(steps.deviation)
-    times = f"{of(normalised)} × {term(of(steps.scale[i]))}"
+    divisor = fmt(steps.deviation)
+    times = f"{fmt(normalised)} × {term(fmt(steps.scale[i]))}"
     lines = [
-        ("mean", f"sum of the {size} values / {size}", f"{of(steps.before.sum())} / {size}", steps.mean),
-        ("variance", f"sum of (x − mean)² / {size}", f"{of(squares)} / {size}", steps.variance),
-        ("deviation", "√(variance + eps)", f"√({of(steps.variance)} + {steps.eps_written})", steps.deviation),
-        (f"x[{i}] − mean", "how far this is from the mean", f"{of(x)} − {term(of(steps.mean))}", centred),
-        ("normalised", "(x − mean) / √(variance + eps)", f"{of(centred)} / {divisor}", normalised),
+        ("mean", f"sum of the {size} values / {size}", f"{fmt(steps.before.sum())} / {size}", steps.mean),
+        ("variance", f"sum of (x − mean)² / {size}", f"{fmt(squares)} / {size}", steps.variance),
+        (
+            "deviation",
+            "√(variance + eps)",
+            f"√({fmt(steps.variance)} + {steps.eps_written})",
+            steps.deviation,
+        ),
+        (f"x[{i}] − mean", "how far this is from the mean", f"{fmt(x)} − {term(fmt(steps.mean))}", centred),
+        ("normalised", "(x − mean) / √(variance + eps)", f"{fmt(centred)} / {divisor}", normalised),
         ("times scale", f"normalised × scale[{i}]", times, steps.scaled[i]),
     ]
     if steps.has_shift:
-        numbers = f"{of(steps.scaled[i])} + {term(of(steps.shift[i]))}"
+        numbers = f"{fmt(steps.scaled[i])} + {term(fmt(steps.shift[i]))}"
         lines.append(("plus shift", f"scaled + shift[{i}]", numbers, steps.after[i]))
     return pd.DataFrame(lines, columns=["step", "formula", "with these numbers", "gives"])
 
@@ -217,8 +222,8 @@ def worked_out(
     lm: LanguageModel, t: Trace, name: str, position: int, dimension: int
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """One norm and one token: the `stage_table`, and the `arithmetic` of one dimension."""
-    found = inside(lm, t, name, position)
-    return stage_table(found), arithmetic(found, dimension)
+    steps = inside(lm, t, name, position)
+    return stage_table(steps), arithmetic(steps, dimension)
 
 
 def largest_dimension(steps: Steps) -> int:
@@ -237,6 +242,6 @@ def histogram(values: Vector, bins: int = 48, also: Vector | None = None) -> tup
     if also is None:
         both = values
     else:
-        both = np.concatenate([values, also])
+        both = np.concatenate([values, also])  # (n,) and (m,) -> (n + m,)
     counts, edges = np.histogram(values, bins=bins, range=(float(both.min()), float(both.max())))
     return counts.astype(np.int64), edges.astype(np.float64)

@@ -59,7 +59,7 @@ def value_of(ids: Sequence[int]) -> str:
 
 
 def patches_of(config: GPTConfig, n_tokens: int, sites: Iterable[str] = SITES, first: int = 0) -> list[Patch]:
-    """All patches of these sites for a text of so many tokens, from position `first` on, as the rows are."""
+    """All patches of these sites for a text of `n_tokens`, from position `first` on, in the table's order."""
     return [
         Patch(site, b, **{"head" if site in HEAD_SITES else "position": place})
         for site in sites
@@ -68,7 +68,7 @@ def patches_of(config: GPTConfig, n_tokens: int, sites: Iterable[str] = SITES, f
     ]
 
 
-# patches, and (B, D) what the output head gets: None, as before
+# patches, and (B, D) what the output head gets; None if the patches change nothing
 Batch = tuple[list[Patch], torch.Tensor | None]
 
 
@@ -93,7 +93,7 @@ def batches(lm: LanguageModel, own: Trace, source: Trace, at: int, patches: list
     first = min(alike(ids, other), at)  # before it no patch changes anything
     past = Before(*([own[site, b][:, :first] for b in range(lm.config.n_layers)] for site in ("k", "v")))
     groups: dict[tuple[str, int], list[Patch]] = {}
-    for patch in patches:  # all that is of heads is made of their outputs
+    for patch in patches:  # every patch of a head becomes a patch of that head's output
         groups.setdefault(("z" if patch.site in HEAD_SITES else patch.site, patch.block), []).append(patch)
     for (site, block), group in groups.items():
         moved = [patch for patch in group if _can_matter(own, source, patch, at)]
@@ -123,14 +123,14 @@ def _can_matter(own: Trace, source: Trace, patch: Patch, at: int) -> bool:
 
 
 def _value(own: Trace, source: Trace, block: int, site: str) -> Trace | torch.Tensor:
-    """What patches of a site put in; for one of heads, what each head then gives, (H, T, d)."""
+    """The values that patches of a site put in; for a site of heads each head's output then, (H, T, d)."""
     if site in ("z", *POSITION_SITES):
         return source
 
-    def of(name: str, *patched: str) -> torch.Tensor:
+    def chosen(name: str, *patched: str) -> torch.Tensor:
         return (source if site in patched else own)[name, block]  # (H, T, d)
 
-    queries = of("q", "q", "attn")
-    keys = of("k", "k", "attn")
-    values = of("v", "v")
+    queries = chosen("q", "q", "attn")
+    keys = chosen("k", "k", "attn")
+    values = chosen("v", "v")
     return F.scaled_dot_product_attention(queries, keys, values, is_causal=True)

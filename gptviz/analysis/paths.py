@@ -63,8 +63,8 @@ class Paths:
                 before = narrowest[row.parent]
             narrowest[row.edge] = min(row.share, before)
         order = sorted(narrowest, key=lambda edge: (-narrowest[edge], edge))  # a parent before its children
-        kept = [edge for edge in order if narrowest[edge] >= threshold][:most]
-        return self.edges[self.edges["edge"].isin(kept)]
+        chosen = [edge for edge in order if narrowest[edge] >= threshold][:most]
+        return self.edges[self.edges["edge"].isin(chosen)]
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ def paths(
     """The paths into a word's logit minus the mean, or minus another, with a share of at least `least`.
 
     Bounded: the `HEADS` largest heads are taken apart, of what they read the `EARLIER` largest heads, and of
-    each reading the `EDGES` largest edges are kept. ValueError for a token or position that there is not.
+    each reading the `EDGES` largest edges are kept. ValueError for an unknown token or position.
     """
     position = t.place_of(position)
     word = readings.word_reading(t, lm.model, token, against, position)
@@ -114,27 +114,27 @@ def paths(
     edges: list[_Edge] = []
 
     def grow(
-        names: list[Part], found: torch.Tensor, parent: _Edge | None, by: str, reading: Reading, most: int
+        names: list[Part], numbers: torch.Tensor, parent: _Edge | None, way: str, reading: Reading, most: int
     ) -> list[_Edge]:
         """The `most` largest of these parts (P, n) as edges, the largest first; biases and rest are none."""
-        sizes = found[:-2].abs()  # (P - 2, n)
+        sizes = numbers[:-2].abs()  # (P - 2, n)
         first = len(edges)
         for place in torch.sort(sizes.flatten(), descending=True).indices[:most].tolist():
-            i, j = divmod(place, found.shape[1])
+            i, j = divmod(place, numbers.shape[1])
             if sizes[i, j] > 0 and sizes[i, j] >= least * scale:
-                edges.append(_Edge(len(edges), parent, by, names[i], j, found[i, j].item(), reading))
+                edges.append(_Edge(len(edges), parent, way, names[i], j, numbers[i, j].item(), reading))
         return edges[first:]
 
-    def opened(edge: _Edge, by: str) -> list[_Edge]:
+    def opened(edge: _Edge, way: str) -> list[_Edge]:
         """The edges that the head of this edge read, in one of the three ways."""
         assert edge.part.block is not None and edge.part.head is not None
         head = (edge.part.block, edge.part.head, edge.position)
-        reading = readings.read_by(t, lm.model, edge.reading, *head, by)
-        return grow(*readings.parts(t, lm.model, reading), edge, by, reading, EDGES)
+        reading = readings.read_by(t, lm.model, edge.reading, *head, way)
+        return grow(*readings.parts(t, lm.model, reading), edge, way, reading, EDGES)
 
     into = grow(*direct, None, "word", word, HEADS + EDGES)
     heads = [edge for edge in into if edge.part.kind == "head"][:HEADS]
-    second = [edge for head in heads for by in readings.WAYS for edge in opened(head, by)]
+    second = [edge for head in heads for way in readings.WAYS for edge in opened(head, way)]
     earlier = sorted((edge for edge in second if edge.part.kind == "head"), key=lambda e: -abs(e.logits))
     for edge in earlier[:EARLIER]:
         opened(edge, "V")
@@ -143,11 +143,13 @@ def paths(
 
 def _table(edges: list[_Edge], scale: float) -> pd.DataFrame:
     rows = []
-    for e in edges:
-        top = e.parent
-        to = (None, None, None) if top is None else (top.part.block, top.part.head, top.position)
-        hangs = (e.number, None if top is None else top.number, e.level, e.by)
-        what = (e.part.kind, e.part.block, e.part.head, e.position)
-        rows.append((*hangs, *what, *to, e.logits, abs(e.logits) / scale, e.exact))
-    whole = ("parent", "block", "head", "to_block", "to_head", "to_position")
-    return pd.DataFrame(rows, columns=list(COLUMNS)).astype(dict.fromkeys(whole, "Int64"))
+    for edge in edges:
+        parent = edge.parent
+        reader = (
+            (None, None, None) if parent is None else (parent.part.block, parent.part.head, parent.position)
+        )
+        numbers = (edge.number, None if parent is None else parent.number, edge.level, edge.by)
+        writer = (edge.part.kind, edge.part.block, edge.part.head, edge.position)
+        rows.append((*numbers, *writer, *reader, edge.logits, abs(edge.logits) / scale, edge.exact))
+    integer_columns = ("parent", "block", "head", "to_block", "to_head", "to_position")
+    return pd.DataFrame(rows, columns=list(COLUMNS)).astype(dict.fromkeys(integer_columns, "Int64"))

@@ -80,7 +80,7 @@ class Place:
 
     @property
     def parent(self) -> "Place | None":
-        """The one that it lies in; None of the machine."""
+        """The place that it lies in; None for the machine."""
         outer = _KINDS[self.kind][1]
         if outer is None:
             return None
@@ -92,23 +92,23 @@ class Place:
         return (*(self.parent.path if self.parent else ()), self)
 
     def beside(self, config: GPTConfig) -> "tuple[Place, ...]":
-        """Return, for a block, the one before and the one after."""
-        near = (self.block - 1, self.block + 1) if self.kind == "block" else ()
-        return tuple(replace(self, block=block) for block in near if 0 <= block < config.n_layers)
+        """For a block, the block before and the block after, where the model has them."""
+        neighbours = (self.block - 1, self.block + 1) if self.kind == "block" else ()
+        return tuple(replace(self, block=block) for block in neighbours if 0 <= block < config.n_layers)
 
 
 def parse(text: str) -> Place:
     """The place of this address, its words not yet resolved; the machine where it names none."""
     for kind, pattern in _PATTERNS.items():
-        if found := pattern.fullmatch(text):
-            numbers = found.groupdict().items()
-            named = {name: _WORDS[said] if said in _WORDS else int(said) for name, said in numbers}
+        if match := pattern.fullmatch(text):
+            numbers = match.groupdict().items()
+            named = {name: _WORDS[word] if word in _WORDS else int(word) for name, word in numbers}
             return Place(kind, **named)
     return Place()
 
 
 def possible(place: Place, config: GPTConfig, n_tokens: int) -> Place:
-    """The place, or the first of those that it lies in that this model and text have; "last" found."""
+    """The place, or the nearest one around it that this model and text have; "last" as a number."""
     limits = {"block": config.n_layers, "head": config.n_heads, "query": n_tokens, "key": n_tokens}
     limits |= {"unit": 4 * config.emb_dim, "id": config.vocab_size}
     for inner in reversed(place.path):

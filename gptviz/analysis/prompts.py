@@ -41,7 +41,7 @@ class Prompt:
 
     @property
     def target(self) -> Any:
-        """Return it as `knock_out` and `patching` take it."""
+        """The token or the pair, as `knock_out` and `patching` take it."""
         if self.token is None or self.against is None:
             return self.token
         return (self.token, self.against)
@@ -70,10 +70,10 @@ def measured(
     else:
         against = trace.token_id(prompt.against)
     texts = (prompt.text, prompt.other) if pair else (prompt.text,)
-    found = function(lm, *texts, prompt.target, progress=progress, **options)
+    table = function(lm, *texts, prompt.target, progress=progress, **options)
     if pair and prompt.token is None:  # as `patching` has it
         against = int(lm.trace(prompt.other or "", keep=()).logits(-1).argmax())
-    return found, float(difference(logits, token, against))
+    return table, float(difference(logits, token, against))
 
 
 def is_many(text: Texts) -> bool:
@@ -107,19 +107,19 @@ def over(
         targets = target
     else:
         targets = [target] * len(texts)
-    found = []
+    results = []
     if len(targets) != len(texts):
         raise ValueError(f"{len(texts)} texts and {len(targets)} targets: give a target for each, or one")
 
-    def told(number: int, done: int, of: int) -> None:
-        progress(number * of + done, len(texts) * of)
+    def report(number: int, done: int, total: int) -> None:
+        progress(number * total + done, len(texts) * total)
 
     for number, (text, aim) in enumerate(zip(texts, targets, strict=True)):
         try:
-            found.append(function(lm, text, aim, progress=partial(told, number), **options))
+            results.append(function(lm, text, aim, progress=partial(report, number), **options))
         except ValueError as error:
             raise ValueError(f"text {number}: {error}") from None
-    return found
+    return results
 
 
 def averaged(tables: Sequence[pd.DataFrame], columns: Sequence[str]) -> pd.DataFrame:
@@ -149,16 +149,18 @@ FRAMES = (
 
 @undisturbed
 def indirect_objects(lm: LanguageModel, count: int = 24, seed: int = 0) -> list[Prompt]:
-    """So many sentences, drawn at random; in every other one the giver is named first.
+    """`count` sentences, drawn at random; in every other one the giver is named first.
 
     The token is the name that is the answer, `against` the other one. None where `left_out` leaves too few.
     """
-    out = left_out(lm)
-    names, places, things = ([word for word in words if word not in out] for words in (NAMES, PLACES, THINGS))
+    excluded = left_out(lm)
+    names, places, things = (
+        [word for word in words if word not in excluded] for words in (NAMES, PLACES, THINGS)
+    )
     if len(names) < 2 or not places or not things:
         return []
     rng = np.random.default_rng(seed)
-    found = []
+    prompts = []
     for number in range(whole("count", count, 0)):
         answer, giver = (str(name) for name in rng.choice(names, 2, replace=False))
         if number % 2:
@@ -168,12 +170,12 @@ def indirect_objects(lm: LanguageModel, count: int = 24, seed: int = 0) -> list[
             first = answer
             second = giver
         frame, place, thing = (str(rng.choice(words)) for words in (FRAMES, places, things))
-        text, other = (frame.format(first, second, place, one, thing) for one in (giver, answer))
-        found.append(Prompt(text, f" {answer}", f" {giver}", other))
-    return found
+        text, other = (frame.format(first, second, place, subject, thing) for subject in (giver, answer))
+        prompts.append(Prompt(text, f" {answer}", f" {giver}", other))
+    return prompts
 
 
 def left_out(lm: LanguageModel) -> dict[str, int]:
-    """The words that are no single token of this model, and of how many they are."""
+    """The words that are not a single token of this model, and how many tokens each one has."""
     tokens = {word: ids_of(lm, f" {word}") for word in (*NAMES, *PLACES, *THINGS)}
     return {word: len(ids) for word, ids in tokens.items() if len(ids) != 1 or ids[0] >= lm.config.vocab_size}

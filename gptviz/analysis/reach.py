@@ -30,20 +30,20 @@ def unseen(
     head: int | None = None,
     position: int | None = None,
 ) -> Unseen | None:
-    """Why `edit` cannot change what `site` of `block` holds, in this head, at this position; None if it can.
+    """The reason why `edit` cannot change `site` of `block`, in this head, at this position; None if it can.
 
     `head` None: in any of them, `position` None: at any. "final" stands for the prediction. The edit is one
     that fits the model and the text (`Edit.check`). Where None is given back the change may still be zero.
     """
     places = positions_of(edit, n_tokens)
-    there = _depth(site, block, n_layers)
+    site_depth = _depth(site, block, n_layers)
 
     def from_block(changed: int | None) -> Unseen | None:
         """The same for an edit of one block, or of none."""
-        here = _depth(edit.site, changed, n_layers)
-        if here > there:
+        edit_depth = _depth(edit.site, changed, n_layers)
+        if edit_depth > site_depth:
             return "later"
-        if here[0] == there[0]:
+        if edit_depth[0] == site_depth[0]:
             side_by_side = edit.site != site and {edit.site, site} <= set(_PROJECTED)
             other_head = edit.heads is not None and head is not None and head not in edit.heads
             if side_by_side or (edit.site, site) == ("v", "attn"):
@@ -54,27 +54,27 @@ def unseen(
             return None
         if not any(place <= position for place in places):
             return "later position"
-        if position not in places and not _mixed(here, there, n_layers):
+        if position not in places and not _mixed(edit_depth, site_depth, n_layers):
             return "other position"
         return None
 
-    found = [from_block(changed) for changed in edit.blocks(n_layers) or (None,)]
-    if None in found:
+    reasons = [from_block(changed) for changed in edit.blocks(n_layers) or (None,)]
+    if None in reasons:
         return None
-    return found[0]
+    return reasons[0]
 
 
 def positions_of(edit: Edit, n_tokens: int) -> Collection[int]:
     """The positions, 0 to `n_tokens` - 1, at which an edit may replace a value of its site."""
-    given = range(n_tokens) if edit.positions is None else {p % n_tokens for p in edit.positions}
+    positions = range(n_tokens) if edit.positions is None else {p % n_tokens for p in edit.positions}
     hidden = hidden_token(edit)
     if hidden is None:
-        return given
-    return [p for p in given if p > hidden]
+        return positions
+    return [p for p in positions if p > hidden]
 
 
 def hidden_token(edit: Edit) -> int | None:
-    """Return the 5 of "hide5": the token that no later one may look at. None for any other edit."""
+    """The token that no later one may look at, 5 for "hide5"; None for any other edit."""
     value = edit.named
     if value is not None and value.name == "hide":
         return value.numbers[0]
@@ -89,14 +89,14 @@ def _depth(site: str, block: int | None, n_layers: int) -> tuple[int, int]:
     return (n_layers if site == "final" else -1), _ORDER[site]
 
 
-def _mixed(here: tuple[int, int], there: tuple[int, int], n_layers: int) -> bool:
-    """Whether a whole attention, from keys and values on, stands between two places of the pass."""
-    if here[1] in (_ORDER["resid_pre"], _ORDER["k"], _ORDER["v"]):
-        begins = here[0]
+def _mixed(edit_depth: tuple[int, int], site_depth: tuple[int, int], n_layers: int) -> bool:
+    """Whether an attention, from its keys and values on, stands between an edit and a site of the pass."""
+    if edit_depth[1] in (_ORDER["resid_pre"], _ORDER["k"], _ORDER["v"]):
+        begins = edit_depth[0]
     else:
-        begins = here[0] + 1
-    if _ORDER["attn"] <= there[1] < _ORDER["final"]:
-        ends = there[0]
+        begins = edit_depth[0] + 1
+    if _ORDER["attn"] <= site_depth[1] < _ORDER["final"]:
+        ends = site_depth[0]
     else:
-        ends = there[0] - 1
+        ends = site_depth[0] - 1
     return begins <= min(ends, n_layers - 1)

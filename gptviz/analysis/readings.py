@@ -57,37 +57,37 @@ class Part:
 def word_reading(
     trace: Trace, model: GPTModel, token: OneToken, against: Against = MEAN, position: int = -1
 ) -> Reading:
-    """Return by how much the logit of `token` is above the mean of all, or above that of `against`: exact.
+    """The reading of a word: its logit minus the mean of all, or minus that of `against`. Exact.
 
     The final LayerNorm is frozen: see `gptviz.analysis.attribution`. Needs the last `resid_post`.
     ValueError for a position or a token that does not exist.
     """
-    here = torch.zeros(trace.place_of(position) + 1)
-    here[-1] = 1
+    factors = torch.zeros(trace.place_of(position) + 1)
+    factors[-1] = 1
     read = reader(trace, model, token, against, position)
-    return Reading(trace.config.n_layers, here, read.direction.float(), here * read.constant)
+    return Reading(trace.config.n_layers, factors, read.direction.float(), factors * read.constant)
 
 
 @of_model
 def head_slope(
     trace: Trace, model: GPTModel, reading: Reading, block: int, head: int, position: int
 ) -> torch.Tensor:
-    """By how much what one head at one position writes into a reading grows with each scaled score, (n,).
+    """The derivative of what one head at one position writes into a reading by each scaled score, (n,).
 
     It writes total = sum of w * value: w (n,), its attention, and value (n,), what the reading makes of each
     key's value. So d total / d score = w (value - total).
     """
     v = trace["v", block][head, : position + 1]  # (n, d)
     values = reading.factors[position] * (v @ _taken(model, reading, block, head))  # (n,)
-    given = weights(trace, block, head, position)
-    return given * (values - given @ values)
+    attention = weights(trace, block, head, position)
+    return attention * (values - attention @ values)
 
 
 @of_model
 def read_by(
     trace: Trace, model: GPTModel, reading: Reading, block: int, head: int, position: int, by: str
 ) -> Reading:
-    """What that head's part reads through its values, its query or its keys: `by` is one of `WAYS`.
+    """The reading of a head's part through its values, its query or its keys: `by` is one of `WAYS`.
 
     "V": at every key, exact, and it sums to the part. "Q", at `position` only, and "K", at every key, to
     first order: the gradient of the part with respect to the query, or the keys, times these; norm1's mean
@@ -95,17 +95,17 @@ def read_by(
     """
     if by == "V":
         taken = _taken(model, reading, block, head)  # (d,)
-        given = reading.factors[position] * weights(trace, block, head, position)  # (n,)
-        return _behind(trace, model, block, "W_value", head, taken, given)
+        factors = reading.factors[position] * weights(trace, block, head, position)  # (n,)
+        return _behind(trace, model, block, "W_value", head, taken, factors)
     slope = head_slope(trace, model, reading, block, head, position)
     keys = trace["k", block][head, : position + 1]  # (n, d)
     query = trace["q", block][head, position]  # (d,)
     slope = slope / len(query) ** 0.5
     if by == "K":
         return _behind(trace, model, block, "W_key", head, query, slope)
-    here = torch.zeros(position + 1)
-    here[position] = 1
-    return _behind(trace, model, block, "W_query", head, slope @ keys, here)  # (n,) x (n, d) -> (d,)
+    only_query = torch.zeros(position + 1)
+    only_query[position] = 1
+    return _behind(trace, model, block, "W_query", head, slope @ keys, only_query)  # (n,) x (n, d) -> (d,)
 
 
 @of_model
@@ -127,11 +127,11 @@ def parts(trace: Trace, model: GPTModel, reading: Reading) -> tuple[list[Part], 
         rows.append(trace["mlp_out", b][:n] @ direction)
         if att.out_proj.bias is not None:
             biases = biases + tensor(att.out_proj.bias) @ direction
-    found = torch.stack([*rows, biases.expand(n)])  # (P - 1, n)
-    rest = stream(trace, reading.depth)[:n] @ direction - found.sum(dim=0)
-    found = torch.cat([found, rest[None]]) * reading.factors  # (P, n)
-    found[-2] += reading.constants
-    return [*names, Part("biases"), Part("rest")], found
+    values = torch.stack([*rows, biases.expand(n)])  # (P - 1, n)
+    leftover = stream(trace, reading.depth)[:n] @ direction - values.sum(dim=0)
+    values = torch.cat([values, leftover[None]]) * reading.factors  # (P, n)
+    values[-2] += reading.constants
+    return [*names, Part("biases"), Part("rest")], values
 
 
 @undisturbed
@@ -162,9 +162,15 @@ def _taken(model: GPTModel, reading: Reading, block: int, head: int) -> torch.Te
 
 
 def _behind(
-    trace: Trace, model: GPTModel, block: int, name: str, head: int, taken: torch.Tensor, given: torch.Tensor
+    trace: Trace,
+    model: GPTModel,
+    block: int,
+    name: str,
+    head: int,
+    taken: torch.Tensor,
+    factors: torch.Tensor,
 ) -> Reading:
-    """The reading of the stream before a block that is given[j] * (W(norm1(x_j))[head] · taken).
+    """The reading of the stream before a block that is factors[j] * (W(norm1(x_j))[head] · taken).
 
     W is the projection of this `name`.
     """
@@ -175,8 +181,8 @@ def _behind(
     direction = taken @ tensor(projection.weight[rows])  # (d,) x (d, D) -> (D,): before the norm's scale
     bias = 0.0 if projection.bias is None else tensor(projection.bias[rows]) @ taken
     shift = 0.0 if norm.shift is None else tensor(norm.shift) @ direction
-    x = trace["resid_pre", block][: len(given)]  # (n, D)
+    x = trace["resid_pre", block][: len(factors)]  # (n, D)
     spread = (x.var(dim=-1, unbiased=False) + norm.eps).sqrt()  # (n,): what norm1 divides each row by
     scaled = direction * tensor(norm.scale)
     centred = scaled - scaled.mean()  # x · this = (x - mean(x)) · scaled
-    return Reading(block, given / spread, centred, given * (shift + bias))
+    return Reading(block, factors / spread, centred, factors * (shift + bias))

@@ -1,4 +1,4 @@
-"""Which sites of a pass a function of numbers reads: it says so itself, for whoever runs that pass."""
+"""Decorators that say which sites of a pass a function reads, for the caller that runs the pass."""
 
 import functools
 import inspect
@@ -30,7 +30,7 @@ PASS = "give what lm.trace(text) gives"
 def reads(*sites: str | Callable[..., Sites]) -> Callable[[F], F]:
     """Mark `f(lm, trace, ...)` as one that reads these sites: `@reads("k")`.
 
-    Where they depend on what it is asked, a function of its arguments but the trace gives them:
+    Where the sites depend on the arguments, a function of these (all but the trace) gives them:
     `@reads(lambda lm, block: (("attn", block),))`. A trace that other weights made is refused: ValueError.
     """
 
@@ -45,9 +45,9 @@ def reads(*sites: str | Callable[..., Sites]) -> Callable[[F], F]:
             with settled():
                 return _handed_out(t, function(lm, t.uncopied(), *args, **named))
 
-        found = checked if [*inspect.signature(function).parameters][:2] == ["lm", "t"] else function
-        found.__dict__["reads"] = sites
-        return cast(F, found)
+        marked = checked if [*inspect.signature(function).parameters][:2] == ["lm", "t"] else function
+        marked.__dict__["reads"] = sites
+        return cast(F, marked)
 
     return mark
 
@@ -69,7 +69,7 @@ def of_model(
 
 
 def _handed_out(t: Trace, result: R) -> R:
-    """A function's result, of which nothing is the memory of a trace that hands out copies."""
+    """A function's result, copied if the trace hands out copies, so that none of its memory leaves."""
     if t.hands_out_copies:
         return copied(result)
     return result
@@ -78,27 +78,27 @@ def _handed_out(t: Trace, result: R) -> R:
 def counted(
     function: Callable[..., Any], first: int = 2
 ) -> Callable[[Trace, tuple[Any, ...], dict[str, Any]], Any]:
-    """A function that counts blocks, heads and positions from 0 in arguments from `first` on."""
+    """A function that checks blocks, heads and positions in arguments from `first` on; -1 is the last."""
     names = [*inspect.signature(function).parameters][first:]
     places = [(i, name) for i, name in enumerate(names) if name in COUNTED]
 
-    def own(t: Trace, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
-        given = dict(enumerate(args)) | named
+    def count_from_0(t: Trace, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        arguments = dict(enumerate(args)) | named
         for i, name in places:
-            at = i if i < len(args) else name
-            if given.get(at) is not None:
-                given[at] = index_of(name, given[at], COUNTED[name](t))
-        return [given[i] for i in range(len(args))], {name: given[name] for name in named}
+            key = i if i < len(args) else name
+            if arguments.get(key) is not None:
+                arguments[key] = index_of(name, arguments[key], COUNTED[name](t))
+        return [arguments[i] for i in range(len(args))], {name: arguments[name] for name in named}
 
-    return own
+    return count_from_0
 
 
 def sites_of(function: Callable[..., Any], lm: LanguageModel, *args: object) -> Sites:
     """The sites that `function(lm, trace, *args)` reads, as `LanguageModel.trace` takes them for `keep`."""
-    found: list[str | Key] = []
+    sites: list[str | Key] = []
     for site in function.__dict__.get("reads", ()):
-        found += site(lm, *args) if callable(site) else (site,)
-    return tuple(dict.fromkeys(found))
+        sites += site(lm, *args) if callable(site) else (site,)
+    return tuple(dict.fromkeys(sites))
 
 
 def of_text(

@@ -42,12 +42,12 @@ def repeated(ids: Sequence[int], n: int) -> NDArray[np.bool_]:
     whole("n", n, 1)
     ids = token_ids(ids)
     seen: set[tuple[int, ...]] = set()
-    found = np.zeros(len(ids), dtype=np.bool_)
+    is_copy = np.zeros(len(ids), dtype=np.bool_)
     for end in range(n, len(ids) + 1):
         piece = tuple(ids[end - n : end])
-        found[end - 1] = piece in seen
+        is_copy[end - 1] = piece in seen
         seen.add(piece)
-    return found
+    return is_copy
 
 
 def share_along(ids: Sequence[int], start: int, n: int) -> NDArray[np.float64]:
@@ -111,8 +111,8 @@ def given_to_followed(lm: LanguageModel, t: Trace, block: int, head: int) -> NDA
     which is the mean over the queries.
     """
     keys = HeadScores.of(t.tokens).targets.keys[..., SHARES.index("induction")]  # (T, T)
-    given = (t["attn", block][head] * keys).sum(dim=-1)  # (T,)
-    return given.masked_fill(~keys.any(dim=-1), torch.nan).numpy()
+    attention = (t["attn", block][head] * keys).sum(dim=-1)  # (T,)
+    return attention.masked_fill(~keys.any(dim=-1), torch.nan).numpy()
 
 
 @undisturbed
@@ -122,8 +122,8 @@ def induction(lm: LanguageModel, roles: Sequence[Sequence[HeadRole]]) -> list[He
     Empty where no token stands twice: nothing followed. Heads that an edit has silenced make nothing go
     round, and are left out, unless there are no others.
     """
-    every = [role for row in roles for role in row]
-    heard = [role for role in every if (role.block, role.head) not in silent(lm)] or every
+    all_roles = [role for row in roles for role in row]
+    heard = [role for role in all_roles if (role.block, role.head) not in silent(lm)] or all_roles
     asked = [role for role in heard if role.shares.get("induction") is not None]
     return sorted(asked, key=lambda role: -(role.shares["induction"] or 0.0))
 
@@ -142,12 +142,12 @@ def silent(lm: LanguageModel) -> set[Head]:
 def other_heads(lm: LanguageModel, heads: Sequence[Head], also: Iterable[Head] = ()) -> list[list[Head]]:
     """Return five sets of as many (block, head) as `heads`, drawn at random from all others: a comparison.
 
-    The same ones every time; none of `also`, nor a silent one. Empty where there are not that many others.
+    The same ones every time; none of `also`, nor a silent one. Empty where too few others are left.
     """
-    every = {(b, h) for b in range(lm.config.n_layers) for h in range(lm.config.n_heads)}
-    rest = sorted(every - set(heads) - set(also) - silent(lm))
-    if len(rest) < len(heads):
+    all_heads = {(b, h) for b in range(lm.config.n_layers) for h in range(lm.config.n_heads)}
+    others = sorted(all_heads - set(heads) - set(also) - silent(lm))
+    if len(others) < len(heads):
         return []
     chance = np.random.default_rng(len(heads))
-    drawn = [chance.choice(len(rest), len(heads), replace=False) for _ in range(SETS)]
-    return [[rest[i] for i in sorted(places)] for places in drawn]
+    drawn = [chance.choice(len(others), len(heads), replace=False) for _ in range(SETS)]
+    return [[others[i] for i in sorted(places)] for places in drawn]

@@ -30,13 +30,13 @@ def record_shapes(functions: Iterable[Callable[..., Any]], run: Callable[[], obj
     for function in functions:
         inner = inspect.unwrap(function)
         names[inner.__code__] = inner.__qualname__
-    found: dict[str, Shapes] = {}
+    recorded: dict[str, Shapes] = {}
 
     def watch(frame: FrameType, event: str, arg: object) -> Any:
         name = names.get(frame.f_code)
-        if name is None or name in found:
+        if name is None or name in recorded:
             return None
-        shapes = found[name] = {}
+        shapes = recorded[name] = {}
 
         def line(frame: FrameType, event: str, arg: object) -> Any:
             _take_down(frame, shapes)
@@ -50,7 +50,7 @@ def record_shapes(functions: Iterable[Callable[..., Any]], run: Callable[[], obj
         run()
     finally:
         sys.settrace(before)
-    return found
+    return recorded
 
 
 def _take_down(frame: FrameType, shapes: Shapes) -> None:

@@ -40,20 +40,22 @@ class Waterfall:
 
     @classmethod
     def of(cls, names: Sequence[str], values: Both[NDArray[np.float64]]) -> "Waterfall":
-        """Return the shares of named parts and, in the last place of `values`, their sum."""
+        """Build the bars of named parts; the last of `values` is their sum."""
         rows = waterfall(values.now[:-1])
-        called = [names[some[0]] if len(some) == 1 else f"{len(some)} other parts" for some in rows]
-        bars: Both[Floats] = values.map(lambda v: np.array([*(v[some].sum() for some in rows), v[-1]]))
+        called = [
+            names[indices[0]] if len(indices) == 1 else f"{len(indices)} other parts" for indices in rows
+        ]
+        bars: Both[Floats] = values.map(lambda v: np.array([*(v[indices].sum() for indices in rows), v[-1]]))
         base = np.array([0.0, *np.cumsum(bars.now[:-1])[:-1], 0.0])
 
-        def says(found: Floats) -> Sequence[str]:
+        def says(shares: Floats) -> Sequence[str]:
             sentences = []
-            for name, share in zip(called, found[:-1], strict=True):
+            for name, share in zip(called, shares[:-1], strict=True):
                 verb = "lowers"
                 if share >= 0:
                     verb = "raises"
                 sentences.append(f"{name}: {verb} it by {significant(abs(share))}")
-            sentences.append(f"all parts: {fixed(found[-1], 4)}")
+            sentences.append(f"all parts: {fixed(shares[-1], 4)}")
             return sentences
 
         return cls(rows, [*called, "sum"], bars, base, bars.map(says))
@@ -66,10 +68,9 @@ class Waterfall:
 
 
 def waterfall(values: NDArray[np.float64], count: int = 12) -> list[NDArray[np.intp]]:
-    """Return which of the values (n,) each bar sums: the `count` largest alone, all others together in the
-    last one.
+    """The indices of the values (n,) that each bar sums: the `count` largest alone, all others in the last.
 
-    What raises most comes first, what lowers most last of those that stand alone.
+    Of the bars of one value the one that raises most comes first, the one that lowers most last.
     """
     order = np.argsort(-np.abs(values), kind="stable")
     alone = order[:count][np.argsort(-values[order[:count]], kind="stable")]

@@ -75,8 +75,8 @@ class Stream:
     def ratios(self) -> Floats:
         """(S, T): each write's size in terms of the stream that it joins; infinite for a stream of zeros."""
         with np.errstate(divide="ignore", invalid="ignore"):
-            found = self.writes / self.sizes[:-1]
-        return np.where(self.writes == 0, 0.0, found)
+            relative = self.writes / self.sizes[:-1]
+        return np.where(self.writes == 0, 0.0, relative)
 
     @property
     def is_broken(self) -> bool:
@@ -96,20 +96,20 @@ def stream(lm: LanguageModel, t: Trace) -> Stream:
     In a trace with edits the writes may not sum to the stream any more: `difference` says so.
     """
 
-    def at(key: tuple[str, int]) -> Floats:
+    def rows_of(key: tuple[str, int]) -> Floats:
         return t[key].numpy().astype(np.float64)  # (T, D)
 
     keys = _way(t.config.n_layers)
-    end = at(keys[-1])
-    square = np.einsum("td,td->t", end, end)
+    end = rows_of(keys[-1])
+    square = np.einsum("td,td->t", end, end)  # (T, D) -> (T,)
     sizes = []
-    shares = [_share(at(keys[0]), end, square)]
+    shares = [_share(rows_of(keys[0]), end, square)]
     writes = []
     cosines = []
     turns = []
     difference = 0.0
-    for s, (before, new) in enumerate(pairwise(map(at, keys))):
-        write = at((WRITES[s % 2], s // 2))
+    for s, (before, new) in enumerate(pairwise(map(rows_of, keys))):
+        write = rows_of((WRITES[s % 2], s // 2))
         sizes.append(np.linalg.norm(before, axis=1))
         writes.append(np.linalg.norm(write, axis=1))
         cosines.append(cosine(write, before))
@@ -123,27 +123,27 @@ def stream(lm: LanguageModel, t: Trace) -> Stream:
 
 
 def _way(layers: int) -> list[tuple[str, int]]:
-    """Where the stream is looked at: as each write finds it, and at the end."""
-    found = [(site, b) for b in range(layers) for site in ("resid_pre", "resid_mid")]
-    return [*found, ("resid_post", layers - 1)]
+    """The trace keys of the stream before each write, and at the end."""
+    keys = [(site, b) for b in range(layers) for site in ("resid_pre", "resid_mid")]
+    return [*keys, ("resid_post", layers - 1)]
 
 
 def cosine(one: Floats, other: Floats, none: float = 0.0) -> Floats:
     """Row by row, (T, D) each -> (T,); `none` where a row has no length and so no direction."""
     lengths = np.linalg.norm(one, axis=-1) * np.linalg.norm(other, axis=-1)
-    inner = np.einsum("...d,...d->...", one, other)
-    found = np.divide(inner, lengths, out=np.full_like(inner, none), where=lengths > 0)
-    return np.clip(found, -1, 1)
+    inner = np.einsum("...d,...d->...", one, other)  # (..., D) -> (...)
+    cosines = np.divide(inner, lengths, out=np.full_like(inner, none), where=lengths > 0)
+    return np.clip(cosines, -1, 1)
 
 
 def _share(part: Floats, end: Floats, square: Floats) -> Floats:
-    inner = np.einsum("td,td->t", part, end)
+    inner = np.einsum("td,td->t", part, end)  # (T, D) -> (T,)
     return np.divide(inner, square, out=np.zeros_like(inner), where=square > 0)
 
 
 @dataclass(frozen=True)
 class Apart:
-    """How far a changed run's stream is from the unchanged one's, where `Stream.sizes` looks at it.
+    """The distance of a changed run's stream from the unchanged one's, at the places of `Stream.sizes`.
 
     `distances` (S + 1, T): the length of their difference, in terms of the unchanged stream's (0 where both
     are zeros, infinite where that alone is). `angles` (S + 1, T): the degrees between the two (NaN where one
@@ -175,11 +175,10 @@ def step_names(layers: int) -> list[str]:
 
 
 def does(cosine: float) -> str:
-    """In a word or two what a write of this cosine does to the stream that it joins.
+    """A word or two for what a write of this cosine does to the stream that it joins.
 
-    It "adds" where it points along the stream more than across it (up to 45 degrees), "erases" where it
-    points against it so; it "turns" the stream where it is as good as at right angles to it, and between
-    these it does some of both.
+    "adds" up to 45 degrees off the stream's direction, "erases" up to 45 degrees off the opposite one,
+    "turns" nearly at right angles, and "turns, adds" or "turns, erases" in between.
     """
     if abs(cosine) <= ACROSS:
         return "turns"
@@ -189,23 +188,24 @@ def does(cosine: float) -> str:
     return f"turns, {word}"
 
 
-def _columns(found: Stream) -> dict[str, Floats]:
-    """Return the numbers of every step and token, (S + 1, T) each; NaN where the embedding has none."""
-    empty = np.full((1, found.sizes.shape[1]), np.nan)
+def _columns(stream: Stream) -> dict[str, Floats]:
+    """The numbers of every step and token, (S + 1, T) each; NaN where the embedding has none."""
+    empty = np.full((1, stream.sizes.shape[1]), np.nan)
+    # (1, T) and (S, T) -> (S + 1, T) each
     return {
-        "stream": np.concatenate([empty, found.sizes[:-1]]),
-        "write": np.concatenate([found.sizes[:1], found.writes]),
-        "ratio": np.concatenate([empty, found.ratios]),
-        "cosine": np.concatenate([empty, found.cosines]),
-        "along": np.concatenate([empty, found.writes * found.cosines]),
-        "turn": np.concatenate([empty, found.turns]),
-        "after": found.sizes,
-        "share": found.shares,
+        "stream": np.concatenate([empty, stream.sizes[:-1]]),
+        "write": np.concatenate([stream.sizes[:1], stream.writes]),
+        "ratio": np.concatenate([empty, stream.ratios]),
+        "cosine": np.concatenate([empty, stream.cosines]),
+        "along": np.concatenate([empty, stream.writes * stream.cosines]),
+        "turn": np.concatenate([empty, stream.turns]),
+        "after": stream.sizes,
+        "share": stream.shares,
     }
 
 
 def ladder_table(found: Stream, position: int) -> pd.DataFrame:
-    """Return one token's way, a row a write, the embedding first.
+    """One token's way through the stream, a row a write, the embedding first.
 
     Columns: step, stream (the size of what the write joins), write (its size), ratio, cosine, along (how much
     of the write points along the stream: negative, against it), does, turn (degrees), after (the size then),
@@ -218,7 +218,7 @@ def ladder_table(found: Stream, position: int) -> pd.DataFrame:
 
 
 def all_tokens_table(found: Stream, tokens: Sequence[str]) -> pd.DataFrame:
-    """Return the map's numbers: a row a write and token, the embedding first.
+    """The map's numbers: a row for each write and token, the embedding first.
 
     Columns: step, position, token, write, ratio, cosine, turn, after.
     """
@@ -268,8 +268,8 @@ def block_at_work(lm: LanguageModel, t: Trace, block: int, position: int, most: 
     columns = {f"{sign}{site}": rows[site][largest] for sign, site in zip(signs, summed, strict=True)}
     gaps = rows["resid_pre"] + rows["attn_out"] + rows["mlp_out"] - rows["resid_post"]
 
-    def alone(write: str, whole: str) -> tuple[float, float, float]:
-        return size[write], size[whole], float(cosine(rows[write], rows[whole]))
+    def alone(write: str, joined: str) -> tuple[float, float, float]:
+        return size[write], size[joined], float(cosine(rows[write], rows[joined]))
 
     square = size["resid_post"] ** 2
     return Block(

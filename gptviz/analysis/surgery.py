@@ -136,14 +136,14 @@ def remembered(lm: LanguageModel, ids: Sequence[int]) -> Past:
 
 @undisturbed
 def changed(lm: LanguageModel, ids: Sequence[int], before: Past, operation: Operation) -> Past:
-    """A past with the operation done to it; the one that is given stays as it is."""
-    at = operation.position
+    """A new past with the operation done to it; `before` stays as it is."""
+    position = operation.position
     other = operation.other
     if other is None:
-        return before.without([at])
+        return before.without([position])
     if operation.kind == "freeze":
-        return remembered(lm, other_text(ids, operation)).replaced(at, before)
-    return before.swapped(at, other, keys=operation.kind == "swap")
+        return remembered(lm, other_text(ids, operation)).replaced(position, before)
+    return before.swapped(position, other, keys=operation.kind == "swap")
 
 
 def other_text(ids: Sequence[int], operation: Operation) -> list[int]:

@@ -1,4 +1,4 @@
-"""What the Tokens page shows: a prompt's tokens as a table, other tokenizers on the same text, two puzzles.
+"""The Tokens page's tables: a prompt's tokens, other tokenizers on the same text, and two puzzles.
 
 Every id comes from the encodings themselves (`gptviz.tokenizer`, `gptviz.tokenizer.simple`).
 """
@@ -57,38 +57,40 @@ def token_table(encoding: tiktoken.Encoding, ids: Sequence[int]) -> pd.DataFrame
 
 def _broken_characters(raws: Sequence[bytes]) -> dict[int, list[str]]:
     """Position -> the characters that this token holds some, but not all, bytes of."""
-    found: dict[int, list[str]] = {}
+    parts: dict[int, list[str]] = {}
     for character, holders in _in_several(raws):
         start = 1
         name = f"{show_token(character.encode())} U+{ord(character):04X}"
-        for position, held in holders.items():
-            if held == 1:
+        for position, count in holders.items():
+            if count == 1:
                 place = f"byte {start}"
             else:
-                place = f"bytes {start}-{start + held - 1}"
-            found.setdefault(position, []).append(f"{name}, {place} of {holders.total()}")
-            start += held
-    return found
+                place = f"bytes {start}-{start + count - 1}"
+            parts.setdefault(position, []).append(f"{name}, {place} of {holders.total()}")
+            start += count
+    return parts
 
 
 def _in_several(raws: Sequence[bytes]) -> Iterator[tuple[str, Counter[int]]]:
     """Every whole character that no single token holds: how many of its bytes are at which positions."""
     holder = [position for position, raw in enumerate(raws) for _ in raw]  # of each byte
-    at = 0
+    start = 0
     for character in b"".join(raws).decode("utf-8", "surrogateescape"):
         width = len(character.encode("utf-8", "surrogateescape"))
-        holders = Counter(holder[at : at + width])
+        holders = Counter(holder[start : start + width])
         if len(holders) > 1:
             yield character, holders
-        at += width
+        start += width
 
 
 def spread_characters(encoding: tiktoken.Encoding, ids: Sequence[int]) -> list[Spread]:
     """The characters of the text that no single token holds, in the order of the text."""
     raws = [token_bytes(encoding, id) for id in ids]
     return [
-        Spread(character, tuple(at), tuple(ids[p] for p in at), tuple(raws[p] for p in at))
-        for character, at in _in_several(raws)
+        Spread(
+            character, tuple(positions), tuple(ids[p] for p in positions), tuple(raws[p] for p in positions)
+        )
+        for character, positions in _in_several(raws)
     ]
 
 
@@ -97,16 +99,16 @@ def broken_character(encoding: tiktoken.Encoding, ids: Sequence[int]) -> tuple[S
 
     None where this encoding has a token for the example, too.
     """
-    for tokens, own in ((ids, True), (encode(encoding, EXAMPLE), False)):
-        found = spread_characters(encoding, tokens)
-        if found:
-            return found[0], own
+    for tokens, is_own in ((ids, True), (encode(encoding, EXAMPLE), False)):
+        characters = spread_characters(encoding, tokens)
+        if characters:
+            return characters[0], is_own
     return None, False
 
 
 @dataclass(frozen=True)
 class EndOfText:
-    """What becomes of <|endoftext|>: the tokens it is as plain text, and its id as the special token.
+    """<|endoftext|> in two ways: the tokens it is as plain text, and its id as the special token.
 
     `lengths` are the whole text's tokens with the switch off and on, None if the text does not hold it.
     """
@@ -210,9 +212,9 @@ def chapter() -> str:
 
 def word_near(text: str, piece: str) -> str:
     """A word to try spellings of: the piece without its space, or the first word of the text, or "the"."""
-    own = piece.strip()
-    if own.isalpha():
-        return own
+    stripped = piece.strip()
+    if stripped.isalpha():
+        return stripped
     return next((word for word in split_words(text) if word.isalpha()), "the")
 
 
@@ -224,20 +226,20 @@ def rules_table(encoding: tiktoken.Encoding, pieces: Sequence[Piece]) -> pd.Data
     """
     rows = []
     for rule in alternatives(encoding._pat_str):
-        own = [show_token(piece.raw) for piece in pieces if piece.rule == rule]
-        examples = "  ".join(list(dict.fromkeys(own))[:8])
-        rows.append((rule, GPT2_RULES.get(rule, ""), len(own), examples))
+        shown = [show_token(piece.raw) for piece in pieces if piece.rule == rule]
+        examples = "  ".join(list(dict.fromkeys(shown))[:8])
+        rows.append((rule, GPT2_RULES.get(rule, ""), len(shown), examples))
     return pd.DataFrame(rows, columns=["rule", "takes", "pieces", "examples"])
 
 
 def place_of(pieces: Sequence[Piece], position: int) -> tuple[int, int]:
     """(index of the piece, of the part in it) of the token at `position`; ValueError beyond the last."""
-    at = position
+    remaining = position
     for index, piece in enumerate(pieces):
-        if at < len(piece.ids):
-            return index, at
-        at -= len(piece.ids)
-    raise ValueError(f"there is no token at position {position}; the text has {position - at}")
+        if remaining < len(piece.ids):
+            return index, remaining
+        remaining -= len(piece.ids)
+    raise ValueError(f"there is no token at position {position}; the text has {position - remaining}")
 
 
 def merge_rows(

@@ -58,11 +58,11 @@ def next_step(logits: torch.Tensor, sampling: Sampling, point: float, put: int |
     rank = int(chances.rank[token])
     p = float(chances.probabilities[token])
     if sampling.changes_nothing:
-        own = p
+        model_probability = p
     else:
-        own = float(logits.double().softmax(0)[token])
+        model_probability = float(logits.double().softmax(0)[token])
     start = float(bar[rank - 1]) if rank else 0.0
-    return WrittenStep(token, p, own, rank + 1, drawn, start, float(bar[rank]), put is not None)
+    return WrittenStep(token, p, model_probability, rank + 1, drawn, start, float(bar[rank]), put is not None)
 
 
 @undisturbed
@@ -86,8 +86,8 @@ def write_on(
 def table_of(lm: LanguageModel, steps: Sequence[WrittenStep]) -> pd.DataFrame:
     """Return a row per step: number (from 1), token, id, by whom, how it was drawn, and ln p of the model."""
     tokens = [show_token(named_bytes(lm.tokenizer, step.id)) for step in steps]
-    by = ["you" if step.forced else "the model" for step in steps]
-    table = pd.DataFrame({"number": range(1, len(steps) + 1), "token": tokens, "by": by})
+    written_by = ["you" if step.forced else "the model" for step in steps]
+    table = pd.DataFrame({"number": range(1, len(steps) + 1), "token": tokens, "by": written_by})
     table.insert(2, "id", [step.id for step in steps])
     for name in ("probability", "point", "start", "stop", "rank", "model_probability", "ln"):
         kind = int if name == "rank" else float

@@ -149,19 +149,19 @@ def model_map(found: Anatomy, mode: Mode) -> Figure:
             notes.append(_note(_band(caption.about, found), caption.x, caption.y, colors.ink, 14))
     if 4 * found.config.emb_dim * layout.scale >= NUMBERED:
         # one trace for all: hundreds of annotations would take seconds
-        written: dict[str, Any] = {"text": [one.about for one in numbers], "textposition": "top right"}
-        written |= {"textfont": {"color": colors.quiet, "size": 12}, "hoverinfo": "skip"}
+        look: dict[str, Any] = {"text": [number.about for number in numbers], "textposition": "top right"}
+        look |= {"textfont": {"color": colors.quiet, "size": 12}, "hoverinfo": "skip"}
         places = {"x": [caption.x for caption in numbers], "y": [caption.y for caption in numbers]}
-        traces.append({"type": "scatter", "mode": "text"} | places | written)
+        traces.append({"type": "scatter", "mode": "text"} | places | look)
     return in_pixels(traces, notes, mode, WIDTH, layout.height)
 
 
-def _band(name: str, found: Anatomy) -> str:
+def _band(name: str, anatomy: Anatomy) -> str:
     """The words above a band: what it is, its shape, its parameters, its share."""
-    blocks = found.config.n_layers
-    tensors = [t for t in found.tensors if t.name.startswith(f"{name}.")]
+    blocks = anatomy.config.n_layers
+    tensors = [t for t in anatomy.tensors if t.name.startswith(f"{name}.")]
     count = sum(t.parameters for t in tensors)
-    share = percent(count / found.parameters)
+    share = percent(count / anatomy.parameters)
     if tensors[0].shared_with:
         words = f"{sides(tensors[0])} · the numbers of tok_emb once more, not counted again"
     elif name == "trf_blocks":
@@ -179,16 +179,16 @@ def _hover(box: Box, total: int) -> str:
     count = sum(tensor.parameters for tensor in box.tensors)
     first = box.tensors[0]
     if first.block is None:
-        whose = "final_norm"
+        owner = "final_norm"
     else:
-        whose = f"block {first.block}"
-    each = [f"{t.local_name.removeprefix('final_norm.')} {t.parameters:,}" for t in box.tensors]
-    parts = ",<br>".join(", ".join(each[i : i + 3]) for i in range(0, len(each), 3))
+        owner = f"block {first.block}"
+    vectors = [f"{t.local_name.removeprefix('final_norm.')} {t.parameters:,}" for t in box.tensors]
+    parts = ",<br>".join(", ".join(vectors[i : i + 3]) for i in range(0, len(vectors), 3))
     thin = ""
     if min(box.width, box.height) < 1:
         thin = "<br>to scale they would be too thin to be seen"
     return (
-        f"the {len(box.tensors)} vectors of {whose}: {count:,} parameters, "
+        f"the {len(box.tensors)} vectors of {owner}: {count:,} parameters, "
         f"{percent(count / total)} of the model<br>{parts}{thin}"
     )
 
@@ -272,15 +272,15 @@ def _inside(tensor: Tensor) -> str:
 
 
 def _vector_note(box: Box, norm_bias: bool, colors: Palette) -> list[dict[str, Any]]:
-    """A norm's name stands above its lines, a bias's under its own; what else there is has none."""
+    """The note of a vector: a norm's name above its lines, "bias" below its line, none for a shift."""
     name = box.tensors[0].local_name
     size = f"{box.tensors[0].shape[0]:,}"
     if name.endswith(".scale"):
         if norm_bias:
-            what = f"scale and shift, {size} each"
+            words = f"scale and shift, {size} each"
         else:
-            what = f"scale, {size}"
-        return [_note(f"<b>{name.removesuffix('.scale')}</b> · {what}", box.x, box.y - 2, colors.ink, 14)]
+            words = f"scale, {size}"
+        return [_note(f"<b>{name.removesuffix('.scale')}</b> · {words}", box.x, box.y - 2, colors.ink, 14)]
     if name.endswith(".bias"):
         below = box.y + max(box.height, 1) + 2
         return [_note(f"bias, {size}", box.x, below, colors.quiet, 12, "top")]
@@ -317,14 +317,14 @@ def share_bars(tables: Mapping[str, pd.DataFrame], mode: Mode) -> Figure:
         rows = [table.iloc[i] for table in tables.values()]
         fill = part_color(part, colors)
         texts = [f"{part} {percent(row['share'])}" if row["share"] else "" for row in rows]
-        said = [
+        hovers = [
             f"{part}: {row['parameters']:,} parameters, {percent(row['share'])} of {name}"
             for name, row in zip(names, rows, strict=True)
         ]
         widths = np.array([100 * row["share"] for row in rows])
         marker = {"color": fill, "line": line(colors.paper, 1)}
         drawn = bar(widths, np.arange(len(rows)), marker, orientation="h", name=part)
-        traces.append(drawn | _inside_of(texts, text_on(fill)) | says(said))
+        traces.append(drawn | _inside_of(texts, text_on(fill)) | says(hovers))
     layout = {
         "barmode": "stack",
         "bargap": 0.2,

@@ -84,15 +84,17 @@ def lay_out(found: Anatomy) -> Layout:
     return Layout(tuple(boxes), tuple(captions), scale, y + GAP + side, square)
 
 
-def _best_columns(found: Anatomy) -> tuple[int, float]:
+def _best_columns(anatomy: Anatomy) -> tuple[int, float]:
     """The number of blocks in a row, and the scale: nearly the largest, in few rows."""
-    config = found.config
+    config = anatomy.config
     size = config.emb_dim
-    tables = [sorted(t.shape) for t in found.tensors if t.local_name in ("tok_emb.weight", "pos_emb.weight")]
+    tables = [
+        sorted(t.shape) for t in anatomy.tensors if t.local_name in ("tok_emb.weight", "pos_emb.weight")
+    ]
     tables.append(tables[0])  # the output head
     longest = max(table[1] for table in tables)
     heights = sum(table[0] for table in tables) + 2  # and the final LayerNorm
-    vectors = sum(t.shape[0] for t in found.block(0) if len(t.shape) == 1)
+    vectors = sum(t.shape[0] for t in anatomy.block(0) if len(t.shape) == 1)
     block = 3 * size + vectors / (4 * size)
     scales = {}
     for columns in range(1, config.n_layers + 1):
@@ -111,17 +113,17 @@ def _best_columns(found: Anatomy) -> tuple[int, float]:
 
 
 def _blocks(
-    found: Anatomy, columns: int, scale: float, y: float, boxes: list[Box], captions: list[Caption]
+    anatomy: Anatomy, columns: int, scale: float, y: float, boxes: list[Box], captions: list[Caption]
 ) -> float:
     """Add every block, and return where the last row ends."""
-    width = 4 * found.config.emb_dim * scale
+    width = 4 * anatomy.config.emb_dim * scale
     bottom = y
-    for number in range(found.config.n_layers):
+    for number in range(anatomy.config.n_layers):
         row, column = divmod(number, columns)
         if column == 0:
             y = bottom + NUMBER + (BETWEEN if row else 0)
         x = column * (width + BETWEEN)
-        block = _block(found.block(number), found.config.emb_dim, x, y, scale)
+        block = _block(anatomy.block(number), anatomy.config.emb_dim, x, y, scale)
         captions.append(Caption(str(number), x, y))
         boxes += block
         bottom = max(box.y + box.height for box in block)

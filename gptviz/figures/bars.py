@@ -62,24 +62,27 @@ def bars(
     elif at is not None:
         edge = {"color": theme.accent, "width": [3 * (i == at) for i in range(n)]}
 
-    def sentences(what: str, numbers: Floats) -> list[str]:
-        return [f"{name}: {what} {significant(float(z), 4)}" for name, z in zip(names, numbers, strict=True)]
+    def sentences(quantity: str, numbers: Floats) -> list[str]:
+        return [
+            f"{name}: {quantity} {significant(float(number), 4)}"
+            for name, number in zip(names, numbers, strict=True)
+        ]
 
     def ends(numbers: Floats) -> tuple[marks.Places, marks.Places]:
         if lying:
             return (numbers, places)
         return (places, numbers)
 
-    said = says or values.map(lambda v: sentences(unit, v))
-    now = np.asarray(values.now)
+    hovers = says or values.map(lambda v: sentences(unit, v))
+    new = np.asarray(values.now)
     if lying:
-        lies: dict[str, Any] = {"orientation": "h"}
+        direction: dict[str, Any] = {"orientation": "h"}
     else:
-        lies = {}
+        direction = {}
     if base is not None:
-        lies["base"] = base
-    main = marks.bar(*ends(now), {"color": fills, "line": edge}, name=called[0])
-    main |= marks.says(map(marks.safe, said.now)) | marks.KEPT | lies
+        direction["base"] = base
+    main = marks.bar(*ends(new), {"color": fills, "line": edge}, name=called[0])
+    main |= marks.says(map(marks.safe, hovers.now)) | marks.KEPT | direction
     outside = {"textposition": "outside", "cliponaxis": False}
     if text is not None:
         main |= outside | {"text": [*map(marks.safe, text.now)]}
@@ -88,26 +91,26 @@ def bars(
         main[f"error_{y}"] = whiskers | {"thickness": 1.2, "width": 4}
     traces = [main]
     if values.was is not None:
-        assert said.was is not None
+        assert hovers.was is not None
         old = np.asarray(values.was)
-        was = [f"{one} ({called[1]})" for one in said.was]
-        ghost = marks.ghost_bars(*ends(old), mode, was, **lies, name=called[1])
+        old_hovers = [f"{sentence} ({called[1]})" for sentence in hovers.was]
+        ghost = marks.ghost_bars(*ends(old), mode, old_hovers, **direction, name=called[1])
         if text is not None:  # at the end of the longer of the two
-            over = (old * now > 0) & (abs(old) > abs(now))
-            ghost |= outside | {"text": np.where(over, main["text"], "")}
-            main["text"] = np.where(over, "", main["text"])
+            longer = (old * new > 0) & (abs(old) > abs(new))
+            ghost |= outside | {"text": np.where(longer, main["text"], "")}
+            main["text"] = np.where(longer, "", main["text"])
         traces.append(ghost)
     if part is not None:
-        inside, inner, color = part
-        drawn = marks.bar(*ends(inner), {"color": color}, name=inside, width=0.4)
-        traces.append(drawn | marks.says(map(marks.safe, sentences(inside, inner))) | lies)
+        part_name, part_values, part_color = part
+        drawn = marks.bar(*ends(part_values), {"color": part_color}, name=part_name, width=0.4)
+        traces.append(drawn | marks.says(map(marks.safe, sentences(part_name, part_values))) | direction)
     ticks = {"tickvals": places, "ticktext": [*map(marks.safe, names)]}
     layout: dict[str, Any] = {
         f"{x}axis": dict(axis) if axis is not None else ticks | {"showgrid": False},
         f"{y}axis": {"title": {"text": unit}}
         | (marks.SHARES if unit == "weight" or (lying and unit in ("probability", "share")) else {}),
         "shapes": [marks.across(level, marks.line(theme.quiet, 1.5, "dash")) for level, _ in rests],
-        "annotations": marks.level_notes(rests, [0, *now], mode, "right"),
+        "annotations": marks.level_notes(rests, [0, *new], mode, "right"),
         "bargap": 0.15,
     }
     if lying and text is not None and "range" not in layout["xaxis"]:
@@ -117,7 +120,7 @@ def bars(
     if signed:
         layout["shapes"].append((marks.upright if lying else marks.across)(0, marks.line(theme.quiet, 1)))
     if base is not None:
-        stops = base + now
+        stops = base + new
         joint = marks.line(theme.quiet, 1)
         for i in range(n - 1):
             corners = {f"{y}0": stops[i], f"{y}1": stops[i], f"{x}0": i + 0.3, f"{x}1": i + 0.7}
@@ -128,7 +131,7 @@ def bars(
 
 
 def _with_text(values: Both[Floats], longest: int, base: Floats | None) -> dict[str, list[float]]:
-    """An axis that ends with its bars, and leaves room for texts of so many signs at their ends."""
+    """An axis that ends with its bars, and leaves room for texts of `longest` characters at their ends."""
     start = np.zeros(1) if base is None else base
     ends = np.concatenate([[0.0], start, *(start + v for v in values.all)])
     low = float(ends.min())

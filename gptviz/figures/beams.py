@@ -26,14 +26,14 @@ def beam_tree(
     """
     colors = palette(mode)
     best = ways(rounds)[0]
-    kept = len(rounds[-1].kept)
-    dropped = max(len(found.dropped) for found in rounds)
+    kept_count = len(rounds[-1].kept)
+    dropped_count = max(len(round_.dropped) for round_ in rounds)
     traces: list[dict[str, Any]] = []
     marks: list[dict[str, Any]] = []
     notes = []
-    for number, found in enumerate(rounds):
-        for place, beam in enumerate([*found.kept, *found.dropped]):
-            alive = place < len(found.kept)
+    for number, round_ in enumerate(rounds):
+        for place, beam in enumerate([*round_.kept, *round_.dropped]):
+            alive = place < len(round_.kept)
             if place == best[number]:
                 kind = line(colors.accent, 4)
                 tint = colors.accent
@@ -53,8 +53,8 @@ def beam_tree(
             if beam.ended:
                 text += " ■"
             if unchanged is not None and alive and number + 1 == len(rounds):
-                both = f"{fixed(unchanged[beam.ids], 2)} → {fixed(beam.log_probability, 2)}"
-                text += f"<br><span style='font-size:11px;color:{colors.quiet}'>{both}</span>"
+                change = f"{fixed(unchanged[beam.ids], 2)} → {fixed(beam.log_probability, 2)}"
+                text += f"<br><span style='font-size:11px;color:{colors.quiet}'>{change}</span>"
             ground = {"bgcolor": colors.paper, "opacity": 0.9, "borderpad": 0}  # lines go behind them
             size = 15 if alive else 12
             notes.append(note(text, number + 1, place, ink, size, align="left", xshift=7, **ground))
@@ -70,25 +70,25 @@ def beam_tree(
         "xaxis": plain
         | {"title": {"text": "token"}, "range": [-0.15, last + 0.9], "tickvals": [*range(1, last + 1)]},
         "yaxis": plain
-        | {"range": [kept + dropped - 0.4, -0.6], "tickvals": [*range(kept)]}
-        | {"ticktext": [f"beam {number + 1}" for number in range(kept)]},
+        | {"range": [kept_count + dropped_count - 0.4, -0.6], "tickvals": [*range(kept_count)]}
+        | {"ticktext": [f"beam {number + 1}" for number in range(kept_count)]},
     }
     if unchanged is None:
         row = ROW
-        room = {}
+        margin = {}
     else:
         row = TALL_ROW
-        room = {"r": 60}
-    return figure(traces, layout, mode, height=70 + row * (kept + dropped), **room)
+        margin = {"r": 60}
+    return figure(traces, layout, mode, height=70 + row * (kept_count + dropped_count), **margin)
 
 
 def _sentence(
-    beam: Beam, name: Callable[[int], str], kept: bool, unchanged: Mapping[tuple[int, ...], float] | None
+    beam: Beam, name: Callable[[int], str], is_kept: bool, unchanged: Mapping[tuple[int, ...], float] | None
 ) -> str:
     text = "".join(name(token) for token in beam.ids)
-    what = "kept" if kept else "dropped"
+    verb = "kept" if is_kept else "dropped"
     if unchanged is None:
         old = ""
     else:
         old = f", {fixed(unchanged[beam.ids], 2)} in the {UNCHANGED} model"
-    return safe(f"`{text}` was {what}: ln p {fixed(beam.log_probability, 2)} in all{old}")
+    return safe(f"`{text}` was {verb}: ln p {fixed(beam.log_probability, 2)} in all{old}")

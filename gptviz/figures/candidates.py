@@ -47,7 +47,7 @@ def candidate_rows(
         token = row["id"]
         cut = row["filter"] != KEPT
         p = row["probability"]
-        said = _steps(row, found, sampling, "model" if unchanged is None else "changed model")
+        sentence = _steps(row, found, sampling, "model" if unchanged is None else "changed model")
         if sampling.changes_nothing:
             ghost = None
         else:
@@ -56,7 +56,7 @@ def candidate_rows(
         if unchanged is not None:
             ghost = float(unchanged.chosen.probabilities[token])
             rank = int(unchanged.chosen.rank[token]) + 1
-            said += f" Unchanged, it has {probability_text(ghost)}, rank {rank:,}."
+            sentence += f" Unchanged, it has {probability_text(ghost)}, rank {rank:,}."
         texts = {
             "rank_text": f"{row['rank']:,}",
             "logit_text": fixed(row["logit"], 2),
@@ -68,78 +68,85 @@ def candidate_rows(
         first = row["rank"] == 1
         marks = {"first": first, "was_first": rank == 1 and not first, "out": cut, "rest": False}
         marks |= {"whole": whole(token), "came": token == came}
-        shown = {"key": str(token), "token": name(token), "ghost": ghost, "sentence": said}
+        shown = {"key": str(token), "token": name(token), "ghost": ghost, "sentence": sentence}
         rows.append(row | shown | texts | marks)
     return rows, _rest(found, sampling, unchanged) if found.rest else None
 
 
-def _others(found: Candidates) -> str:
-    """All tokens without a row, as they are called."""
-    if found.rest > 1:
-        return f"{found.rest:,} others"
+def _others(candidates: Candidates) -> str:
+    """The name of all tokens without a row: "50,247 others"."""
+    if candidates.rest > 1:
+        return f"{candidates.rest:,} others"
     return "1 other"
 
 
-def _rest(found: Candidates, sampling: Sampling, unchanged: Candidates | None) -> Row:
+def _rest(candidates: Candidates, sampling: Sampling, unchanged: Candidates | None) -> Row:
     mark = "✓"
-    kept = "none of them cut"
-    p = probability_text(found.rest_probability)
-    if found.rest_kept < found.rest:
+    kept_words = "none of them cut"
+    p = probability_text(candidates.rest_probability)
+    if candidates.rest_kept < candidates.rest:
         mark = "✕"
-        if found.rest_kept:
-            mark = f"{found.rest_kept:,} ✓"
-        kept = f"{found.rest_kept:,} of them kept"
-    said = f"The other {found.rest:,} tokens of the vocabulary, {kept}, share {p}."
+        if candidates.rest_kept:
+            mark = f"{candidates.rest_kept:,} ✓"
+        kept_words = f"{candidates.rest_kept:,} of them kept"
+    sentence = f"The other {candidates.rest:,} tokens of the vocabulary, {kept_words}, share {p}."
     ghost = None
     if unchanged is not None:
-        ghost = rest_of(unchanged.chosen.probabilities, torch.tensor(found.table["id"].tolist()))
-        said += f" Unchanged, these tokens share {probability_text(ghost)}."
+        ghost = rest_of(unchanged.chosen.probabilities, torch.tensor(candidates.table["id"].tolist()))
+        sentence += f" Unchanged, these tokens share {probability_text(ghost)}."
     if not sampling.changes_nothing:
-        said += f" Without these settings they share {probability_text(found.rest_model_probability)}."
+        sentence += (
+            f" Without these settings they share {probability_text(candidates.rest_model_probability)}."
+        )
     texts = {"rank_text": "", "logit_text": "", "scaled_text": "", "filter_text": mark, "p_text": p}
     if ghost is None:
         texts["ghost_text"] = ""
     else:
         texts["ghost_text"] = probability_text(ghost)
     marks = dict.fromkeys(("first", "was_first", "whole", "came"), False)
-    marks |= {"out": not found.rest_kept, "rest": True}
-    numbers = {"probability": found.rest_probability, "model_probability": found.rest_model_probability}
-    shown = {"key": "rest", "token": _others(found), "ghost": ghost, "sentence": said}
+    marks |= {"out": not candidates.rest_kept, "rest": True}
+    numbers = {
+        "probability": candidates.rest_probability,
+        "model_probability": candidates.rest_model_probability,
+    }
+    shown = {"key": "rest", "token": _others(candidates), "ghost": ghost, "sentence": sentence}
     return {"id": None, "rank": 0} | numbers | shown | texts | marks
 
 
-def _steps(row: Row, found: Candidates, sampling: Sampling, model: str) -> str:
-    """From the logit to the probability, with this row's numbers; the token stands before it."""
+def _steps(row: Row, candidates: Candidates, sampling: Sampling, model: str) -> str:
+    """The arithmetic from the logit to the probability in words, to be put after the token."""
     logit = fixed(row["logit"], 2)
     p = probability_text(row["probability"])
-    t = sampling.temperature
-    own = f" The {model} itself gives it {probability_text(row['model_probability'])}."
+    temperature = sampling.temperature
+    model_words = f" The {model} itself gives it {probability_text(row['model_probability'])}."
     start = f"(rank {row['rank']:,}): logit {logit}"
-    if t == 0:
+    if temperature == 0:
         takes = "not the largest"
         if row["rank"] == 1:
             takes = "the largest: temperature 0 gives it everything"
-        return f"{start}, {takes}. Probability {p}.{own}"
+        return f"{start}, {takes}. Probability {p}.{model_words}"
     scaled = fixed(row["scaled"], 2)
-    if t != 1:
-        start += f" ÷ temperature {t:g} = {scaled}"
+    if temperature != 1:
+        start += f" ÷ temperature {temperature:g} = {scaled}"
     if row["filter"] != KEPT:
         value = sampling.top_k if row["filter"] == "top-k" else sampling.top_p
-        return f"{start}, and {row['filter']} {value:g} cuts it: probability 0.{own}"
-    log_sum = fixed(found.log_sum, 2)
-    if found.log_sum >= 0:
+        return f"{start}, and {row['filter']} {value:g} cuts it: probability 0.{model_words}"
+    log_sum = fixed(candidates.log_sum, 2)
+    if candidates.log_sum >= 0:
         power = f"e^({scaled} − {log_sum})"
     else:
         power = f"e^({scaled} + {log_sum[1:]})"
-    many = "the one token that is left"
-    if found.kept > 1:
-        many = f"the {found.kept:,} tokens that are left"
-    if found.kept == len(found.chosen.kept):
-        many = f"all {found.kept:,} tokens"
-    softmax = f"Softmax: {power} = {p}, where {log_sum} is the logarithm of the sum of e^x over {many}."
+    tokens_left = "the one token that is left"
+    if candidates.kept > 1:
+        tokens_left = f"the {candidates.kept:,} tokens that are left"
+    if candidates.kept == len(candidates.chosen.kept):
+        tokens_left = f"all {candidates.kept:,} tokens"
+    softmax = (
+        f"Softmax: {power} = {p}, where {log_sum} is the logarithm of the sum of e^x over {tokens_left}."
+    )
     if sampling.changes_nothing:
         return f"{start}. {softmax}"
-    return f"{start}. {softmax}{own}"
+    return f"{start}. {softmax}{model_words}"
 
 
 # ---- how one of them is drawn ----
@@ -147,7 +154,7 @@ def _steps(row: Row, found: Candidates, sampling: Sampling, model: str) -> str:
 
 @dataclass(frozen=True)
 class Draw:
-    """What the picture of a draw is given; `start` and `stop` are places on the bar, from 0 to 1.
+    """The rows of the picture of a draw; `start` and `stop` are places on the bar, from 0 to 1.
 
     `rows` are the candidates, `segments` the whole bar from left to right, `rest` what stands for all
     tokens without a row (None where there are none).
@@ -170,7 +177,7 @@ def draw_rows(
     rows, rest = candidate_rows(found, sampling, name, unchanged=unchanged)
     bar = torch.cumsum(found.chosen.probabilities[found.chosen.order], dim=0)  # (V,): where each rank ends
     segments: list[Row] = []
-    at = 0.0
+    covered = 0.0
     for index, row in enumerate(rows):
         rank = row["rank"]
         start = 0.0
@@ -184,24 +191,26 @@ def draw_rows(
         row |= {"shown": row["token"], "start": start, "stop": stop, "place": ends, "cut": row["out"]}
         row |= {"drawn": row["id"] == standing, "standing": how}
         row["sentence"] = f"{row['token']} {row['sentence']}"
-        segments += _gap(found, at, start)
+        segments += _gap(found, covered, start)
         if stop > start:
             part = {"index": index, "start": start, "stop": stop, "shown": row["token"]}
             segments.append(part | {"kind": "candidate"})
-            at = stop
-    return Draw(rows, segments + _gap(found, at, 1.0), rest and rest | {"shown": rest["token"], "place": ""})
+            covered = stop
+    return Draw(
+        rows, segments + _gap(found, covered, 1.0), rest and rest | {"shown": rest["token"], "place": ""}
+    )
 
 
-def _gap(found: Candidates, start: float, stop: float) -> list[Row]:
+def _gap(candidates: Candidates, start: float, stop: float) -> list[Row]:
     """The gap between two rows' stretches, as a row; none where they touch."""
-    gap = {"index": None, "start": start, "stop": stop, "shown": _others(found), "kind": "rest"}
+    gap = {"index": None, "start": start, "stop": stop, "shown": _others(candidates), "kind": "rest"}
     if stop - start > 1e-9:
         return [gap]
     return []
 
 
 def place_text(place: float, width: float) -> str:
-    """A place on the bar, with the digits that tell the ends of a stretch so wide; 0 and 1 as they are."""
+    """A place on the bar, with enough digits for a stretch of this width; 0 and 1 without decimals."""
     if place in (0, 1):
         return fixed(place, 0)
     return fixed(place, 3 if width >= 0.002 else min(12, 1 - math.floor(math.log10(max(width, 1e-11)))))

@@ -42,10 +42,10 @@ def curves(
     """
     colors = palette(mode)
     x = np.arange(len(names))
-    others = (colors.positive, colors.value, colors.negative, colors.key, colors.quiet)
+    other_colors = (colors.positive, colors.value, colors.negative, colors.key, colors.quiet)
     changed = any(values.was is not None for values in lines.values())
     long = len(names) > 60
-    said = [*map(marks.safe, names)]
+    labels = [*map(marks.safe, names)]
     quick = long and written is None  # a sentence for each of thousands of numbers takes long
     written = written or (lambda y: significant(float(y), 4))
     traces: list[dict[str, Any]] = []
@@ -65,26 +65,26 @@ def curves(
             if number == 1:
                 color = colors.accent
             else:
-                color = others[(number - 2) % len(others)]
+                color = other_colors[(number - 2) % len(other_colors)]
             dash = DASHES[(number - 1) % len(DASHES)]
         if values.was is not None:
-            old = _says(names, values.was, name, unit, written, f" {marks.UNCHANGED}")
+            old_hovers = _says(names, values.was, name, unit, written, f" {marks.UNCHANGED}")
             mark = {"size": 6, "symbol": f"{symbol}-open", "color": colors.ghost}
             if many:
                 marked = {"mode": "lines+markers", "marker": mark}
             else:
                 marked = {}
-            ghost = marks.ghost_curve(x, np.asarray(values.was), mode, old, showlegend=number == 1)
+            ghost = marks.ghost_curve(x, np.asarray(values.was), mode, old_hovers, showlegend=number == 1)
             traces.append(ghost | marked)
-        now = np.asarray(values.now, dtype=np.float64)
-        seen = np.isfinite(now)
-        joined = long and seen.sum() > 1  # one number alone would not be seen
+        numbers = np.asarray(values.now, dtype=np.float64)
+        finite = np.isfinite(numbers)
+        joined = long and finite.sum() > 1  # one number alone would not be seen
         if quick:
             if name != unit:
-                what = f"{unit} %{{fullData.name}}"
+                quantity = f"{unit} %{{fullData.name}}"
             else:
-                what = unit
-            hover = {"text": said, "hovertemplate": f"%{{text}}: {what} %{{y:.4~r}}<extra></extra>"}
+                quantity = unit
+            hover = {"text": labels, "hovertemplate": f"%{{text}}: {quantity} %{{y:.4~r}}<extra></extra>"}
         else:
             hover = marks.says(map(marks.safe, _says(names, values.now, name, unit, written)))
         mode_of_line = "lines+markers"
@@ -93,9 +93,10 @@ def curves(
         drawn: dict[str, Any] = {"mode": "markers" if dots else mode_of_line}
         drawn |= {"line": marks.line(color, 3, dash), "zorder": len(lines) - number if many else 0}
         named = {"name": marks.safe(name), "showlegend": many, "unselected": marks.WHOLE}
-        marker = {"size": 8 if seen.sum() > 1 else 14, "symbol": symbol if many else "circle"}
-        traces.append(marks.dots(x, now, marker, **drawn, **named, **hover))
-        end = float(np.log10(max(now[-1], 1e-12))) if log else float(now[-1])  # where a log axis puts a note
+        marker = {"size": 8 if finite.sum() > 1 else 14, "symbol": symbol if many else "circle"}
+        traces.append(marks.dots(x, numbers, marker, **drawn, **named, **hover))
+        # a log axis puts a note at the logarithm
+        end = float(np.log10(max(numbers[-1], 1e-12))) if log else float(numbers[-1])
         notes.append(marks.note(f"<b>{marks.safe(name)}</b>", len(names) - 1, end, color, 15, xshift=10))
     if rest is None:
         shapes = []
@@ -106,7 +107,7 @@ def curves(
     shapes += [marks.across(level, marks.line(colors.quiet, 1.5, "dash")) for level, _ in rests]
     if at is not None:
         shapes.append(marks.upright(at, marks.line(colors.accent, 1, "dot")))
-    ticks = {"tickvals": x, "ticktext": said, "tickangle": -40}
+    ticks = {"tickvals": x, "ticktext": labels, "tickangle": -40}
     layout: dict[str, Any] = {
         "xaxis": ({"range": [-0.4, len(names) - 0.2]} | ticks) if axis is None else dict(axis),
         "yaxis": {"title": {"text": marks.safe(unit)}}
@@ -129,7 +130,7 @@ def _says(
     names: Sequence[str], values: Floats, name: str, unit: str, written: Callable[[Any], str], when: str = ""
 ) -> list[str]:
     if name == unit:
-        what = unit
+        quantity = unit
     else:
-        what = f"{unit} {name}"
-    return [f"{place}: {what} {written(y)}{when}" for place, y in zip(names, values, strict=True)]
+        quantity = f"{unit} {name}"
+    return [f"{place}: {quantity} {written(y)}{when}" for place, y in zip(names, values, strict=True)]

@@ -70,9 +70,9 @@ def _sum_rows(parts: Floats, label: str, position: int, adds_up: bool) -> Drawn:
         third = ", block 0 is given"
     additions = np.broadcast_to(parts.T, (3, *parts.T.shape))  # (3, D, 3)
     numbers = "token %{customdata[0]:.4f}", "position %{customdata[1]:.4f}", "%{customdata[2]:.4f}"
-    said = f"%{{meta}}, dimension %{{x}}:<br>{numbers[0]}{second} {numbers[1]}{third} {numbers[2]}"
-    whose = f"`{marks.safe(label)}` (position {position})"
-    return marks.cells(parts, said, customdata=additions, ygap=5, coloraxis="coloraxis", meta=whose)
+    template = f"%{{meta}}, dimension %{{x}}:<br>{numbers[0]}{second} {numbers[1]}{third} {numbers[2]}"
+    owner = f"`{marks.safe(label)}` (position {position})"
+    return marks.cells(parts, template, customdata=additions, ygap=5, coloraxis="coloraxis", meta=owner)
 
 
 def _digits(parts: Floats, window: range, cells: Sequence[tuple[str, str, str]], axis: Drawn) -> list[Drawn]:
@@ -96,9 +96,9 @@ def _lens(window: range, size: int, color: str) -> list[Drawn]:
 
 def similarity_matrix(similarity: Floats, positions: marks.Places, position: int, mode: Mode) -> Figure:
     """Cosines between positions (n, n), for the positions given (n,); a cross marks the selected one."""
-    said = "positions %{y} and %{x}: cosine %{z:.3f}"
+    template = "positions %{y} and %{x}: cosine %{z:.3f}"
     z = similarity.astype(np.float32)
-    cosines = marks.cells(z, said, x=positions, y=positions, coloraxis="coloraxis")
+    cosines = marks.cells(z, template, x=positions, y=positions, coloraxis="coloraxis")
     title = {"text": "position"}
     stroke = marks.line(palette(mode).accent, 1.5, "dot")
     square = {"autorange": "reversed", "scaleanchor": "x", "constrain": "domain"}

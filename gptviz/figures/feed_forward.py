@@ -56,19 +56,19 @@ def gelu_dots(
         fires = (before[inside] > 0).astype(np.uint8)  # numbers are sent as they are
         marker = fills | FAINT | {"size": sizes[inside], "color": fires, "line": ring}
         across, up = (values[inside].astype(np.float32) for values in (before, after))
-        said: dict[str, Any] = {"customdata": inside.astype(np.int32), "hovertemplate": UNIT_SAYS}
-        said["text"] = [significant(size) for size in writes[inside].tolist()]
+        hover: dict[str, Any] = {"customdata": inside.astype(np.int32), "hovertemplate": UNIT_SAYS}
+        hover["text"] = [significant(size) for size in writes[inside].tolist()]
         dashed = marks.line(colors.quiet, 1.5, "dash")
-        here = marks.on(number)
-        traces.append(marks.stroke(x, np.maximum(x, 0), dashed, name="ReLU", **here))
-        traces.append(marks.stroke(x, y, marks.line(colors.accent, 1.5), name="GELU", **here))
-        traces.append(marks.dots(across, up, marker, name="units", **KEPT_FAINT, **said, **here))
+        panel = marks.on(number)
+        traces.append(marks.stroke(x, np.maximum(x, 0), dashed, name="ReLU", **panel))
+        traces.append(marks.stroke(x, y, marks.line(colors.accent, 1.5), name="GELU", **panel))
+        traces.append(marks.dots(across, up, marker, name="units", **KEPT_FAINT, **hover, **panel))
     if unchanged is not None:
-        now = float(before[unit]), float(after[unit])
-        traces += [_moved_dot(unit, unchanged, now, number, mode) for number in (1, 2)]
-    key = {"● fires": colors.positive, "● does not": colors.quiet}
-    key |= {"— GELU": colors.accent, "- - ReLU": colors.quiet}
-    above = [marks.words(key)]
+        changed = float(before[unit]), float(after[unit])
+        traces += [_moved_dot(unit, unchanged, changed, number, mode) for number in (1, 2)]
+    legend = {"● fires": colors.positive, "● does not": colors.quiet}
+    legend |= {"— GELU": colors.accent, "- - ReLU": colors.quiet}
+    above = [marks.words(legend)]
     if unchanged is not None:  # a line of its own: a phone has no room for both
         above.append(marks.words({f"○ unit {unit}, {marks.UNCHANGED}": colors.ghost}))
     top = float(after.max(initial=0.0))
@@ -87,17 +87,17 @@ def gelu_dots(
 
 
 def _moved_dot(
-    unit: int, unchanged: tuple[float, float], now: tuple[float, float], number: int, mode: Mode
+    unit: int, unchanged: tuple[float, float], changed: tuple[float, float], number: int, mode: Mode
 ) -> dict[str, Any]:
-    """From where a unit is in the unchanged model, an open ring, to where it is now."""
+    """A line from where a unit is in the unchanged model, an open ring, to where it is in the changed one."""
     old, new = map(significant, unchanged)
-    said = f"unit {unit}, {marks.UNCHANGED}: {old} before, {new} after"
-    shown = number == 1 or max(abs(unchanged[0]), abs(now[0])) <= NEAR
-    x, y = ([*ends] if shown else [] for ends in zip(unchanged, now, strict=True))
+    sentence = f"unit {unit}, {marks.UNCHANGED}: {old} before, {new} after"
+    shown = number == 1 or max(abs(unchanged[0]), abs(changed[0])) <= NEAR
+    x, y = ([*ends] if shown else [] for ends in zip(unchanged, changed, strict=True))
     ring = {"symbol": ["circle-open", "circle"], "size": [14, 0], "color": palette(mode).ghost}
     marked = {"mode": "lines+markers", "marker": ring | {"line": {"width": 3}, "opacity": 1}}
     placed = marks.KEPT | marks.on(number) | {"customdata": [unit, unit]}
-    return marks.ghost_curve(x, y, mode, [said, said], **placed) | marked
+    return marks.ghost_curve(x, y, mode, [sentence, sentence], **placed) | marked
 
 
 def _padded(low: float, high: float) -> list[float]:
@@ -129,15 +129,15 @@ def expansion(
     """
     colors = palette(mode)
     rows = max(1, math.ceil(len(strips[UNITS[0]]) / ACROSS))
-    wide = math.ceil(len(strips[UNITS[0]]) / rows)
+    columns = math.ceil(len(strips[UNITS[0]]) / rows)
     pairs = [[new] if old is None else [new, old] for new, old in zip(strips, unchanged, strict=True)]
-    together = [values for part in UNITS for values in pairs[part]]
+    unit_values = [values for part in UNITS for values in pairs[part]]
     height = sum(ROOM + len(pair) * (HIGH + BETWEEN) for pair in pairs)
     traces: list[dict[str, Any]] = []
     layout: dict[str, Any] = {"annotations": [], "shapes": []}
     down = 0.0  # pixels from the top
     for part, (pair, head) in enumerate(zip(pairs, HEADS, strict=True)):
-        limit = _limit(np.concatenate(together if part in UNITS else pair))
+        limit = _limit(np.concatenate(unit_values if part in UNITS else pair))
         down += ROOM
         words = f"<b>{head}</b>: {len(pair[0]):,} numbers, full colour at ±{significant(limit, 2)}"
         layout["annotations"].append(marks.heading(words, 0.5, 1 - down / height, xanchor="center"))
@@ -146,7 +146,7 @@ def expansion(
             axes, (xaxis, yaxis) = marks.axis_names(number)
             grid = _grid(values, rows)
             across = grid.shape[1]
-            half = grid.shape[1] / wide / 2
+            half = grid.shape[1] / columns / 2
             top = 1 - down / height
             bare = marks.BARE | {"showticklabels": False, "showline": not which, "mirror": True}
             layout[xaxis] = bare | {"domain": [0.5 - half, 0.5 + half], "anchor": axes[1]}
@@ -157,12 +157,12 @@ def expansion(
                 name = marks.UNCHANGED
             else:
                 name = marks.CHANGED
-            said, numbers = _says(pair, rows, head, "unit" if part in UNITS else "dimension")
-            drawn = marks.cells(grid, said, customdata=numbers, hoverongaps=False, name=name, **scale)
+            template, numbers = _says(pair, rows, head, "unit" if part in UNITS else "dimension")
+            drawn = marks.cells(grid, template, customdata=numbers, hoverongaps=False, name=name, **scale)
             traces.append(drawn | marks.on(number))
             if which:
-                wholly = (-0.5, across - 0.5), (-0.5, rows - 0.5)
-                layout["shapes"].append(marks.frame(*wholly, marks.ghost_stroke(mode), axes))
+                whole_strip = (-0.5, across - 0.5), (-0.5, rows - 0.5)
+                layout["shapes"].append(marks.frame(*whole_strip, marks.ghost_stroke(mode), axes))
             if part in UNITS:
                 row, column = divmod(unit, across)
                 layout["shapes"].append(marks.around(row, column, marks.line(colors.accent, 2), axes))
@@ -175,20 +175,20 @@ def _grid(values: Floats, rows: int) -> NDArray[np.float32]:
     across = math.ceil(len(values) / rows)
     cells = np.full(rows * across, np.nan, dtype=np.float32)
     cells[: len(values)] = values
-    return cells.reshape(rows, across)
+    return cells.reshape(rows, across)  # (rows * across,) -> (rows, across)
 
 
-def _says(pair: Sequence[Floats], rows: int, head: str, what: str) -> tuple[str, Floats]:
+def _says(pair: Sequence[Floats], rows: int, head: str, cell_name: str) -> tuple[str, Floats]:
     """The sentence of a cell with its number, or those of two strips, and the numbers."""
     grids = [_grid(values, rows) for values in pair]
-    which = np.arange(grids[0].size, dtype=np.float32).reshape(grids[0].shape)
-    said = "is %{customdata[1]:.3r}"
+    index = np.arange(grids[0].size, dtype=np.float32).reshape(grids[0].shape)  # (rows, n)
+    sentence = "is %{customdata[1]:.3r}"
     if len(pair) > 1:
-        said += f" {marks.CHANGED}, %{{customdata[2]:.3r}} {marks.UNCHANGED}"
-    numbers = np.stack([which, *grids], axis=2)  # (rows, n, 2 or 3)
-    return f"{head}: {what} %{{customdata[0]}} {said}", numbers
+        sentence += f" {marks.CHANGED}, %{{customdata[2]:.3r}} {marks.UNCHANGED}"
+    numbers = np.stack([index, *grids], axis=2)  # (rows, n, 2 or 3)
+    return f"{head}: {cell_name} %{{customdata[0]}} {sentence}", numbers
 
 
 def _limit(values: Floats) -> float:
-    """The largest magnitude of all but the outermost hundredth, so that a few do not pale the rest."""
+    """The largest magnitude but for the outermost hundredth: outliers do not wash out the colours."""
     return float(np.quantile(np.abs(values), 0.99)) or float(np.abs(values).max()) or 1.0

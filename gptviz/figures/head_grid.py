@@ -31,8 +31,8 @@ def thumbnails(attn: np.ndarray | Iterable[np.ndarray], mode: Mode) -> tuple[byt
     never be in memory together. More than 48 tokens are pooled, each pixel showing the largest weight below
     it, so that a thin diagonal stays visible.
     """
-    rows = [np.concatenate(_indexed(np.asarray(block)), axis=1) for block in attn]
-    return _png(np.concatenate(rows, axis=0), mode), rows[0].shape[0]
+    rows = [np.concatenate(_indexed(np.asarray(block)), axis=1) for block in attn]  # (H, t, t) -> (t, H t)
+    return _png(np.concatenate(rows, axis=0), mode), rows[0].shape[0]  # n_layers of them: (n_layers t, H t)
 
 
 def pool(weights: np.ndarray, size: int = THUMBNAIL_PX) -> np.ndarray:
@@ -69,11 +69,10 @@ def colour_table(mode: Mode) -> np.ndarray:
 
 
 class Thumbnail(TypedDict):
-    """What the grid says of a head: its role, a word or two for it, a sentence without subject, how much it
-    writes.
+    """The words about a head: its role, a label, a sentence without subject, and the length of its write.
 
-    Where something is changed in the model: whether this head itself is (it is hatched), and how far its
-    pattern moved, from 0 to 1 (it is tinted).
+    In a changed model also whether this head itself is changed (it is hatched), and how far its pattern
+    moved, from 0 to 1 (it is tinted).
     """
 
     kind: str

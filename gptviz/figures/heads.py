@@ -43,16 +43,18 @@ def role_sheet(cells: Sequence[Sequence[Cell]], chosen: tuple[int, int], mode: M
     roles = list(ROLES)
     grounds = [mixed(theme.paper, color, GROUND) for color in marks.role_colors(mode).values()]
     grounds.append(theme.masked)
-    codes = np.array([[len(roles) if c.hidden else roles.index(c.role) for c in row] for row in cells])
+    codes = np.array(
+        [[len(roles) if cell.hidden else roles.index(cell.role) for cell in row] for row in cells]
+    )
     rows, columns = codes.shape
     n = len(grounds)
     steps = [(edge / n, color) for i, color in enumerate(grounds) for edge in (i, i + 1)]
     scale = {"zmin": -0.5, "zmax": n - 0.5, "colorscale": steps, "showscale": False}
-    said = [[marks.safe(c.says) for c in row] for row in cells]
-    heat = marks.cells(codes.astype(np.int32), "%{customdata}", customdata=said, xgap=2, ygap=2, **scale)
+    hovers = [[marks.safe(cell.says) for cell in row] for row in cells]
+    heat = marks.cells(codes.astype(np.int32), "%{customdata}", customdata=hovers, xgap=2, ygap=2, **scale)
     if columns <= WRITTEN:
         heat |= {
-            "text": [[_word(c, theme.quiet) for c in row] for row in cells],
+            "text": [[_word(cell, theme.quiet) for cell in row] for row in cells],
             "texttemplate": "%{text}",
             "textfont": {"size": 10, "color": theme.ink},  # as large as a phone has room for
         }
@@ -101,29 +103,29 @@ def finder(heads: pd.DataFrame, axes: tuple[str, str], chosen: tuple[int, int], 
     theme = palette(mode)
     colors = marks.role_colors(mode)
     seen = [head for head in heads.itertuples() if math.isfinite(head.x) and math.isfinite(head.y)]
-    places = np.array([(head.x, head.y) for head in seen]).reshape(-1, 2)
-    own = np.array([(head.block, head.head) == chosen for head in seen], dtype=bool)
-    sides = _names(places, own)
+    places = np.array([(head.x, head.y) for head in seen]).reshape(-1, 2)  # (n, 2), of no heads (0, 2)
+    is_chosen = np.array([(head.block, head.head) == chosen for head in seen], dtype=bool)
+    sides = _names(places, is_chosen)
     traces = []
     for symbol, role in zip(cycle(SYMBOLS), ROLES.values(), strict=False):  # colour does not stand alone
-        some = [i for i, head in enumerate(seen) if head.role == role.name]
-        if not some:
+        indices = [i for i, head in enumerate(seen) if head.role == role.name]
+        if not indices:
             continue
-        says = [[seen[i].block, seen[i].head, _says(seen[i], role.label, axes)] for i in some]
-        withdrawn = np.array([seen[i].withdrawn for i in some])
+        says = [[seen[i].block, seen[i].head, _says(seen[i], role.label, axes)] for i in indices]
+        withdrawn = np.array([seen[i].withdrawn for i in indices])
         hollow = {"symbol": np.where(withdrawn, f"{symbol}-open", symbol)}
         edge = {"line": {"width": np.where(withdrawn, 2, 0), "color": colors[role.name]}}
         marker = {"size": 12, "color": colors[role.name]} | hollow | edge
         names: dict[str, Any] = {
-            "text": [_name(seen[i], sides.get(i), own[i]) for i in some],
-            "textposition": [sides.get(i, "middle right") for i in some],
+            "text": [_name(seen[i], sides.get(i), is_chosen[i]) for i in indices],
+            "textposition": [sides.get(i, "middle right") for i in indices],
             "textfont": {"size": 12},
         }
-        more = names | {"mode": "markers+text", "hovertemplate": HEAD}
-        traces.append(_dots(role.label, places[some, 0], places[some, 1], says, marker, **more))
+        look = names | {"mode": "markers+text", "hovertemplate": HEAD}
+        traces.append(_dots(role.label, places[indices, 0], places[indices, 1], says, marker, **look))
     ring = {"size": 22, "symbol": "circle-open", "color": theme.ink, "line": marks.line(theme.ink, 2.5)}
     unseen = {"hoverinfo": "skip", "showlegend": False, "unselected": marks.WHOLE, "cliponaxis": False}
-    traces.append(marks.dots(places[own, 0], places[own, 1], ring, **unseen))
+    traces.append(marks.dots(places[is_chosen, 0], places[is_chosen, 1], ring, **unseen))
     layout: dict[str, Any] = {
         "xaxis": {"title": {"text": axes[0]}} | _range(places[:, 0]),
         "yaxis": {"title": {"text": axes[1]}} | _range(places[:, 1]),
@@ -134,20 +136,20 @@ def finder(heads: pd.DataFrame, axes: tuple[str, str], chosen: tuple[int, int], 
     return figure(traces, POINTED | layout, mode, height=390, t=52, r=36)
 
 
-def _dots(name: str, x: Any, y: Any, says: list[Any], marker: dict[str, Any], **more: Any) -> dict[str, Any]:
+def _dots(name: str, x: Any, y: Any, says: list[Any], marker: dict[str, Any], **extra: Any) -> dict[str, Any]:
     """Points, each with what a hover says of it."""
-    said = {"customdata": says, "hovertemplate": "%{customdata}<extra></extra>", "unselected": marks.WHOLE}
+    hover = {"customdata": says, "hovertemplate": "%{customdata}<extra></extra>", "unselected": marks.WHOLE}
     x, y = (np.asarray(places, dtype=np.float64) for places in (x, y))
-    return marks.dots(x, y, marker, name=name, cliponaxis=False, **said | more)
+    return marks.dots(x, y, marker, name=name, cliponaxis=False, **hover | extra)
 
 
 def _says(point: Any, label: str, axes: tuple[str, str]) -> str:
     numbers = zip(axes, (point.x, point.y), strict=True)
-    said = "".join(f"<br>{marks.safe(axis)}: {significant(value)}" for axis, value in numbers)
+    measures = "".join(f"<br>{marks.safe(axis)}: {significant(value)}" for axis, value in numbers)
     withdrawn = ""
     if point.withdrawn:
         withdrawn = ", withdrawn"
-    return f"<b>block {point.block}, head {point.head}</b>: {label}{withdrawn}{said}"
+    return f"<b>block {point.block}, head {point.head}</b>: {label}{withdrawn}{measures}"
 
 
 def _range(values: Sequence[float] | NDArray[np.float64]) -> dict[str, Any]:
@@ -158,11 +160,11 @@ def _range(values: Sequence[float] | NDArray[np.float64]) -> dict[str, Any]:
     return {"range": [min(values) - room, max(values) + room]}
 
 
-def _name(point: Any, side: str | None, own: bool) -> str:
+def _name(point: Any, side: str | None, is_chosen: bool) -> str:
     """A head's numbers, beyond the ring where it is the chosen one; "" where they have no place."""
     name = f"{point.block}·{point.head}"
     space = "\u2003"
-    if side is None or not own:
+    if side is None or not is_chosen:
         if side:
             return name
         return ""
@@ -170,7 +172,7 @@ def _name(point: Any, side: str | None, own: bool) -> str:
     return beyond.get(side, f"{name}<br>{space}" if side == "top center" else f"{space}<br>{name}")
 
 
-def _names(places: NDArray[np.float64], own: NDArray[np.bool_]) -> dict[int, str]:
+def _names(places: NDArray[np.float64], is_chosen: NDArray[np.bool_]) -> dict[int, str]:
     """The points (n, 2) whose names are written, and on which side: where they cover no point and no name.
 
     That is the chosen one, and of the others those that stand farthest from the middle of all.
@@ -179,23 +181,23 @@ def _names(places: NDArray[np.float64], own: NDArray[np.bool_]) -> dict[int, str
         return {}
     spread = np.ptp(places, axis=0)
     scaled = (places - np.median(places, axis=0)) / np.where(spread > 0, spread, 1.0)
-    found: dict[int, str] = {}
+    sides: dict[int, str] = {}
     taken = np.empty((0, 2))  # the middles of the names
-    for i in np.argsort(-np.linalg.norm(scaled, axis=1) - 1e9 * own, kind="stable").tolist():
-        others = np.delete(scaled, i, axis=0)
+    for i in np.argsort(-np.linalg.norm(scaled, axis=1) - 1e9 * is_chosen, kind="stable").tolist():
+        other_points = np.delete(scaled, i, axis=0)
         for side, towards in SIDES.items():
-            middle = scaled[i] + np.array(towards) * (NAME + POINT * (2 if own[i] else 1))
-            covers = (np.abs(others - middle) < NAME + POINT).all(axis=1).any()
+            middle = scaled[i] + np.array(towards) * (NAME + POINT * (2 if is_chosen[i] else 1))
+            covers = (np.abs(other_points - middle) < NAME + POINT).all(axis=1).any()
             if not covers and not (np.abs(taken - middle) < 2 * NAME).all(axis=1).any():
-                found[i] = side
+                sides[i] = side
                 taken = np.vstack([taken, middle])
                 break
         else:
-            if own[i]:  # it has a name in any case
-                found[i] = "middle right"
-        if len(found) > NAMED:
+            if is_chosen[i]:  # it has a name in any case
+                sides[i] = "middle right"
+        if len(sides) > NAMED:
             break
-    return found
+    return sides
 
 
 # ---- the trial ----
@@ -203,7 +205,7 @@ def _names(places: NDArray[np.float64], own: NDArray[np.bool_]) -> dict[int, str
 
 @dataclass(frozen=True)
 class Cost:
-    """How much a change raises the loss, in nats per token: of the head on trial, and of `others` (by head).
+    """The rise of the loss by a change, in nats per token: of the head on trial, and of `others` (by head).
 
     `what` says on which passages and how; `whole` is the model's own loss there.
     """
@@ -218,23 +220,26 @@ def costs(found: Sequence[Cost], block: int, head: int, mode: Mode) -> Figure:
     """A row a change: how much the loss rises by it, of the head (large) and of each other head (grey)."""
     colors = palette(mode)
     n = len(found)
-    beside = [(row, h, rise) for row, cost in enumerate(found) for h, rise in cost.others.items()]
-    own = [(row, head, cost.rise) for row, cost in enumerate(found)]
+    other_points = [(row, h, rise) for row, cost in enumerate(found) for h, rise in cost.others.items()]
+    head_points = [(row, head, cost.rise) for row, cost in enumerate(found)]
     small = {"size": 11, "color": colors.quiet, "opacity": 0.6}
     large = {"size": 18, "color": colors.accent, "symbol": "diamond"}
     traces = []
-    for name, points, marker in (("others of its block", beside, small), (f"head {head}", own, large)):
+    for name, points, marker in (
+        ("others of its block", other_points, small),
+        (f"head {head}", head_points, large),
+    ):
         says = []
         for row, h, rise in points:
             loss = significant(found[row].whole + rise)
             way = "more" if rise >= 0 else "less"
-            by = f"{significant(abs(rise))} {way}"
-            says.append(f"block {block}, head {h}: {marks.safe(found[row].what)}<br>loss {loss}, {by}")
+            change = f"{significant(abs(rise))} {way}"
+            says.append(f"block {block}, head {h}: {marks.safe(found[row].what)}<br>loss {loss}, {change}")
         traces.append(_dots(name, [rise for *_, rise in points], [row for row, *_ in points], says, marker))
     losses = [f"{fixed(cost.whole, 2)} → {fixed(cost.whole + cost.rise, 2)}" for cost in found]
     layout = {
         "xaxis": {"title": {"text": "how much the loss rises, in nats per token"}}
-        | _range([0.0, *(rise for *_, rise in (*beside, *own))]),
+        | _range([0.0, *(rise for *_, rise in (*other_points, *head_points))]),
         "yaxis": {"visible": False, "range": [n - 0.5, -0.65]},
         "annotations": [
             marks.heading(f"<b>{marks.safe(cost.what)}</b>: {loss}", 0, row - 0.24, yref="y")

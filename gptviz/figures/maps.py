@@ -65,10 +65,10 @@ class Map:
                 z = old
             else:
                 z = new
-        fine = z[np.isfinite(z)]
-        if fine.size:
-            low = float(fine.min())
-            high = float(fine.max())
+        finite = z[np.isfinite(z)]
+        if finite.size:
+            low = float(finite.min())
+            high = float(finite.max())
         else:
             low = 0.0
             high = 0.0
@@ -119,12 +119,12 @@ def maps(
         if not joint or number == 1:
             right = (1.0 if joint else start + width) - 0.015
             if joint:
-                of = drawn
+                same_scale = drawn
                 length = 0.35
             else:
-                of = [z]
+                same_scale = [z]
                 length = 0.2
-            layout[coloraxis] = _axis(panel, of, shown, mode, right, length)
+            layout[coloraxis] = _axis(panel, same_scale, shown, mode, right, length)
         places: Drawn = {"x": columns, "y": list(rows)} | marks.on(number)
         gaps = {"xgap": 1 if len(labels) <= 80 / n else 0, "ygap": 1 if len(rows) <= NAMED_ROWS else 0}
         behind = {"customdata": _behind(panel, positions), "hoverongaps": False, "coloraxis": coloraxis}
@@ -164,22 +164,20 @@ def maps(
     else:
         row_height = min(8, TALLEST / len(rows))
     height = max(140 + len(rows) * row_height, 280)
-    heads = 22 + 20 * max(panel.title.count("<br>") for panel in panels)
+    title_room = 22 + 20 * max(panel.title.count("<br>") for panel in panels)
     layout["plot_bgcolor"] = palette(mode).grid  # between the cells, so that one near 0 stands out
-    return figure(traces + numbers, layout, mode, height, t=marks.BAR + heads)
+    return figure(traces + numbers, layout, mode, height, t=marks.BAR + title_room)
 
 
 def _behind(panel: Map, positions: Sequence[int] | None) -> Floats:
-    """The data of a hover on each cell: its position, and its number in each run.
-
-    (R, T, 2 or 3).
-    """
-    cells = [np.asarray(one) for one in panel.cells.all]
+    """The data of a hover on each cell, (R, T, 2 or 3): its position, and its number in each run."""
+    cells = [np.asarray(run) for run in panel.cells.all]
     if positions is None:
-        at = np.arange(cells[0].shape[1])
+        column_positions = np.arange(cells[0].shape[1])
     else:
-        at = np.asarray(positions)
-    return np.stack([np.broadcast_to(at, cells[0].shape), *cells], axis=2, dtype=np.float32)
+        column_positions = np.asarray(positions)
+    # (R, T) each -> (R, T, 2 or 3)
+    return np.stack([np.broadcast_to(column_positions, cells[0].shape), *cells], axis=2, dtype=np.float32)
 
 
 def _says(panel: Map, place: str) -> str:
@@ -197,7 +195,7 @@ def _tinted(cells: NDArray[np.bool_], mode: Mode, axes: Axes) -> list[Drawn]:
     runs: list[tuple[int, int, int, int]] = []  # row from, to, column from, to
     for row, marked in enumerate(cells):
         edges = np.flatnonzero(np.diff(np.r_[False, marked, False].astype(int)))
-        for start, stop in edges.reshape(-1, 2).tolist():
+        for start, stop in edges.reshape(-1, 2).tolist():  # (2 n,) -> (n, 2)
             above = next((run for run in runs if run[1:] == (row, start, stop)), None)
             if above is not None:
                 runs.remove(above)
@@ -212,10 +210,10 @@ def _tinted(cells: NDArray[np.bool_], mode: Mode, axes: Axes) -> list[Drawn]:
 
 def _axis(panel: Map, drawn: Sequence[Floats], shown: str, mode: Mode, right: float, length: float) -> Drawn:
     """The colours of these numbers, and the bar that says which is which."""
-    fine = np.concatenate([z[np.isfinite(z)].ravel() for z in drawn])
-    if fine.size:
-        low = float(fine.min())
-        high = float(fine.max())
+    finite = np.concatenate([z[np.isfinite(z)].ravel() for z in drawn])
+    if finite.size:
+        low = float(finite.min())
+        high = float(finite.max())
     else:
         low = 0.0
         high = 0.0
@@ -252,15 +250,15 @@ def _axis(panel: Map, drawn: Sequence[Floats], shown: str, mode: Mode, right: fl
         values = [low, (low + high) / 2, high]
         texts = [significant(10.0**power, 2) for power in values]
     else:
-        whole = panel.scale == "weight"
-        if whole and panel.ends is None:
+        is_weight = panel.scale == "weight"
+        if is_weight and panel.ends is None:
             top = max(1.0, high)
         else:
             top = high or 1.0
         values = [0.0, top]
         texts = ["0", significant(top, 2)]
         under = ""
-        if whole:
+        if is_weight:
             colors = palette(mode).attention
         else:
             colors = marks.upper_half(mode)

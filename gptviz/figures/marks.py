@@ -44,7 +44,7 @@ def says(sentences: Iterable[str]) -> Drawn:
 
 
 def names_down(count: int) -> Drawn:
-    """An axis of so many rows, the first on top."""
+    """An axis of `count` rows, the first on top."""
     return {"range": [count - 0.5, -0.5], "tickvals": np.arange(count)}
 
 
@@ -97,7 +97,7 @@ def band(x0: float, x1: float, fill: str, axes: Axes = ("x", "y")) -> Drawn:
 
 
 def frame(x: tuple[float, float], y: tuple[float, float], stroke: Drawn, axes: Axes = ("x", "y")) -> Drawn:
-    """A rectangle around what lies between."""
+    """A rectangle that spans `x` and `y`, each from its first number to its second."""
     corners = {"x0": x[0], "x1": x[1], "y0": y[0], "y1": y[1]}
     return {"type": "rect", "xref": axes[0], "yref": axes[1], "line": stroke} | corners
 
@@ -109,8 +109,8 @@ def around(row: float, column: float, stroke: Drawn, axes: Axes = ("x", "y"), ro
 
 def heading(text: str, x: float, y: float, **more: Any) -> Drawn:
     """Words that stand on the point (x, y) of the paper, 0 to 1, and go on to the right."""
-    at = {"text": text, "x": x, "y": y, "xref": "paper", "yref": "paper"}
-    return at | {"xanchor": "left", "yanchor": "bottom", "align": "left"} | more
+    place = {"text": text, "x": x, "y": y, "xref": "paper", "yref": "paper"}
+    return place | {"xanchor": "left", "yanchor": "bottom", "align": "left"} | more
 
 
 def note(text: str, x: float, y: float, color: str, size: float, **more: Any) -> Drawn:
@@ -173,7 +173,7 @@ def signed_axis(limit: float, mode: Mode, right: float) -> Drawn:
 
 
 def share_axis(limit: float, mode: Mode, right: float) -> Drawn:
-    """The half of the same scale that stands for numbers above 0, for what is never below it."""
+    """The upper half of the signed scale, for numbers that are never below 0."""
     axis = signed_axis(limit, mode, right)
     bar = axis["colorbar"] | {"tickvals": [0, limit], "ticktext": ["0", significant(limit, 2)]}
     return axis | {"colorscale": upper_half(mode), "cmin": 0.0, "colorbar": bar}
@@ -181,7 +181,7 @@ def share_axis(limit: float, mode: Mode, right: float) -> Drawn:
 
 def upper_half(mode: Mode) -> list[tuple[float, str]]:
     """The part of the signed scale that stands for numbers above 0, from paper on."""
-    return [(2 * (at - 0.5), color) for at, color in palette(mode).signed if at >= 0.5]
+    return [(2 * (stop - 0.5), color) for stop, color in palette(mode).signed if stop >= 0.5]
 
 
 def in_cells(texts: Sequence[Sequence[str]], z: Floats, axis: Drawn, size: int, **more: Any) -> Drawn:
@@ -214,7 +214,7 @@ def axis_names(number: int) -> tuple[Axes, tuple[str, str]]:
 
 
 def on(number: int) -> dict[str, str]:
-    """In which panel a trace is, where there are several."""
+    """The axes of the panel of this number, for a trace: {"xaxis": "x2", "yaxis": "y2"}."""
     return dict(zip(("xaxis", "yaxis"), axis_names(number)[0], strict=True))
 
 
@@ -230,7 +230,7 @@ GHOSTED: Drawn = {"showlegend": True, "legend": legend(1, **STILL)}
 
 
 def ghost_stroke(mode: Mode) -> Drawn:
-    """The dashed line of a ghost, for a shape or a trace of one's own."""
+    """The dashed line of a ghost, for shapes and traces that `ghost_curve` does not make."""
     return line(palette(mode).ghost, 2, "dash")
 
 
@@ -271,8 +271,8 @@ def token_ticks(
 ) -> Drawn:
     """Ticks of an axis whose places are 0, 1, ...; `shown` are the tokens as the screen shows them.
 
-    `positions` are their numbers, of what the `title` says, where these are others. The axis has room for
-    `places` tokens where there are fewer.
+    `positions` are the tokens' own numbers, where they are not 0, 1, ...; `title` says what they count. The
+    axis has room for at least `places` tokens.
     """
     n = len(shown)
     if n <= most:
@@ -305,7 +305,7 @@ def token_categories(
 
 
 def window(position: int, n_tokens: int, size: int) -> slice:
-    """Return which tokens of a long text a picture holds: all, or `size` of them around a position."""
+    """The tokens of a long text that a picture holds: all, or `size` of them around a position."""
     start = max(0, min(position - size // 2, n_tokens - size))
     return slice(start, min(n_tokens, start + size))
 
@@ -314,9 +314,9 @@ def window(position: int, n_tokens: int, size: int) -> slice:
 
 
 def role_colors(mode: Mode) -> dict[str, str]:
-    """Return a colour for each role; those that claim nothing are grey, a head at rest the darker one."""
+    """A colour for each role; those that claim nothing are grey, a head at rest the darker one."""
     colors = palette(mode)
     faint = mixed(colors.paper, colors.quiet, 0.5)
-    found = {name: colors.quiet if name == "first" else faint for name in ROLES}
+    quiet_colors = {name: colors.quiet if name == "first" else faint for name in ROLES}
     loud = [name for name, role in ROLES.items() if not role.quiet]
-    return found | dict(zip(loud, colors.heads, strict=False))
+    return quiet_colors | dict(zip(loud, colors.heads, strict=False))

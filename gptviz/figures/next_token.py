@@ -63,7 +63,7 @@ def vocabulary_curve(
     """
     colors = palette(mode)
     size = int(table["rank"].iloc[-1])  # a curve ends at the last rank of the vocabulary
-    left = table[table["probability"] > 0]
+    remaining = table[table["probability"] > 0]
     shapes = []
     notes = []
 
@@ -80,16 +80,22 @@ def vocabulary_curve(
         shapes.append(marks.upright(rank, marks.line(colors.accent, 2, "dot")))
         noted(rank, f"{token} came: rank {rank:,}", 0.1)
     lowest = max(float(table["model_probability"].min()), 1e-12)
-    says_of = _says(table["rank"], table["model_probability"], tokens, "the model gives it")
-    behind = _line(table["rank"], table["model_probability"], marks.line(colors.quiet, 2), says_of)
+    hovers = _says(table["rank"], table["model_probability"], tokens, "the model gives it")
+    behind = _line(table["rank"], table["model_probability"], marks.line(colors.quiet, 2), hovers)
     if unchanged is not None:
         before, names = unchanged
-        given = before[before["probability"] > 0]
-        lowest = min([lowest, *given["probability"].clip(lower=1e-12)])
-        old = _says(given["rank"], given["probability"], names[: len(given)], "unchanged, it has")
-        behind = marks.ghost_curve(given["rank"].to_numpy(), given["probability"].to_numpy(), mode, old)
-    says_of = _says(left["rank"], left["probability"], tokens[: len(left)], "with these settings it has")
-    chosen = _line(left["rank"], left["probability"], marks.line(colors.output, 4), says_of)
+        before_kept = before[before["probability"] > 0]
+        lowest = min([lowest, *before_kept["probability"].clip(lower=1e-12)])
+        old_hovers = _says(
+            before_kept["rank"], before_kept["probability"], names[: len(before_kept)], "unchanged, it has"
+        )
+        behind = marks.ghost_curve(
+            before_kept["rank"].to_numpy(), before_kept["probability"].to_numpy(), mode, old_hovers
+        )
+    hovers = _says(
+        remaining["rank"], remaining["probability"], tokens[: len(remaining)], "with these settings it has"
+    )
+    chosen = _line(remaining["rank"], remaining["probability"], marks.line(colors.output, 4), hovers)
     lines = [behind, chosen | {"name": marks.CHANGED}]
     log = {"type": "log", "dtick": 1}
     layout = ({} if unchanged is None else marks.GHOSTED) | {
@@ -111,11 +117,11 @@ def _says(rank: pd.Series, probability: pd.Series, tokens: list[str], verb: str)
     ]
 
 
-def _line(x: pd.Series, y: pd.Series, drawn: dict[str, Any], says_of: list[str]) -> dict[str, Any]:
+def _line(x: pd.Series, y: pd.Series, drawn: dict[str, Any], sentences: list[str]) -> dict[str, Any]:
     mode = "lines"
     if len(x) < 3:
         mode = "lines+markers"
-    hovers = marks.says(map(marks.safe, says_of))
+    hovers = marks.says(map(marks.safe, sentences))
     return marks.stroke(x.to_numpy(), y.to_numpy(), drawn, mode=mode, **hovers)
 
 
@@ -160,13 +166,13 @@ def back_to_back(
         (2, sides[1], colors.positive, right, [MIDDLE[1], 1], [0, WHOLE]),
     ):
         (x, y), (xaxis, yaxis) = marks.axis_names(number)
-        written = ["not in its vocabulary" if p != p else probability_text(p) for p in values]
+        texts = ["not in its vocabulary" if p != p else probability_text(p) for p in values]
         layout[xaxis] = plain | {"domain": domain, "range": room, "anchor": y}
         layout[yaxis] = plain | {"range": marks.names_down(len(tokens))["range"], "anchor": x}
         bar = marks.bar(np.nan_to_num(values), places, {"color": color}, orientation="h")
-        outside = {"text": written, "textposition": "outside", "cliponaxis": False}
-        said = marks.says(f"`{a}`, {marks.safe(side)}: {b}" for a, b in zip(names, written, strict=True))
-        traces.append(bar | outside | marks.on(number) | said)
+        outside = {"text": texts, "textposition": "outside", "cliponaxis": False}
+        hovers = marks.says(f"`{a}`, {marks.safe(side)}: {b}" for a, b in zip(names, texts, strict=True))
+        traces.append(bar | outside | marks.on(number) | hovers)
     return figure(traces, layout, mode, height=44 + above + 26 * len(tokens), t=30 + above)
 
 
@@ -196,16 +202,16 @@ def surprise_rows(
         return {"bits": float(row["bits"]), "text": fixed(nats, 1), "color": surprise_color(nats, most, mode)}
 
     chips: list[dict[str, Any]] = []
-    for (place, row), token in zip(table.iterrows(), shown, strict=True):
+    for (position, row), token in zip(table.iterrows(), shown, strict=True):
         if math.isnan(row["nats"]):
             nothing = {"bits": None, "text": "–", "color": palette(mode).masked}
             chips.append({"token": token, "rank": None, "sentence": FIRST} | nothing)
             continue
         chip = cost(row) | {"token": token, "rank": int(row["rank"]), "sentence": surprise_sentence(row)}
         if unchanged is not None:
-            was = unchanged.loc[place]
-            chip["ghost"] = cost(was)
-            chip["sentence"] += f" Unchanged, it {surprise_sentence(was)}"
+            unchanged_row = unchanged.loc[position]
+            chip["ghost"] = cost(unchanged_row)
+            chip["sentence"] += f" Unchanged, it {surprise_sentence(unchanged_row)}"
         chips.append(chip)
     legend = {
         "from": surprise_color(0, most, mode),

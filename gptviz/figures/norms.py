@@ -37,22 +37,24 @@ def norm_histograms(steps: Both[Steps], dimension: int, mode: Mode) -> Figure:
         between = "%{customdata[0]:.3f} and %{customdata[1]:.3f}<extra></extra>"
         fill = {"color": colors.accent if stage == "after" else colors.quiet, "line": {"width": 0}}
         bars = {"type": "bar", "x": (edges[:-1] + edges[1:]) / 2, "y": counts, "marker": fill}
+        # the customdata is (bins, 2): each bin's two edges
         bars |= {"width": np.diff(edges) * 0.94, "customdata": np.stack([edges[:-1], edges[1:]], axis=-1)}
         bars |= {"hovertemplate": f"{stage}: %{{y}} dimensions lie between {between}"}
-        seen = 1 if old is None else 0.5  # so that the outline is seen where it lies on them
-        traces.append(bars | {"opacity": seen} | on(number))
+        opacity = 1 if old is None else 0.5  # so that the outline is seen where it lies on them
+        traces.append(bars | {"opacity": opacity} | on(number))
         dot = _mark(float(x[dimension]), stage, dimension, colors.positive, "triangle-up")
         traces.append(dot | on(number))
         if old is not None:
-            were, _ = histogram(old, also=x)
+            old_counts, _ = histogram(old, also=x)
             stroke = line(colors.ghost, 2) | {"shape": "hv"}
-            ends = np.concatenate([edges[:1], edges])  # up from the axis, and down to it again
-            steps_of = np.concatenate([[0], were, [0]])
-            traces.append(ghost_curve(ends, steps_of, mode, line=stroke, **on(number)))
-            then = f"{stage}, {UNCHANGED}"
-            dot = _mark(float(old[dimension]), then, dimension, colors.ghost, "triangle-up-open")
+            # (bins + 2,) each: up from the axis, and down to it again
+            ends = np.concatenate([edges[:1], edges])
+            heights = np.concatenate([[0], old_counts, [0]])
+            traces.append(ghost_curve(ends, heights, mode, line=stroke, **on(number)))
+            old_stage = f"{stage}, {UNCHANGED}"
+            dot = _mark(float(old[dimension]), old_stage, dimension, colors.ghost, "triangle-up-open")
             traces.append(dot | on(number))
-            tallest = max(tallest, int(were.max()))
+            tallest = max(tallest, int(old_counts.max()))
         tallest = max(tallest, int(counts.max()))
         layout["shapes"] += [
             band(mean - deviation, mean + deviation, colors.panel, axes),
@@ -60,10 +62,10 @@ def norm_histograms(steps: Both[Steps], dimension: int, mode: Mode) -> Figure:
         ]
         # a mean that is zero but for rounding is written as zero: 2 × 10⁻¹⁷ would read as a discovery
         if abs(mean) < 1e-9:
-            middle = "0"
+            mean_text = "0"
         else:
-            middle = significant(mean)
-        words = f"<b>{stage}</b><br>mean {middle}<br>variance {significant(deviation**2, 4)}"
+            mean_text = significant(mean)
+        words = f"<b>{stage}</b><br>mean {mean_text}<br>variance {significant(deviation**2, 4)}"
         layout["annotations"].append(heading(words, start, 1))
         layout[xaxis] = {"domain": [start, start + width], "anchor": axes[1]}
         layout[yaxis] = {"anchor": axes[0], "showticklabels": number == 1}

@@ -15,13 +15,13 @@ HEIGHT = 330
 
 def position_rows(rows: Floats, dimensions: Sequence[int], limit: float, position: int, mode: Mode) -> Figure:
     """(n, d) signed numbers, a row per position; `dimensions` are the columns. A line at the selected one."""
-    named = "x"
+    field = "x"
     columns = {}
     if list(dimensions) != [*range(len(dimensions))]:
-        named = "customdata"
-        columns = {named: np.broadcast_to(np.asarray(dimensions, dtype=np.int32), rows.shape)}
-    said = f"position %{{y}}, dimension %{{{named}}}: %{{z:.3f}}"
-    drawn = cells(rows.astype(np.float32), said, coloraxis="coloraxis", **columns)
+        field = "customdata"
+        columns = {field: np.broadcast_to(np.asarray(dimensions, dtype=np.int32), rows.shape)}
+    template = f"position %{{y}}, dimension %{{{field}}}: %{{z:.3f}}"
+    drawn = cells(rows.astype(np.float32), template, coloraxis="coloraxis", **columns)
     ends = [0, len(dimensions) // 2, len(dimensions) - 1]
     ticks = {"showgrid": False, "tickvals": ends, "ticktext": [str(dimensions[i]) for i in ends]}
     layout = {
@@ -58,11 +58,11 @@ def dials(frequencies: dict[int, float], query: int, key: int, mode: Mode) -> Fi
         traces.append(_arrow(middle, angles[0], colors.query, f"query at position {query}, pair {pair}"))
         turns = 2 * math.pi / frequency
         if turns < 100:
-            once = significant(turns)
+            turn_text = significant(turns)
         else:
-            once = f"{turns:,.0f}"
+            turn_text = f"{turns:,.0f}"
         words = (
-            f"<b>pair {pair}</b><br>once round: {once} tokens"
+            f"<b>pair {pair}</b><br>once round: {turn_text} tokens"
             f"<br>between: {fixed(angles[0] - angles[1], 2)} rad"
         )
         notes.append({"text": words, "x": middle, "y": 1.3, "yanchor": "bottom"})
@@ -79,7 +79,7 @@ def _arrow(middle: float, angle: float, color: str, name: str) -> dict[str, Any]
     """A line from a dial's middle to its circle, with a head that points along it."""
     x = math.cos(angle)
     y = math.sin(angle)
-    said = f"{name}: turned by {fixed(angle, 2)} rad, to ({fixed(x, 2)}, {fixed(y, 2)})"
+    hover = f"{name}: turned by {fixed(angle, 2)} rad, to ({fixed(x, 2)}, {fixed(y, 2)})"
     head = {"symbol": "arrow", "angleref": "previous", "size": [0, 16], "color": color, "opacity": 1}
-    drawn = {"mode": "lines+markers", "marker": head, "name": name} | says([said, said])
+    drawn = {"mode": "lines+markers", "marker": head, "name": name} | says([hover, hover])
     return stroke([middle, middle + x], [0.0, y], line(color, 4), **drawn)

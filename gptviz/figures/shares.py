@@ -42,28 +42,28 @@ def share_grid(
     colors = palette(mode)
     known = not np.isnan(values).any()
 
-    def said_of(block: int, column: int) -> str:
-        said = [f"block {block} · {columns[column]}"]
+    def sentence_of(block: int, column: int) -> str:
+        parts = [f"block {block} · {columns[column]}"]
         if inside is not None:
-            said.append("in the circuit" if (block, column) in inside else "not in the circuit")
+            parts.append("in the circuit" if (block, column) in inside else "not in the circuit")
         if known:
-            said.append(f"{what} {fixed(float(values[block, column]), 3)}")
+            parts.append(f"{what} {fixed(float(values[block, column]), 3)}")
         if unchanged is not None:
-            said.append(f"{fixed(float(unchanged[block, column]), 3)} {marks.UNCHANGED}")
-        return f"{said[0]}: {', '.join(said[1:])}"
+            parts.append(f"{fixed(float(unchanged[block, column]), 3)} {marks.UNCHANGED}")
+        return f"{parts[0]}: {', '.join(parts[1:])}"
 
     def writes(block: int, column: int) -> str:
-        own = fixed(float(values[block, column]), 2)
+        digits = fixed(float(values[block, column]), 2)
         if inside is None or unchanged is None or rows > HIGH_ROWS:
-            return own
-        return f"{own}<br>({fixed(float(unchanged[block, column]), 2)})"
+            return digits
+        return f"{digits}<br>({fixed(float(unchanged[block, column]), 2)})"
 
     limit = 0.0
     if known:
         limit = float(np.abs(values).max())
-    said = [[said_of(b, i) for i in range(count)] for b in range(rows)]
+    hovers = [[sentence_of(b, i) for i in range(count)] for b in range(rows)]
     gap = 1 if inside is None else 5
-    drawn = {"hovertext": said, "xgap": gap, "ygap": gap, "coloraxis": "coloraxis"}
+    drawn = {"hovertext": hovers, "xgap": gap, "ygap": gap, "coloraxis": "coloraxis"}
     cells = marks.cells(values.astype(np.float32), "%{hovertext}", **drawn)
     traces = [cells]
     axis = (marks.signed_axis if signed else marks.share_axis)(limit or 1.0, mode, 0.97)
@@ -126,16 +126,16 @@ def off_the_line(
     The `named` points that are farthest from it have their `short` names; `hover` has two places for numbers.
     """
     colors = palette(mode)
-    far = np.argsort(-np.abs(y - x), kind="stable")[:named]
-    far = far[np.abs(y - x)[far] > 0.02 * max(1e-9, float(np.abs(y).max()))]
-    ring = {"color": colors.ink, "width": [3 * one for one in ringed] or 0}
+    farthest = np.argsort(-np.abs(y - x), kind="stable")[:named]
+    farthest = farthest[np.abs(y - x)[farthest] > 0.02 * max(1e-9, float(np.abs(y).max()))]
+    ring = {"color": colors.ink, "width": [3 * is_ringed for is_ringed in ringed] or 0}
     names = {
         "mode": "markers+text",
-        "text": [name if i in far else "" for i, name in enumerate(short)],
+        "text": [name if i in farthest else "" for i, name in enumerate(short)],
         "textposition": ["middle left" if a > (x.min() + x.max()) / 2 else "middle right" for a in x],
         "cliponaxis": False,
     }
-    hovers = marks.says(one % (a, b) for one, a, b in zip(hover, x, y, strict=True))
+    hovers = marks.says(sentence % (a, b) for sentence, a, b in zip(hover, x, y, strict=True))
     marker = {"size": 10, "color": colors.output, "opacity": 0.75, "line": ring}
     points = marks.dots(x, y, marker, **names, **hovers)
     low = float(min(x.min(), y.min(), 0))

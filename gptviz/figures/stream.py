@@ -30,33 +30,42 @@ def ladder(streams: Both[Stream], position: int, label: str, block: int, mode: M
     cosines; x counts the writes from 0, and S is the end. The ghosts 5 to 7 are the unchanged model's.
     """
     colors = palette(mode)
-    found = streams.now
-    sizes, writes, cosines = (grid[:, position] for grid in (found.sizes, found.writes, found.cosines))
+    stream = streams.now
+    sizes, writes, cosines = (grid[:, position] for grid in (stream.sizes, stream.writes, stream.cosines))
     count = len(writes)
     steps = np.arange(count + 1)
     shown = f"`{marks.safe(label)}`"
     below = marks.on(2)
-    where, does = _says(found, position, shown)
+    stream_hovers, write_hovers = _says(stream, position, shown)
 
-    def bars(x: Any, y: Any, color: str, said: list[str], width: float, **more: Any) -> dict[str, Any]:
+    def bars(x: Any, y: Any, color: str, sentences: list[str], width: float, **extra: Any) -> dict[str, Any]:
         fill = {"color": color, "line": {"width": 0}}
         drawn = marks.bar(x, y, fill, width=width, showlegend=False)
-        return drawn | marks.KEPT | marks.says(said) | more
+        return drawn | marks.KEPT | marks.says(sentences) | extra
 
-    own = [np.arange(part, count, 2) for part in range(2)]
-    traces = [bars(steps - 0.2, sizes, colors.masked, where, 0.36)]
+    part_writes = [np.arange(part, count, 2) for part in range(2)]
+    traces = [bars(steps - 0.2, sizes, colors.masked, stream_hovers, 0.36)]
     for values, shift, width, axes in ((writes, 0.2, 0.36, {}), (cosines, 0.0, 0.5, below)):
         for part, color in enumerate(part_colors(mode)):
             named = {"name": PARTS[part]} | axes
-            said = [does[s] for s in own[part]]
-            traces.append(bars(own[part] + shift, values[own[part]], color, said, width, **named))
+            sentences = [write_hovers[s] for s in part_writes[part]]
+            traces.append(
+                bars(part_writes[part] + shift, values[part_writes[part]], color, sentences, width, **named)
+            )
     if streams.was is not None:
         old = streams.was
-        was, did = ([f"{marks.UNCHANGED}: {one}" for one in said] for said in _says(old, position, shown))
-        traces.append(marks.ghost_bars(steps - 0.2, old.sizes[:, position], mode, was, width=0.36))
+        old_stream_hovers, old_write_hovers = (
+            [f"{marks.UNCHANGED}: {sentence}" for sentence in sentences]
+            for sentences in _says(old, position, shown)
+        )
+        traces.append(
+            marks.ghost_bars(steps - 0.2, old.sizes[:, position], mode, old_stream_hovers, width=0.36)
+        )
         for grid, shift, width, axes in ((old.writes, 0.2, 0.36, {}), (old.cosines, 0.0, 0.5, below)):
             aside: dict[str, Any] = {"width": width, "showlegend": False} | axes
-            traces.append(marks.ghost_bars(steps[:-1] + shift, grid[:, position], mode, did, **aside))
+            traces.append(
+                marks.ghost_bars(steps[:-1] + shift, grid[:, position], mode, old_write_hovers, **aside)
+            )
     layers = count // 2
     ticks = {
         "range": [-0.6, count + 0.5],
@@ -86,20 +95,20 @@ def ladder(streams: Both[Stream], position: int, label: str, block: int, mode: M
     return figure(traces, layout, mode, height=350 + LINE * ghosts, t=MARGIN["t"] + LINE * ghosts)
 
 
-def _says(found: Stream, position: int, label: str) -> tuple[list[str], list[str]]:
+def _says(stream: Stream, position: int, label: str) -> tuple[list[str], list[str]]:
     """The sentences of the stream's bars, S + 1, and of the writes and cosines, S."""
-    sizes = found.sizes[:, position]
-    writes = found.writes[:, position]
+    sizes = stream.sizes[:, position]
+    writes = stream.writes[:, position]
     count = len(writes)
     places = [f"before the {PARTS[s % 2]} of block {s // 2}" for s in range(count)] + ["at the end"]
-    where = [
+    stream_hovers = [
         f"{place} the stream of {label} has size {significant(size)}"
         for place, size in zip(places, sizes, strict=True)
     ]
-    does = [
+    write_hovers = [
         f"{PARTS[s % 2]} of block {s // 2} writes a row of size {significant(writes[s])} to one of "
-        f"{significant(sizes[s])}:<br>cosine {fixed(found.cosines[s, position], 2)}, it turns the stream by "
-        f"{fixed(found.turns[s, position], 0)}°"
+        f"{significant(sizes[s])}:<br>cosine {fixed(stream.cosines[s, position], 2)}, it turns the stream by "
+        f"{fixed(stream.turns[s, position], 0)}°"
         for s in range(count)
     ]
-    return where, does
+    return stream_hovers, write_hovers

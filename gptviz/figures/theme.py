@@ -118,7 +118,7 @@ def sample(scale: Scale, shares: np.ndarray) -> np.ndarray:
     stops = [stop for stop, _ in scale]
     channels = np.array([rgb(color) for _, color in scale]).T  # (3, stops)
     mixed = [np.interp(shares, stops, channel) for channel in channels]
-    return np.rint(np.stack(mixed, axis=-1)).astype(np.uint8)
+    return np.rint(np.stack(mixed, axis=-1)).astype(np.uint8)  # 3 of (...) -> (..., 3)
 
 
 def color_at(scale: Scale, share: float) -> str:
@@ -177,7 +177,7 @@ def _constant(mode: Mode) -> dict[str, Any]:
 def _axis(mode: Mode) -> dict[str, Any]:
     """The layout of every axis; a drag along it moves nothing, since that could not be undone.
 
-    It is no template: Plotly takes that for another whenever it comes, and draws.
+    Not a template: Plotly would take it for a new one every time, and redraw.
     """
     grid = PALETTES[mode].grid
     look = {"automargin": True, "zeroline": False, "gridcolor": grid, "linecolor": grid, "showline": False}
@@ -203,7 +203,7 @@ class Figure(go.Figure):
         self._written: dict[str, Any] | None = written
 
     def __getattr__(self, name: str) -> Any:
-        """Called for what is not there: before the figure is built that is all of Plotly's own."""
+        """Build Plotly's figure at the first access of one of its own attributes."""
         written = self.__dict__.get("_written")
         if written is None:
             raise AttributeError(f"{type(self).__name__} has no attribute {name}")
@@ -225,7 +225,9 @@ class Figure(go.Figure):
     @property
     def cells(self) -> tuple[int, int]:
         """The numbers of rows and columns of its first heatmap."""
-        rows, columns = np.shape(next(one["z"] for one in self._now["data"] if one["type"] == "heatmap"))
+        rows, columns = np.shape(
+            next(trace["z"] for trace in self._now["data"] if trace["type"] == "heatmap")
+        )
         return rows, columns
 
     def laid_out(self, **layout: Any) -> "Figure":
@@ -233,7 +235,7 @@ class Figure(go.Figure):
         return Figure(self._now | {"layout": self._now["layout"] | layout})
 
     def larger(self, factor: float) -> "Figure":
-        """The same with type, points, margins and height of this factor: for a screen that is far away."""
+        """The same with type, points, margins and height times `factor`: for a screen that is far away."""
         layout = _larger(self._now["layout"], factor)
         if "height" in layout:
             layout["height"] *= factor
@@ -251,23 +253,24 @@ class Figure(go.Figure):
 _PIXELS = ("thickness", "xshift", "yshift", "standoff", "ticklabelstandoff")
 
 
-def _larger(value: Any, factor: float, of: str = "") -> Any:
-    """Fresh dictionaries and lists; `of` is the key that the value stands under."""
+def _larger(value: Any, factor: float, parent_key: str = "") -> Any:
+    """Copy with pixel sizes multiplied by `factor`; `parent_key` is the key that the value stands under."""
     if isinstance(value, list | tuple):
-        return [_larger(part, factor, of) for part in value]
+        return [_larger(part, factor, parent_key) for part in value]
     if not isinstance(value, dict):
         return value
-    sized = of == "marker" or of.endswith("font")
+    sized = parent_key == "marker" or parent_key.endswith("font")
     return {
         key: part * factor
-        if isinstance(part, int | float) and (of == "margin" or key in _PIXELS or (key == "size" and sized))
+        if isinstance(part, int | float)
+        and (parent_key == "margin" or key in _PIXELS or (key == "size" and sized))
         else _larger(part, factor, key)
         for key, part in value.items()
     }
 
 
-# So many numbers are sent as a list. Plotly takes a typed array for another whenever it comes, and draws; of
-# more the bytes are dearer than that.
+# Up to so many numbers an array is sent as a list: Plotly takes every typed array for a new one, and redraws.
+# Above that the bytes of a list cost more than the redraw.
 LISTED = 4096
 _PLAIN = {str, int, float, bool, type(None)}
 
@@ -304,19 +307,19 @@ def _array(array: np.ndarray) -> Any:
 
 
 def _listed(array: np.ndarray) -> Any:
-    """Numbers as lists, of float32 the 9 digits that give it back; where there is none, None."""
+    """Numbers as nested lists: float32 with the 9 digits that restore it, NaN and infinity as None."""
     if array.dtype.kind != "f":
         return array.tolist()
     numbers = array.astype(np.float64)
-    fine = np.isfinite(numbers)
+    finite = np.isfinite(numbers)
     if array.dtype == np.float32:
-        size = np.log10(np.abs(numbers), where=fine & (numbers != 0), out=np.zeros_like(numbers))
+        size = np.log10(np.abs(numbers), where=finite & (numbers != 0), out=np.zeros_like(numbers))
         scale = 10.0 ** (8 - np.floor(size))
         numbers = np.round(numbers * scale) / scale
-    if fine.all():
+    if finite.all():
         return numbers.tolist()
     gaps = numbers.astype(object)
-    gaps[~fine] = None
+    gaps[~finite] = None
     return gaps.tolist()
 
 
@@ -338,8 +341,8 @@ def figure(
     used = {_axis_of(trace, xy) for trace in traces for xy in "xy"}
     for name in sorted(used | {name for name in layout if name[1:5] == "axis"}):
         axis = _axis(mode) | {"showgrid": name not in barred}
-        own = layout.get(name, {})
-        layout[name] = axis | own | {"title": axis["title"] | own.get("title", {})}
+        written = layout.get(name, {})
+        layout[name] = axis | written | {"title": axis["title"] | written.get("title", {})}
     if "annotations" in layout:
         layout["annotations"] = [{"showarrow": False} | note for note in layout["annotations"]]
     return Figure({"data": list(traces), "layout": layout})

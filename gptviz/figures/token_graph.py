@@ -42,7 +42,7 @@ class Node:
 class Edge:
     """From a node below to one above: `share` is its thickness, `value` its number, dashed if not `solid`.
 
-    `bow` bends it aside by so many places, to tell it from another between the same two nodes.
+    `bow`, in places of nodes, bends it aside, to tell it from another between the same two nodes.
     """
 
     source: Key
@@ -74,10 +74,10 @@ def token_graph(
     colors = palette(mode)
     places, centres, width = _places(nodes)
     depths = {depth: i for i, depth in enumerate(sorted({node.depth for node in nodes}))}
-    at = {node.key: (places[node.key], depths[node.depth]) for node in nodes}
+    points = {node.key: (places[node.key], depths[node.depth]) for node in nodes}
     largest = max((edge.share for edge in edges), default=1.0)
-    drawn = sorted((_around(edge, at) for edge in edges), key=lambda edge: edge.share)
-    shapes = [_curve(edge, at[edge.source], at[edge.target], largest) for edge in drawn]
+    drawn = sorted((_around(edge, points) for edge in edges), key=lambda edge: edge.share)
+    shapes = [_curve(edge, points[edge.source], points[edge.target], largest) for edge in drawn]
     shown = [labels[p] for p in centres]
     named = {}
     for p in centres:
@@ -102,7 +102,7 @@ def token_graph(
     }  # fmt: skip
     nowhere: list[Any] = [None]
     keys = [stroke(nowhere, nowhere, drawn_as, name=name) for name, drawn_as in entries.items()]
-    traces = [_middles(drawn, at), _nodes(nodes, at, mode), *keys]
+    traces = [_middles(drawn, points), _nodes(nodes, points, mode), *keys]
     return figure(traces, layout, mode, height=90 + row_height * len(depths) + 40, t=44)
 
 
@@ -112,25 +112,25 @@ def _places(nodes: Sequence[Node]) -> tuple[dict[Key, float], dict[int, float], 
     for node in nodes:
         slots.setdefault((node.position, node.depth), []).append(node)
     widths: dict[int, int] = {}
-    for (position, _), here in slots.items():
-        widths[position] = max(widths.get(position, 1), len(here))
+    for (position, _), slot in slots.items():
+        widths[position] = max(widths.get(position, 1), len(slot))
     centres = {}
     start = 0.0
     for position in sorted(widths):
         centres[position] = start + (widths[position] - 1) / 2
         start += widths[position] + GAP
     places = {
-        node.key: centres[position] + i - (len(here) - 1) / 2
-        for (position, _), here in slots.items()
-        for i, node in enumerate(here)
+        node.key: centres[position] + i - (len(slot) - 1) / 2
+        for (position, _), slot in slots.items()
+        for i, node in enumerate(slot)
     }
     return places, centres, start - 1 - GAP
 
 
-def _around(edge: Edge, at: Mapping[Key, tuple[float, float]]) -> Edge:
+def _around(edge: Edge, points: Mapping[Key, tuple[float, float]]) -> Edge:
     """The same, bent aside where it would go straight up through the nodes between its two."""
-    (x0, y0) = at[edge.source]
-    (x1, y1) = at[edge.target]
+    (x0, y0) = points[edge.source]
+    (x1, y1) = points[edge.target]
     if abs(x0 - x1) > 0.1 or y1 - y0 < 1.5:
         return edge
     if edge.bow > 0 or (edge.bow == 0 and y0 % 2):
@@ -151,18 +151,18 @@ def _curve(edge: Edge, source: tuple[float, float], target: tuple[float, float],
     return {"type": "path", "path": path, "layer": "below", "opacity": 0.75, "line": drawn}
 
 
-def _middles(edges: Sequence[Edge], at: Mapping[Key, tuple[float, float]]) -> Drawn:
-    x = [(at[e.source][0] + at[e.target][0]) / 2 + 0.75 * e.bow for e in edges]
-    y = [(at[e.source][1] + at[e.target][1]) / 2 for e in edges]
-    numbers = np.array([[e.value, e.share] for e in edges]).reshape(-1, 2)
-    hovers = says(_safe(e.says) for e in edges)
+def _middles(edges: Sequence[Edge], points: Mapping[Key, tuple[float, float]]) -> Drawn:
+    x = [(points[edge.source][0] + points[edge.target][0]) / 2 + 0.75 * edge.bow for edge in edges]
+    y = [(points[edge.source][1] + points[edge.target][1]) / 2 for edge in edges]
+    numbers = np.array([[edge.value, edge.share] for edge in edges]).reshape(-1, 2)  # (n, 2), or (0, 2)
+    hovers = says(_safe(edge.says) for edge in edges)
     unseen = {"size": 16, "opacity": 0}
     return dots(np.array(x), np.array(y), unseen, customdata=numbers, showlegend=False, **hovers)
 
 
-def _nodes(nodes: Sequence[Node], at: Mapping[Key, tuple[float, float]], mode: Mode) -> Drawn:
+def _nodes(nodes: Sequence[Node], points: Mapping[Key, tuple[float, float]], mode: Mode) -> Drawn:
     colors = palette(mode)
-    x, y = np.array([at[node.key] for node in nodes], dtype=np.float64).T
+    x, y = np.array([points[node.key] for node in nodes], dtype=np.float64).T
     marker = {
         "size": np.array([node.size for node in nodes]),
         "symbol": [node.symbol for node in nodes],
@@ -195,8 +195,10 @@ def flow_graph(edges: pd.DataFrame, labels: Sequence[str], position: int, layers
     """
     colors = palette(mode)
 
-    def stream(depth: int, at: int, color: str = colors.quiet, size: float = 9) -> Node:
-        return Node((depth, at), at, depth, "", color, _stream_says(layers, at, labels, depth), size=size)
+    def stream(depth: int, column: int, color: str = colors.quiet, size: float = 9) -> Node:
+        return Node(
+            (depth, column), column, depth, "", color, _stream_says(layers, column, labels, depth), size=size
+        )
 
     top = stream(2 * layers, position, colors.ink, 14)
     nodes = {top.key: top}
@@ -220,22 +222,22 @@ def flow_graph(edges: pd.DataFrame, labels: Sequence[str], position: int, layers
 
 
 def _stream_says(n_layers: int, position: int, labels: Sequence[str], depth: int) -> str:
-    where = f"{labels[position]} (position {position})"
+    token = f"{labels[position]} (position {position})"
     if depth == 2 * n_layers:
-        return f"the stream of {where} after the last block"
+        return f"the stream of {token} after the last block"
     if depth == 0:
-        return f"the embedding of {where}"
+        return f"the embedding of {token}"
     block = (depth - 1) // 2
     step = "feed-forward"
     if depth % 2:
         step = "attention"
-    return f"the stream of {where} after block {block}'s {step}"
+    return f"the stream of {token} after block {block}'s {step}"
 
 
 def _flow_says(row: Any, labels: Sequence[str]) -> str:
-    to = f"{labels[row.target]} (position {row.target})"
+    target = f"{labels[row.target]} (position {row.target})"
     share = weight(row.contribution)
-    after = f"of the stream of {to}<br>after block {row.block}'s {row.into}"
+    after = f"of the stream of {target}<br>after block {row.block}'s {row.into}"
     if row.via == "shortcut":
         return f"The shortcut is {share} {after}"
     if row.via == "feed-forward":
@@ -251,7 +253,7 @@ def _flow_says(row: Any, labels: Sequence[str]) -> str:
 WORD: Key = ("word",)
 
 
-# ---- paths to the word: who wrote what it read, and who wrote what those read ----
+# ---- paths to the word: the parts that wrote what it read, and those that wrote what these read ----
 
 _READS = {"word": "to the word", "V": "by its values", "Q": "by its query", "K": "by its keys"}
 
@@ -267,7 +269,7 @@ def paths_graph(
     colors = palette(mode)
     last = 2 * n_layers + 1
     nodes = {WORD: Node(WORD, position, last, word, colors.ink, f"the word: {word}", "square", 34)}
-    found: dict[tuple[Key, Key, str, bool], list[float]] = {}
+    grouped: dict[tuple[Key, Key, str, bool], list[float]] = {}
     for row in edges.itertuples():
         source = _node(row.part, row.block, row.head, row.position, labels, colors)
         nodes.setdefault(source.key, source)
@@ -275,43 +277,43 @@ def paths_graph(
             target = WORD
         else:
             target = ("head", row.to_block, row.to_head, row.to_position)
-        found.setdefault((source.key, target, row.by, row.exact), []).append(row.logits)
+        grouped.setdefault((source.key, target, row.by, row.exact), []).append(row.logits)
     tints = {"word": colors.output, "V": colors.value, "Q": colors.query, "K": colors.key}
     scale = 1.0
     if len(edges):
         scale = (edges["logits"].abs() / edges["share"]).max()
     drawn = []
-    for (source_key, target, by, exact), logits in found.items():
+    for (source_key, target, way, exact), logits in grouped.items():
         value = sum(logits)
-        bow = {"Q": -0.35, "K": 0.35}.get(by, 0.0)
-        says = _path_says(nodes[source_key].says, nodes[target].says, by, exact, value)
+        bow = {"Q": -0.35, "K": 0.35}.get(way, 0.0)
+        says = _path_says(nodes[source_key].says, nodes[target].says, way, exact, value)
         share = abs(value) / scale
-        drawn.append(Edge(source_key, target, share, value, tints[by], says, solid=exact, bow=bow))
+        drawn.append(Edge(source_key, target, share, value, tints[way], says, solid=exact, bow=bow))
     blocks = (row for b in range(n_layers) for row in (f"heads of {b}", f"feed-forward of {b}"))
     ways = [("word", "to the word"), ("V", "value"), ("Q", "query, first order"), ("K", "key, first order")]
-    used = {by for _, _, by, _ in found}
+    used = {way for _, _, way, _ in grouped}
     dashes = {"Q": "dot", "K": "dot"}
-    legend = {name: line(tints[by], 4, dashes.get(by)) for by, name in ways if by in used}
+    legend = {name: line(tints[way], 4, dashes.get(way)) for way, name in ways if way in used}
     rows = ["tokens", *blocks, "the word"]
     return token_graph(list(nodes.values()), drawn, labels, rows, position, legend, mode)
 
 
 def _node(part: str, block: int, head: int, position: int, labels: Sequence[str], colors: Palette) -> Node:
-    where = f"{labels[position]} (position {position})"
+    token = f"{labels[position]} (position {position})"
     if part == "embedding":
         key: Key = ("embedding", position)
-        return Node(key, position, 0, "", colors.quiet, f"the token {where}", size=12)
+        return Node(key, position, 0, "", colors.quiet, f"the token {token}", size=12)
     if part == "head":
         key = ("head", block, head, position)
-        says = f"block {block}, head {head} at {where}"
+        says = f"block {block}, head {head} at {token}"
         return Node(key, position, 2 * block + 1, f"{block}.{head}", colors.output, says)
-    says = f"the feed-forward of block {block} at {where}"
+    says = f"the feed-forward of block {block} at {token}"
     key = ("feed-forward", block, position)
     return Node(key, position, 2 * block + 2, f"{block}", colors.positive, says, "square", 26)
 
 
-def _path_says(source: str, target: str, by: str, exact: bool, value: float) -> str:
-    if by == "word":
+def _path_says(source: str, target: str, way: str, exact: bool, value: float) -> str:
+    if way == "word":
         return f"{source} writes {significant(value)} logits<br>straight to the word"
-    sure = "exact" if exact else "to first order"
-    return f"{source} gives {significant(value)} logits<br>through {target}, {_READS[by]}; {sure}"
+    precision = "exact" if exact else "to first order"
+    return f"{source} gives {significant(value)} logits<br>through {target}, {_READS[way]}; {precision}"

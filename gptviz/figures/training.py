@@ -21,7 +21,7 @@ BEYOND = 1.6  # times the blind guess: a loss above that leaves the picture
 
 @dataclass(frozen=True)
 class Level:
-    """A loss that means something: what a blind guess costs, what a bigram does, what nobody can beat."""
+    """A loss to compare with: that of a blind guess, of a bigram, or the least that any model can reach."""
 
     name: str
     nats: float
@@ -63,13 +63,14 @@ def training_curves(
                 best = flat.argmax(axis=1)
             else:
                 best = np.zeros(0, dtype=int)
-            told = [
-                f"{name}, step {at}: {what} {fixed(float(row[i]), 2)}, block {i // heads}, head {i % heads}"
-                for at, row, i in zip(run.steps, flat, best, strict=True)
+            hovers = [
+                f"{name}, step {at_step}: {what} {fixed(float(row[i]), 2)}, "
+                f"block {i // heads}, head {i % heads}"
+                for at_step, row, i in zip(run.steps, flat, best, strict=True)
             ]
             largest = flat.max(axis=1, initial=0.0)
             strong = _curve(run, f"best {what} head", largest, marks.line(color, 3, dash))
-            traces.append(strong | below | hidden | marks.says(told))
+            traces.append(strong | below | hidden | marks.says(hovers))
     axis = {"range": [-0.01 * last, 1.01 * last]}
     loss = {"title": {"text": "loss, nats per token"}, "domain": [0.46, 1]}
     score = {"title": {"text": "score of a head"}, "domain": [0, 0.4]}
@@ -102,6 +103,7 @@ def _curve(run: Curves, name: str, values: Floats, stroke: dict[str, Any]) -> di
 def _range(runs: Sequence[Curves], levels: Sequence[Level]) -> tuple[float, float]:
     """The range of losses that is shown: all, but for what is far above a blind guess."""
     blind = max(level.nats for level in levels)
+    # the losses of all points of all runs, in one row
     seen = np.concatenate([np.concatenate([run.train, run.validation]) for run in runs])
     seen = seen[np.isfinite(seen)]
     high = min(float(seen.max(initial=blind)), BEYOND * blind)
@@ -112,11 +114,11 @@ def _range(runs: Sequence[Curves], levels: Sequence[Level]) -> tuple[float, floa
 
 def _named(level: Level, place: int, levels: Sequence[Level], colors: Palette) -> dict[str, Any]:
     """At the line's right end: above it, but the lowest, and the lower of two that nearly are one, below."""
-    near = any(
+    is_below = any(
         0 < (other.nats - level.nats) < 0.3 or (other.nats == level.nats and i < place)
         for i, other in enumerate(levels)
     )
-    near = near or level.nats == min(other.nats for other in levels)
+    is_below = is_below or level.nats == min(other.nats for other in levels)
     text = f"{marks.safe(level.name)}: {significant(level.nats, 3)}"
-    at = {"xref": "paper", "xanchor": "right", "yanchor": "top" if near else "bottom"}
-    return marks.note(text, 0.985, level.nats, colors.quiet, 13, **at)
+    placed = {"xref": "paper", "xanchor": "right", "yanchor": "top" if is_below else "bottom"}
+    return marks.note(text, 0.985, level.nats, colors.quiet, 13, **placed)

@@ -31,6 +31,6 @@ class Adam:
             self._square[name] = second * self._square[name] + (1 - second) * gradient**2
             mean = self._mean[name] / (1 - first**self.steps)  # both began at 0
             square = self._square[name] / (1 - second**self.steps)
-            kept = weights[name] * (1 - learning_rate * self.decay)
-            moved[name] = kept - learning_rate * mean / (np.sqrt(square) + self.eps)
+            decayed = weights[name] * (1 - learning_rate * self.decay)
+            moved[name] = decayed - learning_rate * mean / (np.sqrt(square) + self.eps)
         return moved

@@ -60,7 +60,7 @@ class HeadWeights:
 
 @dataclass(frozen=True)
 class Heads:
-    """Several heads side by side: each one's attention, and their contexts in one row, (T, H d)."""
+    """Several heads: the attention of each, and their contexts side by side, (T, H d)."""
 
     heads: tuple[Attention, ...]
     context: Tensor
@@ -98,14 +98,15 @@ def self_attention(x: Tensor | Matrix, weights: HeadWeights, causal: bool = Fals
 
 
 def multi_head_attention(x: Tensor | Matrix, heads: Sequence[HeadWeights], causal: bool = True) -> Heads:
-    """Every head by itself, and what they give side by side: the book's MultiHeadAttentionWrapper.
+    """Run every head by itself and put their contexts side by side: the book's MultiHeadAttentionWrapper.
 
-    `x` (T, d_in). Raises ValueError as `self_attention` does, and where there is no head.
+    `x` (T, d_in). Raises ValueError as `self_attention` does, and for no heads.
     """
     if not heads:
         raise ValueError("there is no head; give the weights of one at least")
-    found = tuple(self_attention(x, weights, causal) for weights in heads)
-    return Heads(found, torch.cat([head.context for head in found], dim=1))  # H of (T, d) -> (T, H d)
+    attentions = tuple(self_attention(x, weights, causal) for weights in heads)
+    # H of (T, d) -> (T, H d)
+    return Heads(attentions, torch.cat([head.context for head in attentions], dim=1))
 
 
 @undisturbed
@@ -119,7 +120,7 @@ def by_hand(x: Matrix, heads: Sequence[Sequence[Matrix]] = (), causal: bool = Fa
     if not heads:
         simple = simple_attention(vectors, causal)
         return Heads((simple,), simple.context)
-    weights = [HeadWeights(*(torch.tensor(one, dtype=torch.float64) for one in head)) for head in heads]
+    weights = [HeadWeights(*(torch.tensor(matrix, dtype=torch.float64) for matrix in head)) for head in heads]
     return multi_head_attention(vectors, weights, causal)
 
 
@@ -140,7 +141,7 @@ class WorkedRow:
 
 
 def worked_row(attention: Attention, query: int) -> WorkedRow:
-    """The arithmetic of one row, in float64. Raises ValueError for a query that there is not."""
+    """The arithmetic of one row, in float64. Raises ValueError if the query is out of range."""
     count = len(attention.scores)
     below("query", query, count)
     keys = attention.keys.double()
@@ -166,14 +167,14 @@ def _attention(queries: Tensor, keys: Tensor, values: Tensor, divisor: float, ca
 
 
 def _vectors(x: Tensor | Matrix) -> Tensor:
-    found = torch.as_tensor(x)
-    if not found.is_floating_point():
-        found = found.float()
-    if found.dim() != 2 or not found.numel():
-        raise ValueError(f"x has shape {tuple(found.shape)}; it must be a matrix: a row a token, (T, d_in)")
-    if not bool(torch.isfinite(found).all()):
+    vectors = torch.as_tensor(x)
+    if not vectors.is_floating_point():
+        vectors = vectors.float()
+    if vectors.dim() != 2 or not vectors.numel():
+        raise ValueError(f"x has shape {tuple(vectors.shape)}; it must be a matrix: a row a token, (T, d_in)")
+    if not bool(torch.isfinite(vectors).all()):
         raise ValueError("x holds something that is not a finite number; every cell must be one")
-    return found
+    return vectors
 
 
 # ---- the averaging trick, in three versions ----

@@ -28,7 +28,7 @@ LEARNING_RATE = 0.1
 
 @dataclass(frozen=True)
 class Counts:
-    """How often each character follows each other: `pairs` is (V, V), whole numbers."""
+    """The counts of pairs: `pairs` (V, V) says how often the column's character follows the row's."""
 
     tokenizer: CharacterTokenizer
     pairs: NDArray[np.int64]
@@ -44,7 +44,7 @@ class Counts:
 
     @cached_property
     def probabilities(self) -> Floats:
-        """(V, V): each row by its sum; a row of zeros where nothing ever followed."""
+        """(V, V): each row divided by its sum; a row of zeros where nothing ever followed."""
         return self.pairs / np.maximum(self.firsts, 1)[:, None]
 
     @cached_property
@@ -93,9 +93,9 @@ class NeuralBigram:
         return float(-(counts.pairs * np.log(self.probabilities)).sum() / counts.pairs.sum())
 
     def gradient(self, counts: Counts) -> Floats:
-        """Return the loss's gradient by the logits, (V, V): what is said minus what was counted."""
-        said = self.probabilities * counts.firsts[:, None]
-        return (said - counts.pairs) / counts.pairs.sum()
+        """The loss's gradient by the logits, (V, V): expected counts minus real ones, by their number."""
+        expected = self.probabilities * counts.firsts[:, None]
+        return (expected - counts.pairs) / counts.pairs.sum()
 
 
 def learn(counts: Counts, steps: int = 400) -> Iterator[NeuralBigram]:

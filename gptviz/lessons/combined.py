@@ -43,13 +43,13 @@ class Combined:
 def books_batch() -> Tensor:
     """ "Your journey starts with one step", twice: (2, 6, 3)."""
     inputs = torch.tensor(SENTENCES["Your journey starts with one step"].vectors)
-    return torch.stack((inputs, inputs), dim=0)
+    return torch.stack((inputs, inputs), dim=0)  # 2 of (6, 3) -> (2, 6, 3)
 
 
 def books_attention(
     d_in: int, context_length: int, d_out: int = D_OUT, num_heads: int = HEADS, seed: int = SEED
 ) -> MultiHeadAttention:
-    """The class as it begins after `torch.manual_seed(seed)`; nobody else's random numbers change."""
+    """The class as it begins after `torch.manual_seed(seed)`; the global random state stays as it is."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         attention = MultiHeadAttention(d_in, d_out, context_length, 0.0, num_heads=num_heads)
@@ -58,14 +58,14 @@ def books_attention(
 
 @torch.no_grad()
 def combined(seed: int = SEED, num_heads: int = HEADS) -> Combined:
-    """Run the class on the book's batch, and keep what goes through its parts."""
+    """Run the class on the book's batch, and catch what goes through its parts with hooks."""
     x = books_batch()
     attention = books_attention(x.shape[2], x.shape[1], num_heads=num_heads, seed=seed)
-    kept: dict[str, Tensor] = {}
+    caught: dict[str, Tensor] = {}
 
     def keep(name: str, from_input: bool) -> None:
-        def hook(_: nn.Module, given: tuple[Tensor, ...], output: Tensor) -> None:
-            kept[name] = (given[0] if from_input else output).clone()
+        def hook(_: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> None:
+            caught[name] = (inputs[0] if from_input else output).clone()
 
         attention.get_submodule(name).register_forward_hook(hook)
 
@@ -75,18 +75,18 @@ def combined(seed: int = SEED, num_heads: int = HEADS) -> Combined:
     keep("out_proj", from_input=True)
     output = attention(x)
     queries, keys = (
-        kept[name].view(*x.shape[:2], num_heads, attention.head_dim).transpose(1, 2)
+        caught[name].view(*x.shape[:2], num_heads, attention.head_dim).transpose(1, 2)
         for name in ("W_query", "W_key")
     )  # (b, T, H d) -> (b, H, T, d)
     scores = queries @ keys.transpose(2, 3)  # (b, H, T, T)
     return Combined(
         x=x,
-        queries=kept["W_query"],
-        keys=kept["W_key"],
-        values=kept["W_value"],
+        queries=caught["W_query"],
+        keys=caught["W_key"],
+        values=caught["W_value"],
         scores=scores,
-        weights=kept["dropout"],
-        context=kept["out_proj"],
+        weights=caught["dropout"],
+        context=caught["out_proj"],
         output=output,
     )
 

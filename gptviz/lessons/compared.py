@@ -40,18 +40,18 @@ def tokenizer_for(text: str) -> CharacterTokenizer:
 
 
 def held_out(tokenizer: CharacterTokenizer, before: int) -> list[Ids]:
-    """The held-out passages as ids, each after so many line breaks."""
+    """The held-out passages as ids, each after `before` line breaks."""
     return [np.array(tokenizer.encode(START * before + passage.text)) for passage in passages()]
 
 
 def bits_a_byte(nats: Iterable[NDArray[np.floating]]) -> float:
-    """All the nats of the held-out text, in bits, by its bytes."""
+    """Bits per byte of the held-out text, from the nats of its passages."""
     return float(sum(part.sum(dtype=np.float64) for part in nats)) / math.log(2) / held_out_bytes()
 
 
 @dataclass(frozen=True)
 class Counted:
-    """Bits a byte of what knows nothing, of single characters' counts, and of pairs'.
+    """Bits a byte of a blind guess, of the counts of single characters, and of those of pairs.
 
     `strength` is the k with which the pairs are mixed with the single characters (see
     `gptviz.training.baselines`): a pair that the text never had would cost infinitely much. `characters` is
@@ -99,9 +99,9 @@ def windows(passage: Sequence[int], context: int) -> list[tuple[int, ...]]:
 
 @dataclass
 class Fit:
-    """A training of an MLP that can be left and gone on with; several threads may move the same one on.
+    """The training of an MLP, which can be paused; several threads may continue the same one.
 
-    `own` and `held_out` are what it costs at `steps`: bits per byte of its own text, and of the held-out one.
+    `own` and `held_out` are its losses at `steps`: bits per byte of its own text, and of the held-out one.
     """
 
     text: str
@@ -127,7 +127,7 @@ class Fit:
         return self.step >= self.recipe.steps
 
     def go_on(self, steps: int) -> None:
-        """Train so many steps more, or to the end; then measure both texts."""
+        """Train `steps` more steps, or to the end; then measure both texts."""
         with self._lock:
             for _ in range(min(steps, self.recipe.steps - self.step)):
                 state = next(self._states)
@@ -161,15 +161,15 @@ def bits_per_byte(lm: LanguageModel, read: Reading, progress: Progress = unheard
 
 
 def reading(lm: LanguageModel) -> Reading | None:
-    """Return the held-out text as a GPT reads it; None where it lacks one of its tokens, or can predict none.
+    """The held-out text as a GPT reads it; None if it lacks a token of it, or has a context below 2.
 
     A passage begins after the model's end-of-text token; where it has none, the passage's first token is
     not predicted.
     """
     if lm.config.context_length < 2:
         return None
-    found: list[tuple[int, ...]] = []
-    paid = held_out_bytes()
+    passage_windows: list[tuple[int, ...]] = []
+    paid_bytes = held_out_bytes()
     for passage in passages():
         ids = lm.encode(passage.text)
         if max(ids) >= lm.config.vocab_size:
@@ -177,6 +177,6 @@ def reading(lm: LanguageModel) -> Reading | None:
         if END_OF_TEXT in lm.tokenizer.special_tokens_set:
             ids = [lm.tokenizer.encode_single_token(END_OF_TEXT), *ids]
         else:
-            paid -= len(token_bytes(lm.tokenizer, ids[0]))
-        found += windows(ids, lm.config.context_length)
-    return Reading(tuple(found), paid)
+            paid_bytes -= len(token_bytes(lm.tokenizer, ids[0]))
+        passage_windows += windows(ids, lm.config.context_length)
+    return Reading(tuple(passage_windows), paid_bytes)

@@ -39,7 +39,7 @@ class Dropped:
 def drop(weights: torch.Tensor, p: float, seed: int) -> Dropped:
     """Apply `torch.manual_seed(seed); nn.Dropout(p)` to the weights, and keep its mask.
 
-    From a generator of its own: nobody else's random numbers change. ValueError unless 0 <= p < 1.
+    The global random state stays as it is. ValueError unless 0 <= p < 1.
     """
     if not 0 <= p < 1:
         raise ValueError(f"p is {p}; it must be at least 0 and less than 1, where nothing would be left")

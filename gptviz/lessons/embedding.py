@@ -29,7 +29,7 @@ PRINTED = (
 def first_table(rows: int = ROWS, columns: int = COLUMNS, seed: int = SEED) -> Tensor:
     """The weights of `torch.manual_seed(seed); nn.Embedding(rows, columns)`, (rows, columns).
 
-    From a generator of its own: nobody else's random numbers change.
+    The global random state stays as it is.
     """
     drawing = torch.Generator().manual_seed(seed)
     return torch.empty(rows, columns).normal_(generator=drawing)

@@ -44,8 +44,8 @@ class Recipe:
 
     def parameters(self, size: int) -> int:
         """The number of parameters for a vocabulary of `size` characters."""
-        wide = self.context * self.embedding
-        return size * self.embedding + (wide + 1) * self.hidden + (self.hidden + 1) * size
+        width = self.context * self.embedding
+        return size * self.embedding + (width + 1) * self.hidden + (self.hidden + 1) * size
 
 
 def examples(ids: Ids, context: int) -> tuple[Ids, Ids]:
@@ -69,10 +69,10 @@ class MLP:
     def start(cls, size: int, recipe: Recipe) -> "MLP":
         """Random weights, of such a size that tanh is neither flat nor full; no character is preferred."""
         rng = np.random.default_rng(recipe.seed)
-        wide = recipe.context * recipe.embedding
+        width = recipe.context * recipe.embedding
         drawn = {
             "embedding": rng.normal(size=(size, recipe.embedding)),
-            "hidden": rng.normal(size=(wide, recipe.hidden)) * (5 / 3) / wide**0.5,
+            "hidden": rng.normal(size=(width, recipe.hidden)) * (5 / 3) / width**0.5,
             "hidden_bias": np.zeros(recipe.hidden),
             "output": rng.normal(size=(recipe.hidden, size)) * 0.01,
             "output_bias": np.zeros(size),
@@ -85,33 +85,35 @@ class MLP:
 
     def nats(self, ids: Ids) -> Floats:
         """-log P of ids[n:], each from the n before it: (N,) -> (N - n,)."""
-        before, came = examples(ids, self.context)
-        return -self.log_probabilities(before)[np.arange(len(came)), came]
+        contexts, targets = examples(ids, self.context)
+        return -self.log_probabilities(contexts)[np.arange(len(targets)), targets]
 
     def loss_and_gradients(self, before: Ids, came: Ids) -> tuple[float, Weights]:
         """Mean cross-entropy in nats, and its gradient by every weight: the chain rule, from the end back."""
         rows = np.arange(len(came))
         joined, active, log_p = self._forward(before)
-        logits = np.exp(log_p)  # d loss / d logits = (what is said - what came) / b
-        logits[rows, came] -= 1
-        logits /= len(came)
+        logit_gradient = np.exp(log_p)  # d loss / d logits = (p - 1 at the target) / b
+        logit_gradient[rows, came] -= 1
+        logit_gradient /= len(came)
         slope = 1 - active**2  # of tanh: 1 - tanh^2
-        hidden = (logits @ self.weights["output"].T) * slope
-        wide = (hidden @ self.weights["hidden"].T).reshape(*before.shape, -1)  # (b, n d) -> (b, n, d)
+        hidden_gradient = (logit_gradient @ self.weights["output"].T) * slope
+        # (b, h) x (h, n d) -> (b, n d) -> (b, n, d)
+        joined_gradient = (hidden_gradient @ self.weights["hidden"].T).reshape(*before.shape, -1)
         embedding = np.zeros_like(self.weights["embedding"])
-        np.add.at(embedding, before, wide)  # a character that stands there twice is changed by both
+        # a character that stands twice in a context gets both gradients
+        np.add.at(embedding, before, joined_gradient)
         gradients: Weights = {
             "embedding": embedding,
-            "hidden": joined.T @ hidden,
-            "hidden_bias": hidden.sum(axis=0),
-            "output": active.T @ logits,
-            "output_bias": logits.sum(axis=0),
+            "hidden": joined.T @ hidden_gradient,
+            "hidden_bias": hidden_gradient.sum(axis=0),
+            "output": active.T @ logit_gradient,
+            "output_bias": logit_gradient.sum(axis=0),
         }
         return float(-log_p[rows, came].mean()), gradients
 
-    def _forward(self, before: Ids) -> tuple[Floats, Floats, Floats]:
+    def _forward(self, contexts: Ids) -> tuple[Floats, Floats, Floats]:
         """(b, n) -> embeddings side by side (b, n d), hidden units (b, h), log probabilities (b, V)."""
-        joined = self.weights["embedding"][before].reshape(len(before), -1)  # (b, n, d) -> (b, n d)
+        joined = self.weights["embedding"][contexts].reshape(len(contexts), -1)  # (b, n, d) -> (b, n d)
         active = np.tanh(joined @ self.weights["hidden"] + self.weights["hidden_bias"])
         logits = active @ self.weights["output"] + self.weights["output_bias"]
         logits = logits - logits.max(axis=1, keepdims=True)
@@ -120,7 +122,7 @@ class MLP:
 
 @dataclass(frozen=True)
 class Learnt:
-    """Where a training stands: after `step` steps; `loss` is that of the step's batch, in nats, none at 0."""
+    """The state of a training after `step` steps; `loss` is that of the step's batch in nats, None at 0."""
 
     step: int
     model: MLP
@@ -128,18 +130,18 @@ class Learnt:
 
 
 def train(ids: Ids, size: int, recipe: Recipe) -> Iterator[Learnt]:
-    """Train on a text of ids below `size`: where it stands before the first step, and after each.
+    """Train on a text of ids below `size`; yield the state before the first step, and after each.
 
     The same seed gives the same model.
     """
-    before, came = examples(ids, recipe.context)
+    contexts, targets = examples(ids, recipe.context)
     model = MLP.start(size, recipe)
     rng = np.random.default_rng((recipe.seed, 1))
     adam = Adam(model.weights, decay=recipe.decay)
     yield Learnt(0, model, None)
     for step in range(recipe.steps):
-        drawn = rng.integers(0, len(came), recipe.batch)
-        loss, gradients = model.loss_and_gradients(before[drawn], came[drawn])
+        chosen = rng.integers(0, len(targets), recipe.batch)
+        loss, gradients = model.loss_and_gradients(contexts[chosen], targets[chosen])
         model = MLP(adam.step(model.weights, gradients, recipe.rate(step)), recipe.context)
         yield Learnt(step + 1, model, loss)
 
@@ -149,6 +151,6 @@ def write(model: MLP, start: list[int], length: int, seed: int = 0) -> list[int]
     rng = np.random.default_rng(seed)
     ids = list(start)
     for point in rng.random(length):
-        chances = np.exp(model.log_probabilities(np.array([ids[-model.context :]]))[0]).cumsum()
-        ids.append(min(int(np.searchsorted(chances, point * chances[-1], side="right")), len(chances) - 1))
+        summed = np.exp(model.log_probabilities(np.array([ids[-model.context :]]))[0]).cumsum()
+        ids.append(min(int(np.searchsorted(summed, point * summed[-1], side="right")), len(summed) - 1))
     return ids[len(start) :]

@@ -53,7 +53,7 @@ def shift_matrix(steps: int, d: int, base: float = BASE) -> torch.Tensor:
     _even(d)
     turn = steps * frequencies(d, base)
     blocks = torch.stack([turn.cos(), turn.sin(), -turn.sin(), turn.cos()], dim=-1).view(-1, 2, 2)
-    return torch.block_diag(*blocks)  # (d/2, 2, 2) -> (d, d)
+    return torch.block_diag(*blocks)  # (d/2, 4) -> (d/2, 2, 2) -> (d, d)
 
 
 @undisturbed
@@ -77,7 +77,7 @@ def rotate(x: torch.Tensor, positions: Sequence[int] | torch.Tensor, base: float
 @worked_out_once(maxsize=8)
 @undisturbed
 def rotations(n: int, d: int, base: float = BASE) -> torch.Tensor:
-    """Return the row (1, 0, 1, 0, ...) as RoPE turns it at each position, (n, d): each pair an arrow."""
+    """The row (1, 0, 1, 0, ...) as RoPE turns it at each position, (n, d): each pair an arrow."""
     return rotate(torch.tensor([1.0, 0.0]).repeat(d // 2).expand(n, d), range(n), base)
 
 
@@ -100,11 +100,12 @@ def products_by_distance(rows: torch.Tensor) -> pd.DataFrame:
     # some rows at a time: the products of all pairs of 32,768 positions would be 8 GiB
     for start in range(0, n, AT_ONCE):
         products = (rows[start : start + AT_ONCE] @ rows[: start + AT_ONCE].T).numpy()
-        for place, of_row in enumerate(products, start):
-            by_distance = of_row[place::-1]  # with itself, then with the position before, back to the first
-            total[: place + 1] += by_distance
-            np.minimum(least[: place + 1], by_distance, out=least[: place + 1])
-            np.maximum(most[: place + 1], by_distance, out=most[: place + 1])
+        for position, row_products in enumerate(products, start):
+            # with itself, then with the position before, back to the first
+            by_distance = row_products[position::-1]
+            total[: position + 1] += by_distance
+            np.minimum(least[: position + 1], by_distance, out=least[: position + 1])
+            np.maximum(most[: position + 1], by_distance, out=most[: position + 1])
     mean = total / np.arange(n, 0, -1)
     return pd.DataFrame({"distance": np.arange(n), "mean": mean, "least": least, "most": most})
 
@@ -121,17 +122,18 @@ def scores_along(
     model's own scores, after division by the square root of head_dim. ValueError unless 0 <= distance < n.
     """
     below("distance", distance, n)
-    places = 0 if rows is None else double(rows[:n])
+    added = 0 if rows is None else double(rows[:n])
     norm = block.norm1
     turned = []
     for token, layer in ((query, block.att.W_query), (key, block.att.W_key)):
-        # not by the modules, nor by copies of them: others' passes on this model hang their hooks there
-        stream = double(token).expand(n, -1) + places  # (n, D)
+        # not by the modules themselves: other passes over this model hang their hooks there
+        stream = double(token).expand(n, -1) + added  # (n, D)
         shift, bias = (None if weight is None else double(weight) for weight in (norm.shift, layer.bias))
-        read = F.layer_norm(stream, stream.shape[-1:], double(norm.scale), shift, norm.eps)
-        made = F.linear(read, double(layer.weight), bias)  # (n, D) -> (n, H d)
-        own = made.unflatten(1, (block.att.num_heads, -1))[:, head]  # (n, H d) -> (n, H, d) -> (n, d)
-        turned.append(rotate(own, range(n)) if rotary else own)
+        normalised = F.layer_norm(stream, stream.shape[-1:], double(norm.scale), shift, norm.eps)
+        projected = F.linear(normalised, double(layer.weight), bias)  # (n, D) -> (n, H d)
+        # (n, H d) -> (n, H, d) -> (n, d)
+        head_rows = projected.unflatten(1, (block.att.num_heads, -1))[:, head]
+        turned.append(rotate(head_rows, range(n)) if rotary else head_rows)
     q, k = turned
     return ((q[distance:] * k[: n - distance]).sum(-1) / math.sqrt(q.shape[-1])).numpy()
 
@@ -160,9 +162,9 @@ def products(lm: LanguageModel, scheme: str) -> pd.DataFrame:
 
 def _by_formula(scheme: str, n: int, d: int) -> torch.Tensor:
     one_of("scheme", scheme, SCHEMES)
-    made = {"sinusoidal": sinusoidal, "rope": rotations}
-    if scheme in made:
-        return made[scheme](n, d)
+    formulas = {"sinusoidal": sinusoidal, "rope": rotations}
+    if scheme in formulas:
+        return formulas[scheme](n, d)
     return torch.zeros(n, d, dtype=torch.float64)
 
 
@@ -185,12 +187,12 @@ def pair_scores(lm: LanguageModel, query: int, key: int, head: int, distance: in
     def along(rows: torch.Tensor | None, rotary: bool = False) -> np.ndarray:
         return scores_along(block, table[query], table[key], rows, head, distance, n, rotary)
 
-    found = {"learned": along(lm.model.pos_emb.weight), "sinusoidal": along(position_rows(lm, "sinusoidal"))}
+    scores = {"learned": along(lm.model.pos_emb.weight), "sinusoidal": along(position_rows(lm, "sinusoidal"))}
     if lm.config.emb_dim // lm.config.n_heads % 2 == 0:
-        found["rope"] = along(None, rotary=True)
-    found["none"] = along(None)
+        scores["rope"] = along(None, rotary=True)
+    scores["none"] = along(None)
     places = pd.RangeIndex(distance, n, name="query at")
-    return pd.DataFrame({SCHEMES[scheme]: values for scheme, values in found.items()}, index=places)
+    return pd.DataFrame({SCHEMES[scheme]: values for scheme, values in scores.items()}, index=places)
 
 
 @undisturbed

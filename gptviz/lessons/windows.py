@@ -43,7 +43,7 @@ class Windows:
 
     def __post_init__(self) -> None:
         whole("batch_size", self.batch_size, 1)
-        _ = self.dataset  # which looks at the other two
+        _ = self.dataset  # which checks max_length and stride
 
     @cached_property
     def dataset(self) -> TokenWindows:
@@ -57,7 +57,7 @@ class Windows:
 
     @property
     def n_batches(self) -> int:
-        """As many as training sees: without the last one where it is not full and `drop_last` is on."""
+        """The number of batches that training sees: without a last one that `drop_last` drops."""
         if self.drop_last:
             return self.used // self.batch_size
         return -(-len(self) // self.batch_size)
@@ -94,7 +94,7 @@ class Windows:
             batch_size=self.batch_size,
             shuffle=False,
             drop_last=self.drop_last,
-            generator=torch.Generator(),  # or it would draw a number from everybody's
+            generator=torch.Generator(),  # else it would draw a number from the global random state
         )
 
     # ---- what is read, and how often ----
@@ -130,8 +130,8 @@ class Windows:
             inputs, targets = self.dataset[number]
             start = self.dataset.starts[number]
             batch = number // self.batch_size
-            written = (" ".join(map(str, part.tolist())) for part in (inputs, targets))
-            rows.append((number, batch, number >= self.used, start, start + self.max_length - 1, *written))
+            texts = (" ".join(map(str, part.tolist())) for part in (inputs, targets))
+            rows.append((number, batch, number >= self.used, start, start + self.max_length - 1, *texts))
         return pd.DataFrame(rows, columns=["window", "batch", "dropped", "first", "last", "input", "target"])
 
 

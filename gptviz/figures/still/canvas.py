@@ -14,7 +14,7 @@ Point = tuple[float, float]
 
 WIDTH = 860.0  # pixels of a picture
 LINE = 1.3  # a line of text is as high as this many of its sizes
-ASCENT = 0.35  # a text's middle stands so many of its sizes above its baseline
+ASCENT = 0.35  # how far a text's middle is above its baseline, in sizes of its type
 DASHES = {"dash": (6.0, 4.0), "dot": (2.0, 3.0), "dashdot": (6.0, 3.0, 2.0, 3.0)}
 
 
@@ -126,7 +126,7 @@ class Canvas:
 
 
 def text_width(text: str, size: float, bold: bool = False) -> float:
-    """About how wide a line of text is, in pixels: fonts differ, and none is asked."""
+    """The approximate width of a line of text in pixels, without asking any font."""
     narrow = "iljtfrI.,:;'|!()[]·- "
     wide = "mwMW@%—"
     ems = 0.0
@@ -149,17 +149,17 @@ def text_width(text: str, size: float, bold: bool = False) -> float:
 
 
 def shortened(text: str, size: float, room: float) -> str:
-    """The text, or as much of it as has room in so many pixels, with "…" behind it."""
+    """The text, or as much of it as fits into `room` pixels, with "…" behind it."""
     if text_width(text, size) <= room:
         return text
-    kept = text
-    while kept and text_width(kept + "…", size) > room:
-        kept = kept[:-1]
-    return kept + "…"
+    prefix = text
+    while prefix and text_width(prefix + "…", size) > room:
+        prefix = prefix[:-1]
+    return prefix + "…"
 
 
 def lines_of(text: str, size: float, room: float) -> list[str]:
-    """A paragraph in lines of at most so many pixels; a word that is longer is cut."""
+    """Break a paragraph into lines of at most `room` pixels; a longer word is cut."""
     lines = [""]
     for word in text.split(" "):
         longer = f"{lines[-1]} {word}".strip()
@@ -176,16 +176,16 @@ def lines_of(text: str, size: float, room: float) -> list[str]:
 
 def below(canvases: Sequence[Canvas], gap: float, paper: str) -> Canvas:
     """One picture of several, below each other."""
-    width = max((one.width for one in canvases), default=WIDTH)
-    whole = Canvas(width, 0.0, paper)
-    for one in canvases:
-        whole.place(one, 0.0, whole.height)
-        whole.height += one.height + gap
-    return whole
+    width = max((canvas.width for canvas in canvases), default=WIDTH)
+    joined = Canvas(width, 0.0, paper)
+    for canvas in canvases:
+        joined.place(canvas, 0.0, joined.height)
+        joined.height += canvas.height + gap
+    return joined
 
 
 def right_end(marks: Sequence[Mark]) -> float:
-    """How far to the right these marks reach, in pixels."""
+    """The x of the rightmost pixel of these marks."""
     return max((_right_end(mark) for mark in marks), default=0.0)
 
 

@@ -41,7 +41,7 @@ TRACES = ("heatmap", "bar", "scatter")  # in the order in which they are drawn
 
 
 def chart(figure: Written, width: float = WIDTH) -> tuple[Canvas, Hover]:
-    """The figure (`Figure.to_dict()`, or the same from JSON) so many pixels wide, and what its parts say.
+    """The figure (`Figure.to_dict()`, or the same from JSON) `width` pixels wide, and what its parts say.
 
     Raises ValueError for a kind of trace that is not drawn.
     """
@@ -97,11 +97,11 @@ class _Chart:
             axis.categories = self._categories(name, axis)
             low, high = axis.written.get("range", (None, None))
             if low is None or high is None:
-                found = self._span(name, axis)
+                span = self._span(name, axis)
                 if low is None:
-                    low = found[0]
+                    low = span[0]
                 if high is None:
-                    high = found[1]
+                    high = span[1]
             if axis.written.get("autorange") == "reversed":
                 low, high = high, low
             axis.low = float(low)
@@ -113,14 +113,14 @@ class _Chart:
                 axis.high = self.axes[other].high
 
     def _categories(self, name: str, axis: Axis) -> list[str]:
-        found: dict[str, None] = {}
+        categories: dict[str, None] = {}
         for trace in self.traces:
             if trace.get(f"{name[0]}axis", name[0]) == name and name[0] in trace:
-                found |= {value: None for value in values(trace[name[0]]) if isinstance(value, str)}
-        return list(found)
+                categories |= {value: None for value in values(trace[name[0]]) if isinstance(value, str)}
+        return list(categories)
 
     def _span(self, name: str, axis: Axis) -> tuple[float, float]:
-        """From where to where an axis goes whose range is not written."""
+        """The lowest and highest value of an axis without a written range, with room around its marks."""
         lows: list[float] = []
         highs: list[float] = []
         for trace in self.traces:
@@ -143,8 +143,8 @@ class _Chart:
                 continue
             pad = 0.0
             if trace["type"] == "bar":
-                lies = trace.get("orientation") == "h"
-                if lies == (xy == "x"):  # along its bars
+                lying = trace.get("orientation") == "h"
+                if lying == (xy == "x"):  # along its bars
                     base = each(trace.get("base"), len(places), 0.0)
                     ends = [start + place for start, place in zip(base, places, strict=True)]
                     room = 0.05 * (max([*ends, *base]) - min([*ends, *base]))
@@ -188,11 +188,11 @@ class _Chart:
                 self._squared(axis, self.axes[axis.written["scaleanchor"]])
 
     def _last_ticks(self) -> list[tuple[Axis, str]]:
-        found = []
+        ticks = []
         for axis in self.axes.values():
             if axis.horizontal and axis.labelled and axis.domain[1] == 1.0 and not self._angle(axis):
-                found += [(axis, text) for _, text in axis.ticks()[-1:]]
-        return found
+                ticks += [(axis, text) for _, text in axis.ticks()[-1:]]
+        return ticks
 
     def _spread(self, axis: Axis, left: float, right: float, top: float, bottom: float) -> None:
         low, high = axis.domain
@@ -252,8 +252,8 @@ class _Chart:
                 continue
             if axis.written.get("showgrid", True):
                 for place, _ in axis.ticks():
-                    at = axis.pixel(place)
-                    ends = [(at, other.start), (at, other.end)]
+                    pixel = axis.pixel(place)
+                    ends = [(pixel, other.start), (pixel, other.end)]
                     if not axis.horizontal:
                         ends = [(y, x) for x, y in ends]
                     self.canvas.add(Line(tuple(ends), axis.written.get("gridcolor", "#dddddd"), 1.0))
@@ -265,13 +265,13 @@ class _Chart:
         name = axis.written.get("anchor") or ("y" if axis.horizontal else "x")
         return self.axes.get(name) or self.axes["y" if axis.horizontal else "x"]
 
-    def _frame(self, one: Axis, other: Axis) -> tuple[float, float, float, float]:
-        if one.horizontal:
-            x = one
+    def _frame(self, axis: Axis, other: Axis) -> tuple[float, float, float, float]:
+        if axis.horizontal:
+            x = axis
             y = other
         else:
             x = other
-            y = one
+            y = axis
         left, right = sorted((x.start, x.end))
         top, bottom = sorted((y.start, y.end))
         return left, top, right - left, bottom - top
@@ -300,11 +300,11 @@ class _Chart:
                 x = max(12.0, min(other.start, other.end) - room + 14)
                 self.canvas.write(x, middle, axis.title, 14, self.ink, anchor="middle", turn=-90.0)
 
-    def _draw_tick(self, axis: Axis, at: float, text: str, size: float, color: str, other: Axis) -> None:
+    def _draw_tick(self, axis: Axis, pixel: float, text: str, size: float, color: str, other: Axis) -> None:
         if not axis.horizontal:
             x = min(other.start, other.end) - 6 - float(axis.written.get("ticklabelstandoff", 0))
             lines = text.split("\n")
-            first = at + ASCENT * size - (len(lines) - 1) * LINE * size / 2
+            first = pixel + ASCENT * size - (len(lines) - 1) * LINE * size / 2
             self.canvas.write(x, first, text, size, color, anchor="end")
             return
         above = axis.written.get("side") == "top"
@@ -314,11 +314,11 @@ class _Chart:
             edge = max(other.start, other.end) + size + 4
         angle = self._angle(axis)
         if not angle:
-            self.canvas.write(at, edge, text, size, color, anchor="middle")
+            self.canvas.write(pixel, edge, text, size, color, anchor="middle")
         elif above:
-            self.canvas.write(at, edge, text, size, color, turn=angle)
+            self.canvas.write(pixel, edge, text, size, color, turn=angle)
         else:
-            self.canvas.write(at + size / 2, edge - 2, text, size, color, anchor="end", turn=angle)
+            self.canvas.write(pixel + size / 2, edge - 2, text, size, color, anchor="end", turn=angle)
 
     def _draw_shapes(self, below: bool) -> None:
         for shape in self.layout.get("shapes", ()):
@@ -340,9 +340,9 @@ class _Chart:
                 continue
             left, right = sorted((x0, x1))
             top, bottom = sorted((y0, y1))
-            fill, seen = paint(shape.get("fillcolor"))
+            fill, fill_opacity = paint(shape.get("fillcolor"))
             box = left, top, right - left, bottom - top
-            self.canvas.add(Rectangle(*box, fill, color, width, opacity * seen, dash))
+            self.canvas.add(Rectangle(*box, fill, color, width, opacity * fill_opacity, dash))
 
     def _draw_path(self, path: str, color: str, width: float, dash: str, opacity: float) -> None:
         """A curve "M 9 2 C 9.35 3.5 12.35 3.5 12 5", in places of the axes."""
@@ -381,13 +381,13 @@ class _Chart:
                 left = {"start": x, "end": x - widest}.get(anchor, x - widest / 2)
                 self.canvas.add(Rectangle(left - 2, first - size, widest + 4, high, note["bgcolor"]))
             for number, line in enumerate(lines):
-                at = first + number * LINE * size
+                baseline = first + number * LINE * size
                 pieces = runs(line, font.get("color", self.ink))
                 if len(pieces) > 1:
-                    self._write_runs(pieces, x, at, size)
+                    self._write_runs(pieces, x, baseline, size)
                 elif pieces:
                     text, color = pieces[0]
-                    self.canvas.write(x, at, text, size, color, anchor=anchor, bold=is_bold(line))
+                    self.canvas.write(x, baseline, text, size, color, anchor=anchor, bold=is_bold(line))
 
     def _write_runs(self, pieces: list[tuple[str, str]], x: float, y: float, size: float) -> None:
         """Pieces of a line in their colours; such a line begins at its place."""
@@ -438,11 +438,11 @@ class _Chart:
     def _scale(self, trace: Written, z: Any) -> tuple[Sequence[Sequence[Any]], float, float]:
         """A map's colours, and the numbers at their ends."""
         if "coloraxis" in trace:
-            own = self.layout[trace["coloraxis"]]
+            scale = self.layout[trace["coloraxis"]]
         else:
-            own = trace
-        lowest = own.get("cmin", own.get("zmin"))
-        highest = own.get("cmax", own.get("zmax"))
+            scale = trace
+        lowest = scale.get("cmin", scale.get("zmin"))
+        highest = scale.get("cmax", scale.get("zmax"))
         if lowest is None:
             low = float(np.nanmin(z))
         else:
@@ -451,7 +451,7 @@ class _Chart:
             high = float(np.nanmax(z))
         else:
             high = float(highest)
-        return own["colorscale"], low, high
+        return scale["colorscale"], low, high
 
     def _draw_scales(self) -> None:
         """The strips of colours with their numbers, at the top of the picture."""
@@ -473,17 +473,17 @@ class _Chart:
             low = axis["cmin"]
             high = axis["cmax"]
             size = float(bar.get("tickfont", {}).get("size", 12))
-            for at, text in zip(values(bar["tickvals"]), bar["ticktext"], strict=True):
-                x = start + (at - low) / ((high - low) or 1.0) * wide
+            for tick, text in zip(values(bar["tickvals"]), bar["ticktext"], strict=True):
+                x = start + (tick - low) / ((high - low) or 1.0) * wide
                 self.canvas.write(x, 16 + size, plain(text), size, self.ink, anchor="middle")
 
     # ---- bars ----
 
     def _draw_bars(self, trace: Written, x: Axis, y: Axis) -> None:
-        lies = trace.get("orientation") == "h"
-        along, across = (x, y) if lies else (y, x)
-        lengths = values(trace["x" if lies else "y"])
-        places = [across.place(value) for value in values(trace["y" if lies else "x"])]
+        lying = trace.get("orientation") == "h"
+        along, across = (x, y) if lying else (y, x)
+        lengths = values(trace["x" if lying else "y"])
+        places = [across.place(value) for value in values(trace["y" if lying else "x"])]
         count = len(lengths)
         widths = each(trace.get("width"), count, 1 - self.layout.get("bargap", 0.2))
         base = each(trace.get("base"), count, 0.0)
@@ -502,17 +502,17 @@ class _Chart:
             else:
                 first = along.start
             last = along.at(base[i] + lengths[i])
-            one = across.pixel(places[i] - widths[i] / 2)
-            two = across.pixel(places[i] + widths[i] / 2)
+            first_side = across.pixel(places[i] - widths[i] / 2)
+            second_side = across.pixel(places[i] + widths[i] / 2)
             near, far = sorted((first, last))
-            low, high = sorted((one, two))
-            if lies:
+            low, high = sorted((first_side, second_side))
+            if lying:
                 box = (near, low, far - near, high - low)
             else:
                 box = (low, near, high - low, far - near)
-            fill, seen = paint(fills[i])
+            fill, fill_opacity = paint(fills[i])
             color, _ = paint(edges[i])
-            opacity = float(trace.get("opacity", 1.0)) * (seen if fill else 1.0)
+            opacity = float(trace.get("opacity", 1.0)) * (fill_opacity if fill else 1.0)
             self.canvas.add(Rectangle(*box, fill, color, float(edge_widths[i]), opacity))
             self._write_bar(trace, i, str(texts[i]), box, last >= first)
             self.hover.box(box, says[i])
@@ -558,9 +558,9 @@ class _Chart:
         if "text" in mode:
             self._write_points(trace, xs, ys)
         says = self.hover.sentences(trace, len(xs))
-        for at_x, at_y, said in zip(xs, ys, says, strict=True):
+        for at_x, at_y, sentence in zip(xs, ys, says, strict=True):
             if math.isfinite(at_x) and math.isfinite(at_y):
-                self.hover.point(at_x, at_y, said)
+                self.hover.point(at_x, at_y, sentence)
 
     def _draw_markers(self, trace: Written, xs: list[float], ys: list[float], opacity: float) -> None:
         count = len(xs)
@@ -568,12 +568,12 @@ class _Chart:
         sizes = each(marker.get("size"), count, 6)
         symbols = each(marker.get("symbol"), count, "circle")
         fills = self._marker_colors(trace, marker, count)
-        seen = each(marker.get("opacity"), count, 1.0)
+        opacities = each(marker.get("opacity"), count, 1.0)
         edge = marker.get("line", {})
         edges = each(edge.get("color"), count)
         edge_widths = each(edge.get("width"), count, 0.0)
         for i in range(count):
-            if not math.isfinite(xs[i]) or not math.isfinite(ys[i]) or not opacity * seen[i]:
+            if not math.isfinite(xs[i]) or not math.isfinite(ys[i]) or not opacity * opacities[i]:
                 continue
             fill, _ = paint(fills[i])
             stroke = edges[i]
@@ -591,7 +591,7 @@ class _Chart:
                 fill,
                 stroke,
                 width,
-                opacity * seen[i],
+                opacity * opacities[i],
             )
 
     def _marker_colors(self, trace: Written, marker: Written, count: int) -> list[Any]:
@@ -601,7 +601,7 @@ class _Chart:
             return colors
         shares = np.asarray(colors, dtype=np.float64)[None]
         drawn = colors_of(shares, marker["colorscale"], marker["cmin"], marker["cmax"])[0]
-        return [f"#{one.tobytes().hex()}" for one in drawn]
+        return [f"#{color.tobytes().hex()}" for color in drawn]
 
     def _write_points(self, trace: Written, xs: list[float], ys: list[float]) -> None:
         count = len(xs)
@@ -657,7 +657,7 @@ class _Chart:
                 x += 44 + text_width(plain(trace["name"]), LEGEND)
 
     def _draw_sample(self, trace: Written, x: float, y: float) -> None:
-        """What stands before a name in the legend."""
+        """Draw the bar, line or marker that stands before a name in the legend."""
         marker = trace.get("marker", {})
         if trace["type"] == "bar":
             fill, _ = paint(each(marker.get("color"), 1, self.ink)[0])
@@ -671,8 +671,8 @@ class _Chart:
             look = line.get("color", self.ink), float(line.get("width", 2)), line.get("dash", "solid")
             self.canvas.add(Line(((x + 2, y), (x + 28, y)), *look))
         if "markers" in trace.get("mode", ""):
-            one = {"mode": "markers", "line": trace.get("line", {}), "marker": _first(marker)}
-            self._draw_markers(one, [x + 15], [y], 1.0)
+            sample = {"mode": "markers", "line": trace.get("line", {}), "marker": _first(marker)}
+            self._draw_markers(sample, [x + 15], [y], 1.0)
 
 
 def _order(trace: Written) -> tuple[int, int]:
@@ -688,10 +688,10 @@ def _places(trace: Written, xy: str, count: int) -> list[Any]:
 
 def _first(marker: Written) -> dict[str, Any]:
     """A marker as it is for the first of its points."""
-    found = {key: _first_of(value) for key, value in marker.items() if key not in ("line", "colorscale")}
-    found["line"] = {key: _first_of(value) for key, value in marker.get("line", {}).items()}
-    found["size"] = min(12, found.get("size", 8))
-    return found
+    first = {key: _first_of(value) for key, value in marker.items() if key not in ("line", "colorscale")}
+    first["line"] = {key: _first_of(value) for key, value in marker.get("line", {}).items()}
+    first["size"] = min(12, first.get("size", 8))
+    return first
 
 
 def _first_of(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""What the parts of a still chart say when they are pointed at: chart.js finds the nearest."""
+"""The sentences that the parts of a still chart show when pointed at: chart.js finds the nearest."""
 
 import re
 from typing import Any
@@ -34,21 +34,23 @@ class Hover:
             self.points.append([round(x, 1), round(y, 1), said])
 
     def sentences(self, trace: Written, count: int) -> list[str]:
-        """What each of a trace's points or bars says; "" for one that says nothing."""
+        """The sentence of each point or bar of a trace; "" for one without a hover."""
         if trace.get("hoverinfo") == "skip":
             return [""] * count
         if "hovertemplate" not in trace:
             return [plain(text or "") for text in each(trace.get("hovertext"), count, "")]
         templates = each(trace["hovertemplate"], count)
-        told: dict[str, list[Any]] = {"fullData.name": [trace.get("name", "")] * count}
+        columns: dict[str, list[Any]] = {"fullData.name": [trace.get("name", "")] * count}
         for name in ("x", "y", "text", "hovertext"):
-            told[name] = each(trace.get(name), count, "")
+            columns[name] = each(trace.get(name), count, "")
         if "customdata" in trace:
-            told["customdata"] = array(trace["customdata"]).tolist()
+            columns["customdata"] = array(trace["customdata"]).tolist()
         else:
-            told["customdata"] = [None] * count
-        fields = [{name: of[i] for name, of in told.items()} for i in range(count)]
-        return [filled(template, one) for template, one in zip(templates, fields, strict=True)]
+            columns["customdata"] = [None] * count
+        fields = [{name: column[i] for name, column in columns.items()} for i in range(count)]
+        return [
+            filled(template, mark_fields) for template, mark_fields in zip(templates, fields, strict=True)
+        ]
 
     def cells(self, trace: Written, x: Axis, y: Axis, box: Box, z: NDArray[np.float64]) -> None:
         """A map: what its cells say, as one sentence with gaps, and the texts that stand in them.
@@ -68,10 +70,10 @@ class Hover:
         text = re.sub(r"<extra>.*?</extra>", "", template)
         pieces: list[Any] = []
         start = 0
-        for found in FIELD.finditer(text):
-            pieces.append(plain(text[start : found.start()]))
-            pieces.append(_field(trace, names, z, rows, columns, found))
-            start = found.end()
+        for match in FIELD.finditer(text):
+            pieces.append(plain(text[start : match.start()]))
+            pieces.append(_field(trace, names, z, rows, columns, match))
+            start = match.end()
         pieces.append(plain(text[start:]))
         silent = []
         if trace.get("hoverongaps") is False:
@@ -90,24 +92,24 @@ class Hover:
 
 
 def _met(count: int, pixels: float) -> NDArray[np.int64]:
-    """The rows or columns of a map that a pointer can meet: all, or the middle ones of so many together."""
+    """The rows or columns of a map that a pointer can meet: all, or the middle one of each few thin ones."""
     together = max(1, round(MET * count / max(pixels, 1.0)))
     starts = np.arange(0, count, together)
     return np.minimum(starts + together // 2, count - 1)
 
 
 def _names(trace: Written, axis: Axis, xy: str, met: NDArray[np.int64], count: int) -> list[str]:
-    """What a map's columns or rows are called in a sentence."""
+    """The names of a map's columns or rows in the sentence of a cell."""
     if trace.get(xy) is not None:
-        given = values(trace[xy])
+        names = values(trace[xy])
     else:
-        given = list(range(count))
+        names = list(range(count))
     ticks: dict[float, str] = {}
     if axis.written.get("ticktext") is not None and not axis.categories:
         ticks = dict(axis.ticks())
     alias = axis.written.get("labelalias", {})
-    chosen = [given[at] for at in met.tolist()]
-    return [plain(ticks.get(axis.place(one), alias.get(str(one), one))) for one in chosen]
+    chosen = [names[index] for index in met.tolist()]
+    return [plain(ticks.get(axis.place(name), alias.get(str(name), name))) for name in chosen]
 
 
 def _field(
@@ -116,12 +118,12 @@ def _field(
     z: NDArray[np.float64],
     rows: NDArray[np.int64],
     columns: NDArray[np.int64],
-    found: re.Match[str],
+    match: re.Match[str],
 ) -> Any:
-    """What stands in a gap of the sentence: a text, or {"row": texts}, {"column": texts}, {"cell": texts}."""
-    name = found[1]
-    index = found[2]
-    form = found[3]
+    """The content of a gap of the sentence: a text, or {"row": texts}, {"column": texts}, {"cell": texts}."""
+    name = match[1]
+    index = match[2]
+    form = match[3]
     if name == "x":
         return {"column": names["x"]}
     if name == "y":

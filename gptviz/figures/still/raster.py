@@ -171,7 +171,9 @@ def _write(axes: Any, mark: Text, left: float, top: float) -> None:
 
 def drawable(text: str) -> str:
     """The text with U+1F642 in place of a character that no font of this machine has."""
-    return "".join(one if _has_a_font(ord(one)) else f"U+{ord(one):04X}" for one in text)
+    return "".join(
+        character if _has_a_font(ord(character)) else f"U+{ord(character):04X}" for character in text
+    )
 
 
 @cache

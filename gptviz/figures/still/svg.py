@@ -58,9 +58,9 @@ def _mark(mark: Mark) -> str:
             paint = _paint(mark.fill, mark.color, mark.width, mark.dash, mark.opacity)
             return f'<path d="M{points}{end}"{paint}/>'
         case Curve():
-            start, *rest = (f"{_number(x)} {_number(y)}" for x, y in mark.points)
+            start, *further = (f"{_number(x)} {_number(y)}" for x, y in mark.points)
             paint = _paint(None, mark.color, mark.width, mark.dash, mark.opacity)
-            return f'<path d="M{start}C{" ".join(rest)}"{paint}/>'
+            return f'<path d="M{start}C{" ".join(further)}"{paint}/>'
         case Disc():
             place = f'cx="{_number(mark.x)}" cy="{_number(mark.y)}" r="{_number(mark.radius)}"'
             paint = _paint(mark.fill, mark.stroke, mark.stroke_width, "solid", mark.opacity)
@@ -78,16 +78,16 @@ def _mark(mark: Mark) -> str:
 def _written(mark: Text) -> str:
     x = _number(mark.x)
     y = _number(mark.y)
-    more = ""
+    attributes = ""
     if mark.anchor != "start":
-        more += f' text-anchor="{mark.anchor}"'
+        attributes += f' text-anchor="{mark.anchor}"'
     if mark.bold:
-        more += ' font-weight="650"'
+        attributes += ' font-weight="650"'
     if mark.turn:
-        more += f' transform="rotate({_number(mark.turn)} {x} {y})"'
+        attributes += f' transform="rotate({_number(mark.turn)} {x} {y})"'
     if mark.opacity < 1:
-        more += f' opacity="{_number(mark.opacity)}"'
-    place = f'x="{x}" y="{y}" font-size="{_number(mark.size)}" fill="{mark.color}"{more}'
+        attributes += f' opacity="{_number(mark.opacity)}"'
+    place = f'x="{x}" y="{y}" font-size="{_number(mark.size)}" fill="{mark.color}"{attributes}'
     return f'<text {place} xml:space="preserve">{_text(mark.text)}</text>'
 
 

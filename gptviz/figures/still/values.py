@@ -1,4 +1,4 @@
-"""What stands in a chart that was written for Plotly: its arrays, its texts, its colours, its axes."""
+"""Read a chart that was written for Plotly: its arrays, its texts, its colours, its axes."""
 
 import base64
 import math
@@ -53,18 +53,18 @@ def each(of: Any, count: int, default: Any = None) -> list[Any]:
 
 def plain(text: object) -> str:
     """A label without its tags: "<br>" begins a new line, "<sub>3</sub>" is a small 3."""
-    found = re.sub(r"<br\s*/?>", "\n", str(text))
-    found = re.sub(r"<sub>(\d+)</sub>", lambda number: number[1].translate(_SMALL), found)
-    return unescape(re.sub(r"<[^<>]+>", "", found))
+    stripped = re.sub(r"<br\s*/?>", "\n", str(text))
+    stripped = re.sub(r"<sub>(\d+)</sub>", lambda number: number[1].translate(_SMALL), stripped)
+    return unescape(re.sub(r"<[^<>]+>", "", stripped))
 
 
 def runs(line: str, color: str) -> list[tuple[str, str]]:
     """A label's line in pieces, each with its colour: "<span style='color:#d9690f'>● fires</span>"."""
     parts = re.split(r"<span style='color:(#\w{6})'>(.*?)</span>", line)
-    found = [(plain(parts[0]), color)]
-    for own, text, after in zip(parts[1::3], parts[2::3], parts[3::3], strict=True):
-        found += [(plain(text), own), (plain(after), color)]
-    return [(text, own) for text, own in found if text]
+    pieces = [(plain(parts[0]), color)]
+    for piece_color, text, after in zip(parts[1::3], parts[2::3], parts[3::3], strict=True):
+        pieces += [(plain(text), piece_color), (plain(after), color)]
+    return [(text, piece_color) for text, piece_color in pieces if text]
 
 
 def is_bold(line: str) -> bool:
@@ -74,10 +74,10 @@ def is_bold(line: str) -> bool:
 
 def paint(color: Any) -> tuple[str | None, float]:
     """A colour as "#rrggbb" and its opacity; None for one that cannot be seen."""
-    found = re.fullmatch(r"rgba?\(([^)]*)\)", str(color))
-    if found is None:
+    match = re.fullmatch(r"rgba?\(([^)]*)\)", str(color))
+    if match is None:
         return color, 1.0
-    red, green, blue, *alpha = (float(part) for part in found[1].split(","))
+    red, green, blue, *alpha = (float(part) for part in match[1].split(","))
     opacity = alpha[0] if alpha else 1.0
     if opacity == 0:
         return None, 0.0
@@ -93,7 +93,7 @@ def colors_of(
 
 
 def number(value: float) -> str:
-    """A number at an axis."""
+    """A number as it is written at an axis."""
     size = abs(value)
     if size and (size < 1e-3 or size >= 1e6):
         mantissa, power = f"{value:.0e}".split("e")
@@ -105,12 +105,12 @@ def number(value: float) -> str:
 
 
 def filled(template: str, fields: Mapping[str, Any]) -> str:
-    """What a hover says: Plotly's template with the numbers of a mark in it. frame.js has the same rules."""
+    """Fill the fields of a mark into Plotly's hover template. frame.js has the same rules."""
 
-    def one(found: re.Match[str]) -> str:
-        name = found[1]
-        index = found[2]
-        form = found[3]
+    def fill(match: re.Match[str]) -> str:
+        name = match[1]
+        index = match[2]
+        form = match[3]
         value = fields.get(name, "")
         if index is not None:
             value = value[int(index)]
@@ -119,7 +119,7 @@ def filled(template: str, fields: Mapping[str, Any]) -> str:
         return plain(value)
 
     text = re.sub(r"<extra>.*?</extra>", "", template)
-    return plain(FIELD.sub(one, text))
+    return plain(FIELD.sub(fill, text))
 
 
 def formatted(value: float, form: str) -> str:
@@ -141,7 +141,7 @@ def formatted(value: float, form: str) -> str:
 
 @dataclass
 class Axis:
-    """An axis: what is written of it, what it goes over, and from which pixel to which."""
+    """An axis: its Plotly layout, its categories or range, and the pixels at which it starts and ends."""
 
     horizontal: bool
     written: Written
@@ -178,7 +178,7 @@ class Axis:
         return float(self.written.get("tickfont", {}).get("size", 13))
 
     def place(self, value: Any) -> float:
-        """Where a value stands on it, in its own units; NaN where it has no place."""
+        """The place of a value in the axis' own units (log10 on a log axis); NaN where it has none."""
         if value is None:
             return math.nan
         if isinstance(value, str):
@@ -199,22 +199,24 @@ class Axis:
         return self.start + (place - self.low) / ((self.high - self.low) or 1.0) * (self.end - self.start)
 
     def ticks(self) -> list[tuple[float, str]]:
-        """Where it has labels, in its own units, and what they say."""
+        """The places of the axis' labels, in its own units, and their texts."""
         alias = self.written.get("labelalias", {})
-        given = self.written.get("tickvals")
-        if given is not None:
+        tickvals = self.written.get("tickvals")
+        if tickvals is not None:
             names = self.written.get("ticktext")
-            places = [self.place(value) for value in values(given)]
+            places = [self.place(value) for value in values(tickvals)]
             if names is None:
                 texts = [number(place) for place in places]
             else:
                 texts = [str(name) for name in names]
-            return [(at, text) for at, text in zip(places, texts, strict=False) if self._has(at)]
+            return [
+                (position, text) for position, text in zip(places, texts, strict=False) if self._has(position)
+            ]
         if self.categories:
             room = abs(self.end - self.start) / max(1.0, abs(self.high - self.low))
-            every = max(1, math.ceil(1.2 * self.size / max(room, 0.01)))
+            every_nth = max(1, math.ceil(1.2 * self.size / max(room, 0.01)))
             texts = [alias.get(name, name) for name in self.categories]
-            return [(float(i), text) for i, text in enumerate(texts) if i % every == 0 and self._has(i)]
+            return [(float(i), text) for i, text in enumerate(texts) if i % every_nth == 0 and self._has(i)]
         low, high = sorted((self.low, self.high))
         if self.is_log:
             powers = range(math.ceil(low - 1e-9), math.floor(high + 1e-9) + 1)
