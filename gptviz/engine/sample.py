@@ -71,10 +71,10 @@ def windows(
     stands before it; so is what is beyond `most`.
     """
     size = min(WINDOW, context)
-    found = []
+    all_windows = []
     tokens = 0
     for passage in passages() if of is None else of:
         ids = tuple(encode(passage.text))
         tokens += len(ids)
-        found += [Window(passage.title, ids[i : i + size]) for i in range(0, len(ids), size)]
-    return [window for window in found if len(window.ids) > 1][:most], tokens
+        all_windows += [Window(passage.title, ids[i : i + size]) for i in range(0, len(ids), size)]
+    return [window for window in all_windows if len(window.ids) > 1][:most], tokens
