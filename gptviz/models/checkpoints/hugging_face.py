@@ -239,8 +239,10 @@ def config_of(values: dict[str, Any], path: Path) -> GPTConfig:
     inner = theirs.pop("inner")
     if inner is not None and isinstance(width, int) and inner != 4 * width:
         name = keys["inner"][0]
-        of = keys["emb_dim"][0]
-        raise CheckpointError(f'{path}: "{name}" is {inner!r}; this model does only 4 x {of}, {4 * width}')
+        width_key = keys["emb_dim"][0]
+        raise CheckpointError(
+            f'{path}: "{name}" is {inner!r}; this model does only 4 x {width_key}, {4 * width}'
+        )
     for key in ("tie_word_embeddings", *SCALES):
         if not isinstance(values.get(key, True), bool):
             raise CheckpointError(f'{path}: "{key}" is {values[key]!r}; it must be true or false')
