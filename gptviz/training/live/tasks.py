@@ -76,7 +76,7 @@ class Task:
 
     @property
     def ln_v(self) -> float:
-        """The loss of who guesses evenly, in nats a token."""
+        """The loss of a uniform guess, in nats a token."""
         return math.log(self.vocab_size)
 
     @cached_property
@@ -192,14 +192,14 @@ def _characters(config: LiveConfig, text: str) -> Task:
     held_out = ids[_cut(len(ids), T) :]
     windows = TokenWindows(training, T, max(1, len(training) // MOST_WINDOWS))
     rng = np.random.default_rng(_PROBE_SEED)
-    own = held_out[:T].tolist()
-    shown = "".join(characters[i] for i in own)
+    probe_ids = held_out[:T].tolist()
+    probe_text = "".join(characters[i] for i in probe_ids)
     periods = sorted({max(SHORTEST, T // 4), T // 2})
     batches = Batches(windows, config.batch_size, config.seed, repeat_share=0.0, shuffle_share=0.0)
     validation = TokenWindows(held_out, T, max(1, len(held_out) // MOST_WINDOWS))
     repeated = [_repeated_probe(rng, characters, period, T) for period in periods]
-    probes = (Probe("text it was not trained on", tuple(own), None, shown), *repeated)
-    return Task(config, characters, batches, validation, probes, shown[: T // 4], None, training)
+    probes = (Probe("text it was not trained on", tuple(probe_ids), None, probe_text), *repeated)
+    return Task(config, characters, batches, validation, probes, probe_text[: T // 4], None, training)
 
 
 def _cut(length: int, max_length: int) -> int:
