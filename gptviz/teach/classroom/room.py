@@ -34,7 +34,7 @@ class Room:
 
 @dataclass(frozen=True)
 class Member:
-    """Who somebody is in a class: a pupil with a name, or its teacher, without."""
+    """A member of a class: a pupil with a name, or its teacher, without one."""
 
     room: Room
     name: str = ""
@@ -72,7 +72,7 @@ LENGTH = 6  # 31^6 = 887 million codes, of which a visitor may try `classes.WRON
 
 
 def new_code() -> str:
-    """A code that nobody can guess."""
+    """A random code for a class."""
     return "".join(secrets.choice(ALPHABET) for _ in range(LENGTH))
 
 
