@@ -69,17 +69,17 @@ def capture(
         before = _beginning(after, lm, ids, edits, keys)
         if before is not None and not before.holds([wanted.site for wanted in reduce]):
             before = None  # what is made of a site in the pass needs its earlier rows there
-    known = 0 if before is None else len(before)
+    n_known = 0 if before is None else len(before)
     gradients: Gradient | None = None
     pass_ = _Pass(config, [*keys, ("final", None)], ready, reduce, before, graph=grad is not None)
     if before is None:
         past = None
     else:
         past = before.past(model)
-    if known < len(ids):
+    if n_known < len(ids):
         callers_mode = torch.is_inference_mode_enabled() and grad is None
         with torch.inference_mode(callers_mode), forward.running(model, graph=grad is not None):
-            in_idx = lm.batch(ids[known:])  # (1, T)
+            in_idx = lm.batch(ids[n_known:])  # (1, T)
             final = forward.hidden(model, in_idx, pass_.hooks(), past, graph=grad is not None)  # (1, T, D)
             pass_.check()
             if grad is not None:
@@ -96,7 +96,7 @@ def capture(
     if lean:
         unedited = [pair for pair in between_blocks(config) if pair[1] not in pass_.edited]
         values |= {out: values[into] for out, into in unedited}
-    tokens = [*tokens, *tokens_of(lm.tokenizer, ids[known:], known)]
+    tokens = [*tokens, *tokens_of(lm.tokenizer, ids[n_known:], n_known)]
     rows = pass_.rows(("final", None), past)
     reduced = {reduction: pass_.reduced[reduction] for reduction in reduce}
     return Trace(lm, weights, tokens, values, rows, edits, reduced, past, gradients, lean)
@@ -168,9 +168,9 @@ def _beginning(
     needed = {*keys, *(key for key in all_keys(lm.config) if SITES[key[0]].in_past)}
     if not same or not needed <= set(after.sites()) or not all(edit.is_causal for edit in edits):
         return None
-    known = alike([token.id for token in after.tokens], list(ids))
-    if known:
-        return after.cut(known)
+    n_known = alike([token.id for token in after.tokens], list(ids))
+    if n_known:
+        return after.cut(n_known)
     return None
 
 

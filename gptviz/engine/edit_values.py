@@ -279,10 +279,10 @@ def given(numbers: Tensor | Source, like: Tensor, key: Key, first: int, weights:
             return like.clone()
         source = numbers.rows(*key, first, stop)
         if weights:
-            wide = like.shape[-1] >= source.shape[-1]
+            width_fits = like.shape[-1] >= source.shape[-1]
         else:
-            wide = like.shape[-1] == source.shape[-1]
-        if source.shape[:-2] != like.shape[:-2] or not wide:
+            width_fits = like.shape[-1] == source.shape[-1]
+        if source.shape[:-2] != like.shape[:-2] or not width_fits:
             raise ValueError(
                 f"the trace has {key[0]!r} in the shape {tuple(source.shape)}, this model "
                 f"{tuple(like.shape)}: they are of models of other sizes"
@@ -301,9 +301,11 @@ def _of_tensor(numbers: Tensor, like: Tensor, first: int, weights: bool) -> Tens
     """
     if numbers.dim() == 1 and like.dim() == 2:
         numbers = numbers[None]
-    heads = numbers.shape[:-2] == like.shape[:-2] or (like.dim() == 3 and numbers.shape[:-2] == (1,))
-    wide = numbers.shape[-1:] == like.shape[-1:] or (weights and numbers.shape[-1:] == numbers.shape[-2:-1])
-    if numbers.dim() != like.dim() or not heads or not wide:
+    heads_fit = numbers.shape[:-2] == like.shape[:-2] or (like.dim() == 3 and numbers.shape[:-2] == (1,))
+    width_fits = numbers.shape[-1:] == like.shape[-1:] or (
+        weights and numbers.shape[-1:] == numbers.shape[-2:-1]
+    )
+    if numbers.dim() != like.dim() or not heads_fit or not width_fits:
         raise ValueError(f"a tensor {tuple(numbers.shape)} does not fit; the model has {tuple(like.shape)}")
     if numbers.shape[-2] == 1 and not weights:
         return numbers.expand_as(like)

@@ -166,15 +166,17 @@ class Edit:
             why = edit_values.NOT_FOR_WEIGHTS[value.name]
             raise ValueError(f"{self.value!r} would {why} in {self.site!r}: choose another value or site")
         if value is not None and value.name in edit_values.FOR_WEIGHTS and site.form != "weights":
-            looks = ", ".join(name for name, site in SITES.items() if site.form == "weights")
-            raise ValueError(f"{self.value!r} says where a head looks: it is for {looks}, not {self.site!r}")
-        wide = value is not None and any(term.name in TABLES for term in value.terms)
-        if wide and site.shape != "(T, D)":
-            fit = ", ".join(name for name, site in SITES.items() if site.shape == "(T, D)")
-            raise ValueError(f"a token's row does not fit {self.site!r}; it does {fit}")
+            weight_sites = ", ".join(name for name, site in SITES.items() if site.form == "weights")
+            raise ValueError(
+                f"{self.value!r} says where a head looks: it is for {weight_sites}, not {self.site!r}"
+            )
+        adds_rows = value is not None and any(term.name in TABLES for term in value.terms)
+        if adds_rows and site.shape != "(T, D)":
+            stream_sites = ", ".join(name for name, site in SITES.items() if site.shape == "(T, D)")
+            raise ValueError(f"a token's row does not fit {self.site!r}; it does {stream_sites}")
         if self.heads is not None and site.form == "rows":
-            split = ", ".join(name for name, site in SITES.items() if site.form != "rows")
-            raise ValueError(f"site {self.site!r} is not split by heads; those that are: {split}")
+            split_sites = ", ".join(name for name, site in SITES.items() if site.form != "rows")
+            raise ValueError(f"site {self.site!r} is not split by heads; those that are: {split_sites}")
         if self.heads is not None and self.heads[0] < 0:
             raise ValueError(f"there is no head {self.heads[0]}; they are counted from 0")
 

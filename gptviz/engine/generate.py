@@ -209,8 +209,8 @@ class _Captured:
         self.trace: Trace | None = None
 
     def read(self, texts: Sequence[Sequence[int]]) -> Tensor:
-        seen = texts[0][-self.lm.config.context_length :]
-        self.trace = self.lm.trace(seen, after=self.trace if self.cache else None)
+        window = texts[0][-self.lm.config.context_length :]
+        self.trace = self.lm.trace(window, after=self.trace if self.cache else None)
         return self.trace.logits(-1)[None]  # (1, V)
 
 

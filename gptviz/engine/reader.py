@@ -196,10 +196,10 @@ def ready(lm: Reader, edits: Iterable[Edit]) -> list[Edit]:
     """The edits as a pass makes them: of one block each, with the numbers of a model or text filled in."""
     edits = [block_edit for edit in edits for block_edit in edit.each(lm.config.n_layers)]
     finished: list[Edit] = []
-    read: dict[Ids, Trace] = {}  # what the edit before took numbers from
+    traces: dict[Ids, Trace] = {}  # what the edit before took numbers from
     for index, edit in enumerate(edits):
-        known = read
-        read = {}
+        earlier_traces = traces
+        traces = {}
         for ids in _texts_of(edit):
             # the following edits from the same text read it in one pass: none of them is made in it
             together = takewhile(lambda later, ids=ids: ids in _texts_of(later), edits[index:])  # type: ignore[misc]
@@ -208,11 +208,11 @@ def ready(lm: Reader, edits: Iterable[Edit]) -> list[Edit]:
                 for done, original in zip(finished, edits, strict=False)
                 if ids not in _texts_of(original)
             ]
-            if ids in known:
-                read[ids] = known[ids]
+            if ids in earlier_traces:
+                traces[ids] = earlier_traces[ids]
             else:
-                read[ids] = _read(lm, ids, before, [later.key for later in together])
-        finished.append(_with_numbers(lm, edit, read))
+                traces[ids] = _read(lm, ids, before, [later.key for later in together])
+        finished.append(_with_numbers(lm, edit, traces))
     return finished
 
 
@@ -259,13 +259,13 @@ def _read(lm: Reader, ids: Ids, edits: Sequence[Edit], keys: list[Key]) -> Trace
     traces = _texts.get(lm.model, lambda: _Kept(MOST_BYTES, lambda trace: trace.nbytes))
     cache_key = (ids, edits_here)
     with _lock:
-        known = traces.get(cache_key)
-    missing = [key for key in keys if known is None or key not in known.sites()]
-    if known is not None and not missing:
-        return known
+        cached = traces.get(cache_key)
+    missing = [key for key in keys if cached is None or key not in cached.sites()]
+    if cached is not None and not missing:
+        return cached
     trace = lm.plain.trace(ids, keep=missing, edits=edits_here).released().uncopied()
-    if known is not None:
-        trace = known.joined(trace)
+    if cached is not None:
+        trace = cached.joined(trace)
     with _lock, suppress(ValueError):  # it has more than all of them may have
         traces[cache_key] = trace
     return trace

@@ -46,8 +46,8 @@ def passages() -> tuple[Passage, ...]:
 def long_passages() -> tuple[Passage, ...]:
     """The same, each with the pages after it."""
     return tuple(
-        replace(passage, text=f"{passage.text}\n\n{more.text}")
-        for passage, more in zip(passages(), _read(MORE), strict=True)
+        replace(passage, text=f"{passage.text}\n\n{following.text}")
+        for passage, following in zip(passages(), _read(MORE), strict=True)
     )
 
 

@@ -273,9 +273,11 @@ class Trace(Showing):
         """
         if not 1 <= (whole_number(n) or 0) <= len(self):
             raise ValueError(f"this trace has {len(self)} tokens; it cannot be cut to {n!r}")
-        unlike = next((edit for edit in self.edits if not edit.is_causal), None)
-        if unlike is not None and n < len(self):
-            raise ValueError(f"the edit {unlike} depends on the whole text: trace the beginning by itself")
+        not_causal = next((edit for edit in self.edits if not edit.is_causal), None)
+        if not_causal is not None and n < len(self):
+            raise ValueError(
+                f"the edit {not_causal} depends on the whole text: trace the beginning by itself"
+            )
         return self._with(
             _tokens=self._tokens[:n],
             _values={key: rows.cut(n) for key, rows in self._values.items()},
@@ -311,10 +313,10 @@ class Trace(Showing):
         Nothing is copied: a pass writes into nothing.
         """
         if self._lean:
-            held = {key: self._rows_of(key)}
+            values = {key: self._rows_of(key)}
         else:
-            held = self._values
-        return self._with(_lean=False, _values=held, hands_out_copies=False)
+            values = self._values
+        return self._with(_lean=False, _values=values, hands_out_copies=False)
 
     def released(self) -> "Trace":
         """The same trace, holding no model, to be kept longer than the model. Rows are shared."""

@@ -68,16 +68,16 @@ def fast(model: nn.Module, known: Known | None = None) -> Iterator[None]:
     """
     before = _this_thread.known  # a pass within this one has its own, or none
     _this_thread.known = known
-    used = enabled() and not _this_thread.by_the_book
+    is_used = enabled() and not _this_thread.by_the_book
     bound: list[nn.Module] = []
-    _this_thread.depth += used
+    _this_thread.depth += is_used
     try:
-        if used:
+        if is_used:
             _bind(model, bound)
         yield
     finally:
         _this_thread.known = before
-        _this_thread.depth -= used
+        _this_thread.depth -= is_used
         for module in bound:
             module.__dict__.pop("forward", None)
 

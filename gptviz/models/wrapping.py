@@ -311,9 +311,9 @@ def _check_numbers(lm: LanguageModel, seen: Seen, model: nn.Module) -> None:
         ours = trace["final"]
     ours = ours[-len(seen.rows) :]
     in_16_bits = any(p.is_floating_point() and p.element_size() < 4 for p in model.parameters())
-    near = (NEAR_IN_16_BITS if in_16_bits else NEAR) * float(ours.abs().max())
-    off = float((seen.rows - ours).abs().max())
-    if off <= near:
+    tolerance = (NEAR_IN_16_BITS if in_16_bits else NEAR) * float(ours.abs().max())
+    difference = float((seen.rows - ours).abs().max())
+    if difference <= tolerance:
         return
     why = "with another number of heads"
     if any(module._forward_hooks or module._forward_pre_hooks for module in model.modules()):
@@ -322,6 +322,6 @@ def _check_numbers(lm: LanguageModel, seen: Seen, model: nn.Module) -> None:
     if seen.has_head:
         what = "logits"
     raise CheckpointError(
-        f"{lm.name} gives other {what} than its weights do in GPTModel (by up to {off:.3g}): it computes "
-        f"something else than the book's model, or {why}: it cannot be shown"
+        f"{lm.name} gives other {what} than its weights do in GPTModel (by up to {difference:.3g}): it "
+        f"computes something else than the book's model, or {why}: it cannot be shown"
     )

@@ -140,8 +140,8 @@ def doctor() -> tuple[list[str], list[str]]:
         return [], wrongs
     n_cores = cores()
     free = memory()
-    a_pass, a_run = measured()
-    click = THROUGH * a_run
+    pass_seconds, run_seconds = measured()
+    click = THROUGH * run_seconds
     own_memory = resident() if sys.platform == "linux" else 2**29  # with the model, and a page run
     replica_bytes = own_memory + trace_bytes()
     replicas = max(1, math.floor(n_cores))
@@ -168,7 +168,7 @@ def doctor() -> tuple[list[str], list[str]]:
         f"memory     {memory_free}; a replica may come to {gigabytes(replica_bytes)}",
         f"disk       {gigabytes(disk())} free in {tempfile.gettempdir()}",
         f"uploads    are read by a process with a limit {limits}",
-        f"a pass     {1000 * a_pass:.1f} ms: the bundled model, {TOKENS} tokens",
+        f"a pass     {1000 * pass_seconds:.1f} ms: the bundled model, {TOKENS} tokens",
         f"a click    {1000 * click:.0f} ms of a core: {THROUGH:g} times what the page Attention takes here",
         f"serves     about {visitors} visitors who click every {SECONDS} s, with {replicas} replicas",
         f"router     haproxy is {router}",

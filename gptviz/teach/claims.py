@@ -157,13 +157,13 @@ def verify(link: str, lm: LanguageModel | None = None) -> list[Checked]:
         edits = []
     else:
         edits = query.get("edits", "").split(",")
-    changed = lm.edited(*(Edit.parse(edit) for edit in edits if edit))
+    changed_lm = lm.edited(*(Edit.parse(edit) for edit in edits if edit))
     ids = lm.encode(query.get("text", DEFAULT_TEXT), special_tokens=query.get("special") == "on")
     ids = ids[: lm.config.context_length]
     token = query.get("token", str(len(ids) - 1))
     if token not in map(str, range(len(ids))):
         raise ClaimError(f"the link is about token {token[:20]!r} of a text of {len(ids)} tokens")
-    return check(changed, ids, int(token), query["claims"])
+    return check(changed_lm, ids, int(token), query["claims"])
 
 
 def _known(name: str) -> str:

@@ -228,7 +228,9 @@ def run_heads(args: argparse.Namespace) -> None:
     from gptviz.models.loading import load
     from gptviz.training.export import measured_heads
 
-    measured = measured_heads(load(args.model), lambda done, of: print(f"{done} of {of} trials", flush=True))
+    measured = measured_heads(
+        load(args.model), lambda done, total: print(f"{done} of {total} trials", flush=True)
+    )
     out = args.model / SHIPPED.name
     lines = ",\n".join(
         f"{json.dumps(name)}:{json.dumps(value, separators=(',', ':'))}" for name, value in measured.items()
@@ -335,11 +337,11 @@ def planned(args: argparse.Namespace) -> LiveRun:
     set_options = {name: getattr(args, name) for name in options if getattr(args, name) is not None}
     if (args.work / PLAN).exists():
         run = LiveRun(args.work)
-        other = {name: value for name, value in set_options.items() if getattr(run.config, name) != value}
-        if other or args.text or args.fork_of:
+        conflicts = {name: value for name, value in set_options.items() if getattr(run.config, name) != value}
+        if conflicts or args.text or args.fork_of:
             raise ValueError(
                 f"{args.work} has a run already; to go on with it, give no options of another: "
-                f"{', '.join(other) or '--text, --fork-of'}"
+                f"{', '.join(conflicts) or '--text, --fork-of'}"
             )
         return run
     if args.fork_of is not None:

@@ -225,9 +225,9 @@ def samples(
     lm: LanguageModel, prompt: str = "Once upon a time", tokens: int = 60, seeds: Sequence[int] = (1, 2, 3)
 ) -> list[dict[str, Any]]:
     """Return the prompt continued, once a seed; the first seeds there are, not the best of many."""
-    asked = {"prompt": prompt, "temperature": TEMPERATURE, "tokens": tokens}
+    settings = {"prompt": prompt, "temperature": TEMPERATURE, "tokens": tokens}
     last_steps = {seed: [*generate(lm, prompt, tokens, TEMPERATURE, seed=seed)][-1] for seed in seeds}
-    return [asked | {"seed": seed, "text": last.text_so_far} for seed, last in last_steps.items()]
+    return [settings | {"seed": seed, "text": last.text_so_far} for seed, last in last_steps.items()]
 
 
 def footprint(folder: Path) -> dict[str, Any]:

@@ -223,10 +223,10 @@ def config_of(values: dict[str, Any], path: Path) -> GPTConfig:
     expected = ARCHITECTURES[architectures[0]] if architectures else kind
     if kind not in (None, expected) or not isinstance(expected, str) or expected not in FAMILIES:
         if architectures:
-            does = expected
+            model_types = expected
         else:
-            does = " and ".join(FAMILIES)
-        raise CheckpointError(f'{path}: "model_type" is {kind!r}; this model does only {does}')
+            model_types = " and ".join(FAMILIES)
+        raise CheckpointError(f'{path}: "model_type" is {kind!r}; this model does only {model_types}')
     keys = FAMILIES[expected]
     for key, value in ONLY.items():
         if values.get(key, value) != value and not (value == {} and values[key] is None):

@@ -136,8 +136,8 @@ class Classes:
         """Take a pupil of this teacher's class out of it, by name, with all answers."""
         with self._change() as connection:
             row = _touched(connection, CLASSES.c.teacher == _hash(secret))
-            mine = (PUPILS.c.class_id == row.id) & (PUPILS.c.name == name)
-            pupil = connection.scalar(select(PUPILS.c.id).where(mine))
+            this_pupil = (PUPILS.c.class_id == row.id) & (PUPILS.c.name == name)
+            pupil = connection.scalar(select(PUPILS.c.id).where(this_pupil))
             if pupil is None:
                 raise ClassError(f"Nobody called {name[:40]!r} is in this class any more.")
             _remove(connection, pupil)
@@ -150,7 +150,7 @@ class Classes:
         A `browser`, by its name, that has a place in this class gets it again, with a new secret. At most
         half of a class may join from one `address`.
         """
-        plain = parse_code(code)
+        plain_code = parse_code(code)
         source = source_of(address)
         with self._lock:
             if self._wrong.get(source, 0) >= WRONG_CODES:
@@ -159,21 +159,21 @@ class Classes:
         with self._change() as connection:
             _sweep(connection)
             try:
-                row = _touched(connection, CLASSES.c.code == plain)
+                row = _touched(connection, CLASSES.c.code == plain_code)
             except ClassError:
                 with self._lock:
                     self._wrong[source] = self._wrong.get(source, 0) + 1
                 reason = "is no code"
-                if plain:
+                if plain_code:
                     reason = "has no class here, or it has ended"
                 raise ClassError(
                     f"{code.strip()[:20]!r} {reason}. A code has six letters and digits, like "
                     f"{written_code('KF7M2Q')}; it stands on the teacher's screen."
                 ) from None
-            seat = {"secret": _hash(secret), "joined": time.time()}
+            columns = {"secret": _hash(secret), "joined": time.time()}
             if browser:
-                seat["browser"] = _hash(f"{row.id} {browser}")
-                same_browser = (PUPILS.c.class_id == row.id) & (PUPILS.c.browser == seat["browser"])
+                columns["browser"] = _hash(f"{row.id} {browser}")
+                same_browser = (PUPILS.c.class_id == row.id) & (PUPILS.c.browser == columns["browser"])
                 if connection.execute(
                     update(PUPILS).where(same_browser).values(secret=_hash(secret))
                 ).rowcount:
@@ -189,8 +189,8 @@ class Classes:
                     f"{PUPILS_OF_ADDRESS} have joined this class from your address, and no more may. Its "
                     "teacher can take somebody out."
                 )
-            seat |= {"class_id": row.id, "name": free_name(set(names))}
-            number = connection.execute(insert(PUPILS).values(**seat).returning(PUPILS.c.id)).scalar_one()
+            columns |= {"class_id": row.id, "name": free_name(set(names))}
+            number = connection.execute(insert(PUPILS).values(**columns).returning(PUPILS.c.id)).scalar_one()
         self._note(self._joined, source, number)
         return secret
 
@@ -281,8 +281,8 @@ class Classes:
     def names(self, room: Room) -> list[str]:
         """The names of those who have joined, in the order of joining."""
         with self._change() as connection:
-            mine = PUPILS.c.class_id == room.id
-            return list(connection.scalars(select(PUPILS.c.name).where(mine).order_by(PUPILS.c.id)))
+            in_class = PUPILS.c.class_id == room.id
+            return list(connection.scalars(select(PUPILS.c.name).where(in_class).order_by(PUPILS.c.id)))
 
     def votes(self, room: Room, step: int | None = None, pupil: int | None = None) -> list[Vote]:
         """The answers of all, or of one pupil, to all steps or to one; in the order of steps and joining."""
@@ -331,8 +331,8 @@ def source_of(address: str | None) -> str:
 
 def _count(connection: Connection, table: Table, which: Any = None) -> int:
     """The number of rows of a table, or of those that `which` selects."""
-    asked = select(func.count()).select_from(table)
-    return connection.scalar(asked if which is None else asked.where(which)) or 0
+    query = select(func.count()).select_from(table)
+    return connection.scalar(query if which is None else query.where(which)) or 0
 
 
 def _remove(connection: Connection, pupil: int | None) -> None:

@@ -344,8 +344,8 @@ _AGAIN = ("The same list", "Another list")
 def after_another(q: Asked, before: str) -> Answer:
     """Ask whether the list of next tokens is another one when the model has just read something else."""
     q.lm.trace(before, keep=())
-    again = q.lm.trace(q.ids, keep=()).logits(q.position)
-    largest = float((again - q.t.logits(q.position)).abs().max())
+    logits_again = q.lm.trace(q.ids, keep=()).logits(q.position)
+    largest = float((logits_again - q.t.logits(q.position)).abs().max())
     return q.choice(_AGAIN, int(largest > ROUNDING), difference=fixed(largest, 5))
 
 
@@ -431,10 +431,10 @@ def role_here(q: Asked, block: int, head: int) -> Answer:
 def _both(q: Asked, edits: list[str], keep: Sites = ()) -> tuple[Trace, Trace]:
     """The text's pass through the model as it is, and with these changes."""
     try:
-        changed = q.lm.plain.trace(q.ids, keep=keep, edits=edits)
+        changed_trace = q.lm.plain.trace(q.ids, keep=keep, edits=edits)
     except ValueError as error:
         raise CannotAsk(f"this change cannot be made here: {error}") from error
-    return q.lm.plain.trace(q.ids, keep=keep), changed
+    return q.lm.plain.trace(q.ids, keep=keep), changed_trace
 
 
 def _moved(q: Asked, edits: list[str]) -> Prediction:
@@ -787,8 +787,8 @@ def after_character(q: Asked, character: str) -> Answer:
     chances = counts.probabilities[counts.characters.index(character)]
     shown = [as_code(show_token(char.encode())) for char in counts.characters]
     best = int(chances.argmax())
-    often = counts.pairs.sum(axis=0).argsort()[::-1][:4].tolist()
-    options = sorted(shown[index] for index in {best, *often})
+    frequent = counts.pairs.sum(axis=0).argsort()[::-1][:4].tolist()
+    options = sorted(shown[index] for index in {best, *frequent})
     facts = {"probability": percent(float(chances[best])), "seen": f"{int(counts.firsts.sum()):,}"}
     return q.choice(options, options.index(shown[best]), **facts)
 
@@ -804,7 +804,7 @@ def one_step(q: Asked, rate: float) -> Answer:
     ids = torch.tensor([q.ids])
     with forward.alone(), torch.enable_grad():
         model = copy.deepcopy(q.lm.model).cpu().float().requires_grad_(True)
-        old = [parameter.detach().clone() for parameter in model.parameters()]
+        old_parameters = [parameter.detach().clone() for parameter in model.parameters()]
         adam = torch.optim.Adam(model.parameters(), lr=float(rate))
 
         def loss() -> torch.Tensor:
@@ -814,8 +814,8 @@ def one_step(q: Asked, rate: float) -> Answer:
         before.backward()
         adam.step()
         facts = {"before": fixed(before.item(), 2), "after": fixed(loss().item(), 2)}
-        changed = sum(int((a != b).sum()) for a, b in zip(old, model.parameters(), strict=True))
-    total = sum(parameter.numel() for parameter in old)
+        changed = sum(int((a != b).sum()) for a, b in zip(old_parameters, model.parameters(), strict=True))
+    total = sum(parameter.numel() for parameter in old_parameters)
     return q.percent(changed / total, 10, **facts, parameters=many(total))
 
 
@@ -856,9 +856,9 @@ def smallest_circuit(q: Asked) -> Answer:
         heads = []
     else:
         heads = _heads(q.lm, q.given[1])
-    everyone = all_heads(q.lm)
+    model_heads = all_heads(q.lm)
     draw = random.Random(len(heads))
-    random_choices = [draw.sample(everyone, len(heads)) for _ in range(RANDOM_CIRCUITS)]
+    random_choices = [draw.sample(model_heads, len(heads)) for _ in range(RANDOM_CIRCUITS)]
     empty, value, *by_chance = passes.of([(), heads, *(random_choices if q.given else ())]).tolist()
     with_all = passes.whole
     enough = allowed(passes.whole, empty)
@@ -867,10 +867,10 @@ def smallest_circuit(q: Asked) -> Answer:
     answer = Answer(with_all, f"{percent(with_all)} with all heads; {low} to {high} keeps it", facts)
     if q.given is None:
         return answer
-    is_kept, *lucky = (abs(with_all - share) <= enough for share in (value, *by_chance))
+    is_kept, *chance_kept = (abs(with_all - share) <= enough for share in (value, *by_chance))
     verdict = "kept" if is_kept else "not kept"
     sentence = f"{len(heads)} heads with {percent(value)}: {verdict}"
-    sentence += f". Of {RANDOM_CIRCUITS} random choices of {len(heads)} heads {sum(lucky)} keep it"
+    sentence += f". Of {RANDOM_CIRCUITS} random choices of {len(heads)} heads {sum(chance_kept)} keep it"
     return replace(answer, right=is_kept, said=sentence, score=-float(len(heads)) if is_kept else None)
 
 

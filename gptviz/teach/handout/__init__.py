@@ -52,9 +52,9 @@ def handout(
         raise ValueError(
             f"a hand-out has no page {page!r}{did_you_mean(page, PAGES)}; it has {', '.join(PAGES)}"
         )
-    changed = lm.edited(*edits)
-    if not known(changed):
-        all_edits = ", ".join(map(str, changed.edits))
+    edited_lm = lm.edited(*edits)
+    if not known(edited_lm):
+        all_edits = ", ".join(map(str, edited_lm.edits))
         raise ValueError(
             f"a hand-out cannot make all of {all_edits}: the values it knows are {', '.join(EDITS)}"
         )
@@ -62,7 +62,7 @@ def handout(
     if numbers > LARGEST:  # a byte for each is less than weights can be packed into
         raise ValueError(_too_large(lm, f"{numbers / 1e6:,.0f} million numbers"))
     text = well_formed(text)
-    start = {"text": text, "edits": [str(edit) for edit in changed.edits], "page": page} | _head(lm, text)
+    start = {"text": text, "edits": [str(edit) for edit in edited_lm.edits], "page": page} | _head(lm, text)
     if guide is None:
         led_by = None
     else:

@@ -69,7 +69,7 @@ def _step(step: Step, place: Mapping[str, str], lm: LanguageModel) -> dict[str, 
     facts = {"truth": answer.shown} | answer.facts | {"said": SAID}
     filled_step = with_facts(step, facts)
     assert filled_step.ask is not None
-    asked = {
+    question = {
         "question": _markdown.renderInline(filled_step.ask.text),
         "kind": filled_step.ask.kind,
         "options": [
@@ -81,4 +81,4 @@ def _step(step: Step, place: Mapping[str, str], lm: LanguageModel) -> dict[str, 
         "truth": _markdown.renderInline(answer.shown),
         "after": _markdown.render(filled_step.after),
     }
-    return page_step | {"text": _markdown.render(filled_step.text), "ask": asked}
+    return page_step | {"text": _markdown.render(filled_step.text), "ask": question}

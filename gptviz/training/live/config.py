@@ -159,18 +159,18 @@ class LiveConfig:
     @property
     def why_not_elsewhere(self) -> str | None:
         """Why such a model can neither open on the other pages nor be downloaded; None where it can."""
-        other = []
+        deviations = []
         if not self.layer_norm:
-            other.append("no LayerNorm")
+            deviations.append("no LayerNorm")
         if not self.shortcut:
-            other.append("no shortcuts")
+            deviations.append("no shortcuts")
         if self.activation != "gelu" and self.feed_forward:
-            other.append(f"{ACTIVATIONS[self.activation]} where a GPTModel has GELU")
-        if not other:
+            deviations.append(f"{ACTIVATIONS[self.activation]} where a GPTModel has GELU")
+        if not deviations:
             return None
         return (
-            f"This model has {' and '.join(other)}. The file of a GPTModel has no place to say so: whoever "
-            "opened it would compute something else. So it stays on this page"
+            f"This model has {' and '.join(deviations)}. The file of a GPTModel has no place to say so: "
+            "whoever opened it would compute something else. So it stays on this page"
         )
 
 
