@@ -100,9 +100,8 @@ def given(
     log_p: dict[tuple[int, ...], float] = {(): 0.0}
     for n, round_ in enumerate(rounds):
         progress(n, len(rounds))
-        new = [
-            beam.ids for beam in (*round_.kept, *round_.dropped) if len(beam.ids) == n + 1
-        ]  # the others ended
+        # a beam with fewer ids has ended
+        new = [beam.ids for beam in (*round_.kept, *round_.dropped) if len(beam.ids) == n + 1]
         before = list(dict.fromkeys(ids[:-1] for ids in new))
         next_log_p = read([(*text, *ids) for ids in before]).double().log_softmax(-1)  # (b, V)
         for ids in new:

@@ -172,10 +172,8 @@ class Past:
     def _exchanged(self, pairs: list[tuple[int, "Past", int]], first: int) -> "Past":
         """`first` is 0 for keys and values, 1 for values only."""
         kv = self._memory.kv[..., : self._n, :].clone()
-        for place, other, source_place in pairs:
-            kv[first:, ..., self._place(place), :] = other._memory.kv[
-                first:, ..., other._place(source_place), :
-            ]
+        for place, other, origin in pairs:
+            kv[first:, ..., self._place(place), :] = other._memory.kv[first:, ..., other._place(origin), :]
         return self._copied(kv)
 
     def _copied(self, kv: Tensor) -> "Past":

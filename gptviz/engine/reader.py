@@ -86,9 +86,8 @@ class Reader(Loaded):
         ids = self._ids(text, special_tokens)
         if after is not None:
             of_kind("after", after, Trace, "give an earlier trace, of a text that begins alike")
-        all_edits = tuple(
-            replace(edit) for edit in (*self.edits, *edits_of(edits))
-        )  # with tensors as they are
+        # a copy is stamped with its tensor as it is now
+        all_edits = tuple(replace(edit) for edit in (*self.edits, *edits_of(edits)))
         for edit in all_edits:
             edit.check(self.config, len(ids))
         all_edits = tuple(edit.of(self.config) for edit in all_edits)

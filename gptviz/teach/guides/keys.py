@@ -171,9 +171,8 @@ def nearest(q: Asked, token: str) -> Answer:
     most = min(2000, q.lm.config.vocab_size - 1)
     table = nearest_tokens(q.lm.model.tok_emb.weight, q.id_of(token), most)
     neighbours = [int(table["id"][rank]) for rank in (0, 40, 400, 1999) if rank < len(table)]
-    options = [
-        *dict.fromkeys(q.called(neighbour) for neighbour in sorted(neighbours))
-    ]  # by id: not by likeness
+    # by id: not by likeness
+    options = [*dict.fromkeys(q.called(neighbour) for neighbour in sorted(neighbours))]
     cosine = fixed(float(table["cosine"][0]), 2)
     return replace(
         q.choice(options, options.index(q.called(neighbours[0])), cosine=cosine), truth=neighbours[0]
