@@ -54,7 +54,7 @@ def beam_search(
     dropped: int | None = None,
     progress: Progress = unheard,
 ) -> list[Round]:
-    """Write on after a text (or ids) with so many beams, a pass for all of them together: see `search`.
+    """Write on after a text (or ids) with this number of beams, one pass for all of them: see `search`.
 
     The model sees the last `context_length` tokens. `progress(done, of)` is called after every round.
     """

@@ -1,4 +1,4 @@
-"""Copies: what is kept is handed out as one, so that whoever has it may write into it."""
+"""Copies: cached values are handed out as copies, so that a caller may write into them."""
 
 import copy
 import functools

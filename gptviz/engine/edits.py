@@ -153,7 +153,7 @@ class Edit:
         return edit_values.named(self.value)
 
     def check_form(self) -> None:
-        """Raise a ValueError for what no model could do: all that can be said before one is known."""
+        """Raise a ValueError for what no model could do: all that can be checked without one."""
         self._check_block(None)
         site = SITES[self.site]
         value = self.named
@@ -295,7 +295,7 @@ class Edit:
         return in_block and (self.heads is None or head in self.heads)
 
     def each(self, n_layers: int) -> list["Edit"]:
-        """The same with one block each."""
+        """The same edit as a list of edits of one block each."""
         if self.block == EVERY:
             return [replace(self, block=b) for b in self.blocks(n_layers)]
         return [self]
@@ -322,6 +322,7 @@ class Edit:
         if value.dim() == 3:
             chosen = torch.zeros(value.shape[:-1], dtype=torch.bool)  # (H, T)
             chosen[slice(None) if self.heads is None else list(self.heads)] = rows
+        # (T,) -> (T, 1), or (H, T) -> (H, T, 1): all numbers of a row, or none
         return torch.where(chosen.unsqueeze(-1).to(value.device), replacement, value)
 
     def _replacement(self, value: torch.Tensor, first: int) -> torch.Tensor:

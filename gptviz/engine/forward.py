@@ -148,8 +148,8 @@ def logits_of(model: GPTModel, final: Tensor, graph: bool = False) -> Tensor:
 
 
 def checked(rows: Tensor) -> Tensor:
-    """The same (..., N), where a pass made numbers. Raises NoNumbers for NaN, and infinity or nearly so."""
-    # NaN is both ends, and smaller than nothing
+    """Return the rows (..., N) as they are. Raises NoNumbers for NaN, infinity and numbers near it."""
+    # aminmax gives NaN twice if there is one, and NaN < LARGEST is False
     if rows.numel() and not torch.stack(torch.aminmax(rows.detach())).abs().max() < LARGEST:
         raise NoNumbers(
             "this pass ends in NaN or infinity, or near it, not in numbers: weights of the model are broken "

@@ -42,6 +42,7 @@ class Gradient:
 
     def __getitem__(self, key: str | Key) -> Tensor:
         if isinstance(key, str) and key in SITES and SITES[key].per_block:
+            # L tensors of the site's shape -> (L, ...)
             return torch.stack([self._of((key, block)) for block in range(self.n_layers)])
         return self._of(check_key(*key_of(key), self.n_layers)).clone()
 

@@ -139,7 +139,7 @@ class Reader(Loaded):
     def traces(self, texts: Iterable[Text], at_a_time: int = 1, **options: Any) -> list[Trace]:
         """A trace of each text, in order; `options` are those of `trace`.
 
-        So many `at_a_time` go through the model in one pass, filled up behind their ends: the same numbers
+        `at_a_time` of them go through the model in one pass, filled up behind their ends: the same numbers
         but for rounding. Not where there are edits, or other options than `at_once` and `special_tokens`.
         Raises ValueError, as `trace` does for any of them.
         """
@@ -167,7 +167,7 @@ class Reader(Loaded):
         return self.last_logits(self.batch(ids), past)[0].float().cpu()  # (1, V) -> (V,)
 
     def hooks(self, n_tokens: int, first: int = 0, entered: int | None = None) -> list[forward.Hook]:
-        """The edits as the first hooks of a pass over texts of so many tokens: see `editing.edit_hooks`.
+        """The edits as the first hooks of a pass over texts of `n_tokens` tokens: see `editing.edit_hooks`.
 
         Raises ValueError for what such a text does not have, and with `first` for an edit that depends on the
         whole text.

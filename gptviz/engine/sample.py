@@ -44,7 +44,7 @@ def passages() -> tuple[Passage, ...]:
 
 @cache
 def long_passages() -> tuple[Passage, ...]:
-    """The same, each with the pages after it."""
+    """The five passages, each with the pages after it."""
     return tuple(
         replace(passage, text=f"{passage.text}\n\n{following.text}")
         for passage, following in zip(passages(), _read(MORE), strict=True)

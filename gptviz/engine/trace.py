@@ -122,6 +122,7 @@ class Trace(Showing):
         Raises ValueError for a site or a block that does not exist, and for one that was not kept.
         """
         if isinstance(key, str) and key in SITES and SITES[key].per_block:
+            # L tensors of the site's shape -> (L, ...)
             return torch.stack([self._values_of((key, block)) for block in range(self.config.n_layers)])
         rows = self._rows_of(check_key(*key_of(key), self.config.n_layers))
         if self.hands_out_copies:
@@ -150,7 +151,7 @@ class Trace(Showing):
         return rows
 
     def uncopied(self) -> "Trace":
-        """The same numbers, handed out as they are kept: for functions that write into nothing.
+        """The same trace, handing out its numbers without copying: for functions that write into nothing.
 
         A block's attention weights are 48 MB at 1,024 tokens of GPT-2, and a copy of them takes as long as
         many of the numbers that are made of them.
@@ -233,7 +234,7 @@ class Trace(Showing):
         return has_reductions and self._values.keys() >= set(expand(keep, self.config))
 
     def joined(self, other: "Trace") -> "Trace":
-        """One trace with all that either holds, of two that were taken of the same pass.
+        """One trace with all that this one and `other` hold, two traces of the same pass.
 
         Raises ValueError if they belong to different texts, models or edits, or if two different
         reductions have one name. Nothing is copied.

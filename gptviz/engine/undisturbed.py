@@ -1,4 +1,4 @@
-"""What is set around a call does not reach it: the same numbers under any setting, which is left as it was.
+"""Keep global settings out of a call: its numbers are the same under any setting, which is put back after it.
 
 `torch.set_default_dtype`, a default device, `torch.autocast`, inference mode, a lower precision of matrix
 products, NumPy's handling of 0 / 0: each would change numbers that are said to be float32, or stop a function

@@ -1,4 +1,4 @@
-"""The same numbers sooner, and nothing else: with GPTVIZ_KERNELS=off all is the same without this room.
+"""Faster ways to the same numbers; with GPTVIZ_KERNELS=off everything works without them.
 
 - `kernels`: linear layers by oneDNN where that was measured to be faster here, and when the others are used.
 - `attention`: causal attention without the half that the mask hides.

@@ -211,7 +211,7 @@ def _measure(x: Tensor, weight: Tensor, bias: Tensor | None) -> bool:
     The shortest time of each counts, and only this thread's own: on a machine with other work wall time
     and medians of so few say how often a thread was put aside (8 ms), no property of the kernel.
     """
-    part = x.reshape(-1, x.shape[-1])[:MOST_ROWS].contiguous()
+    part = x.reshape(-1, x.shape[-1])[:MOST_ROWS].contiguous()  # (..., K) -> (at most MOST_ROWS, K)
     weight = weight[:MOST_OUTPUTS]
     if bias is not None:
         bias = bias[:MOST_OUTPUTS]

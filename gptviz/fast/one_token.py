@@ -130,6 +130,7 @@ def _attention(att: Any, x: Tensor, append: Callable[..., Any], see: See) -> Ten
     queries = queries.view(b * h, 1, d)
     keys = keys.reshape(b * h, n, d)
     values = values.reshape(b * h, n, d)
+    # (B * H, 1, D/H) x (B * H, D/H, n) -> (B * H, 1, n)
     torch.baddbmm(weights, queries, keys.transpose(1, 2), beta=0, alpha=d**-0.5, out=weights)
     torch.softmax(weights, dim=-1, out=weights)
     weights = see("att.dropout", "input", weights.view(b, h, 1, n)).reshape(b * h, 1, n)

@@ -83,7 +83,7 @@ class Vocabulary:
         return len(set(ids)) == len(ids)
 
     def without(self, names: Collection[str]) -> "Vocabulary":
-        """The same without these special tokens."""
+        """The same vocabulary without these special tokens."""
         special = {name: id for name, id in self.special.items() if name not in names}
         kinds = (self.words - set(names), self.late - set(names), self.implied - set(names))
         return Vocabulary(self.pattern, self.ranks, special, *kinds)

@@ -151,7 +151,7 @@ def _asked(heads: list[dict[str, Any]], copying: list[dict[str, Any]]) -> str:
 
 
 def _world(recipe: dict[str, Any]) -> str:
-    """What is said of the small world, and of the weights that the run went on from."""
+    """Sentences about the small world, and the weights that the run went on from; "" for neither."""
     sentences = []
     if recipe.get("world_share"):
         share = recipe["world_share"]

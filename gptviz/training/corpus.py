@@ -127,9 +127,9 @@ def write_world(tokenizer: Path, work: Path, parts: int, seed: int, processes: i
     else:
         with ProcessPoolExecutor(processes) as pool:
             encoded = list(pool.map(_world_part, repeat(tokenizer), seeds))
-    lengths = np.concatenate([part_lengths for _, part_lengths in encoded])
-    ids = np.concatenate([part_ids for part_ids, _ in encoded])
-    starts = np.concatenate([[0], np.cumsum(lengths)[:-1]])
+    lengths = np.concatenate([part_lengths for _, part_lengths in encoded])  # (passages,)
+    ids = np.concatenate([part_ids for part_ids, _ in encoded])  # (tokens of all passages,)
+    starts = np.concatenate([[0], np.cumsum(lengths)[:-1]])  # (passages,)
     np.savez(work / WORLD_FILE, ids=ids, starts=starts)
     return len(lengths), len(ids)
 

@@ -110,6 +110,7 @@ class Batches:
         shares = rng.uniform(0, self.noise, size=(len(inputs), 1))  # one for each window
         shares[rng.random(len(inputs)) < 0.5] = 0.0
         replaced = torch.from_numpy(rng.random(inputs.shape) < shares)
+        # (b, T) -> (b * T,), in random order -> (b, T)
         replacements = inputs.flatten()[torch.from_numpy(rng.permutation(inputs.numel()))].view_as(inputs)
         return torch.where(replaced, replacements, inputs)
 
@@ -136,7 +137,7 @@ def _epoch_order(windows: int, seed: int, epoch: int) -> np.ndarray:
 
 @dataclass(frozen=True)
 class MixedBatches:
-    """Each batch holds a batch of every part: so many windows of books, so many of another text."""
+    """Batches that hold a batch of every part: windows of books, and of another text."""
 
     parts: Sequence[Batches]
 

@@ -158,7 +158,7 @@ def model_nats(model: GPTModel, ids: Ids, stride: int, batch_size: int = 8) -> n
         start = full_windows * stride
         parts.append(_losses(model, row[None, start:])[0, done - start :])
     if parts:
-        return torch.cat(parts).double().numpy()
+        return torch.cat(parts).double().numpy()  # (N-1,)
     return np.zeros(0)
 
 

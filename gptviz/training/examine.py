@@ -18,7 +18,7 @@ LONGEST_WORD = 5  # tokens of a word that goes on
 
 @dataclass(frozen=True)
 class Prompt:
-    """`right`: the continuations that are accepted; `wrong`: for names, who must not be named."""
+    """A prompt. `right`: the continuations that are accepted; `wrong`: for names, those that are wrong."""
 
     kind: str
     text: str

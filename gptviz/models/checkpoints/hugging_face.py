@@ -179,7 +179,7 @@ def dialect_of(config: GPTConfig, values: dict[str, Any]) -> Dialect:
 
 
 def query_factors(config: GPTConfig, values: dict[str, Any]) -> list[float]:
-    """How many times longer our queries are than a GPT-2's, of each block, so that all scores are the same.
+    """The factor of our queries to a GPT-2's, for each block, so that all scores are the same.
 
     Ours divides every score by the root of a head's width. With "scale_attn_weights" false theirs does not,
     and with "scale_attn_by_inverse_layer_idx" it divides by the number of the block, from 1, as well.

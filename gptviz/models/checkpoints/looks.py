@@ -1,4 +1,4 @@
-"""What a file is, by its first bytes, in the words of a person who looks at it."""
+"""What a file is, by its first bytes, in plain words."""
 
 import json
 import re

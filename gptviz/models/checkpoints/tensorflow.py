@@ -102,6 +102,7 @@ class TensorFlowTensors(Tensors):
                 content = bytearray(file.read(entry.size))
                 if len(content) != entry.size:
                     raise CheckpointError(f"{self._data} changed while it was being read; try again")
+                # (n,) -> the tensor's own shape
                 yield name, torch.frombuffer(content, dtype=torch.float32).reshape(self.shapes[name])
                 del content
 

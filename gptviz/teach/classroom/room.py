@@ -77,7 +77,7 @@ def new_code() -> str:
 
 
 def parse_code(text: str) -> str | None:
-    """The code that somebody has typed, in any case and with any gaps; None where it can be none."""
+    """The code in a typed text, in any case and with any gaps; None if it cannot be one."""
     plain = "".join(char for char in text[:40].upper() if char not in " -\u2013\t\n")
     if len(plain) == LENGTH and set(plain) <= set(ALPHABET):
         return plain

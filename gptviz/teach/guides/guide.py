@@ -1,4 +1,4 @@
-"""A guide as a text: Markdown with a head, a step under each heading. What is wrong in it is told by line.
+"""A guide as a text: Markdown with a head, and a step under each heading. Its faults are listed by line.
 
     ---
     title: The tour

@@ -259,7 +259,7 @@ def _windows(q: Asked, length: int, stride: int) -> Windows:
 
 @_key("number")
 def window_count(q: Asked, length: int, stride: int) -> Answer:
-    """Ask how many windows of this length the text has, each so many tokens further on."""
+    """Ask how many windows of this length the text has, each `stride` tokens further on."""
     return q.count(len(_windows(q, length, stride)), tokens=str(len(q.t)))
 
 
@@ -278,9 +278,7 @@ def last_target(q: Asked, length: int, window: int) -> Answer:
 
 @_key("choice")
 def temperature_changes(q: Asked, temperature: float) -> Answer:
-    """Ask what another temperature changes: the model's logits, the order of the tokens,
-    or the chances alone.
-    """
+    """Ask what another temperature changes: the logits, the order of the tokens, or the chances alone."""
     other_temperature = float(temperature)
     plain_logits, other_logits = (
         next(iter(q.lm.generate(q.read, 1, t, seed=0))).logits for t in (1.0, other_temperature)
@@ -350,9 +348,7 @@ def after_another(q: Asked, before: str) -> Answer:
 
 @_key("choice")
 def written_or_read(q: Asked, tokens: int) -> Answer:
-    """Ask whether a text that the model wrote gives it the same next tokens as when it
-    is handed that text.
-    """
+    """Ask whether the model's next tokens after a text it wrote are those after the same text, read."""
     *wrote, then = q.lm.generate(q.read, tokens + 1, 0.0)
     if len(q.read) + len(wrote) > q.lm.config.context_length:
         raise CannotAsk(f"this text leaves no room for {tokens} tokens more")
@@ -554,9 +550,7 @@ def loss_of(q: Asked, probability: float) -> Answer:
 
 @_key("number")
 def blind_loss(q: Asked) -> Answer:
-    """Ask what each token costs, in nats, with a guess that gives the whole vocabulary
-    the same probability.
-    """
+    """Ask what each token costs, in nats, with a uniform guess over the whole vocabulary."""
     loss = uniform_loss(q.lm.config.vocab_size)
     return q.number(loss, fixed(loss, 2), 1.0, vocabulary=f"{q.lm.config.vocab_size:,}")
 
@@ -669,8 +663,9 @@ def adds_up(q: Asked) -> Answer:
 
 @_key("word", *KEEP)
 def lens_word(q: Asked, blocks: int) -> Answer:
-    """Ask what the lens reads after so many blocks;
-    after 0 of the embedding. Right is the token's own text.
+    """Ask what the lens reads after this number of blocks (0: of the embedding).
+
+    Right is the token's own text.
     """
     if not 0 <= blocks <= q.lm.config.n_layers:
         raise CannotAsk(f"this model has {q.lm.config.n_layers} blocks")

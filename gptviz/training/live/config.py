@@ -99,14 +99,14 @@ class LiveConfig:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "LiveConfig":
-        """From `dataclasses.asdict`, or JSON of it. Raises ValueError for choices that there are not."""
+        """From `dataclasses.asdict`, or JSON of it. Raises ValueError for unknown choices."""
         unknown = sorted(set(values) - {option.name for option in fields(cls)})
         if unknown:
             raise ValueError(f"a training run has no {', '.join(unknown)}")
         return cls(**values)
 
     def gpt_config(self, vocab_size: int) -> GPTConfig:
-        """The model's own config, for a task with so many tokens."""
+        """The model's own config, for a task with `vocab_size` tokens."""
         sizes = (self.context_length, self.emb_dim, self.n_heads, self.n_layers)
         return GPTConfig(vocab_size, *sizes, drop_rate=self.dropout)
 

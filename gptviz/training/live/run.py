@@ -90,7 +90,7 @@ class LiveRun:
 
     @property
     def text(self) -> str | None:
-        """The text that it learns, where it is somebody's own: as it was typed, to the ends of its lines."""
+        """The text that the run learns, if a visitor gave one: as it was typed, with its line ends."""
         return self._text(TEXT)
 
     @property

@@ -1,4 +1,4 @@
-"""What a run has written down so far: read anew for each look at it, and kept nowhere."""
+"""What a run has written so far: read again each time, and cached nowhere."""
 
 from dataclasses import dataclass
 
@@ -39,7 +39,7 @@ class Seen:
         """Its losses, and its heads' scores: 0 from where a head is off."""
         shape = (len(self.measures), self.config.n_layers, self.config.n_heads)
         scores = [
-            np.array([getattr(m, name) for m in self.measures]).reshape(shape)
+            np.array([getattr(m, name) for m in self.measures]).reshape(shape)  # (n, L, H)
             for name in ("induction", "previous_token")
         ]
         for i, measured in enumerate(self.measures):

@@ -46,7 +46,7 @@ _BIGRAM_SEED = (0, 0, 3)
 
 @dataclass(frozen=True)
 class Probe:
-    """A text whose attention is kept at every snapshot. `period`: so many random tokens, again and again."""
+    """A text whose attention is kept at every snapshot. `period`: the number of random tokens that repeat."""
 
     name: str
     ids: tuple[int, ...]
@@ -169,7 +169,7 @@ def _repeats(config: LiveConfig) -> Task:
 
 
 def _repeated_probe(rng: np.random.Generator, characters: str, period: int, length: int) -> Probe:
-    """Random tokens, no two the same where there are enough, so that each has one earlier copy to find."""
+    """A probe of random tokens, all different if there are enough, so that each has one earlier copy."""
     V = len(characters)
     if period <= V:
         passage = rng.permutation(V)[:period]

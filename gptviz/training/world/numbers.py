@@ -91,7 +91,7 @@ def steps_from(first: int, step: int, count: int = 14) -> list[str]:
 
 
 def words_from(first: int, step: int, count: int = 14) -> list[str]:
-    """The same in words, from zero to a hundred."""
+    """As `steps_from`, in words, from zero to a hundred."""
     numbers = [first + step * index for index in range(count)]
     return [in_words(number) for number in numbers if 0 <= number <= 100]
 

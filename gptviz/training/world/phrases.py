@@ -76,7 +76,7 @@ def parse(wording: str) -> Parts:
 
 
 def read_slot(text: str) -> Slot:
-    """The slot that is written `{...}`. Raises ValueError for a column or a form that there is not."""
+    """The slot that is written `{...}`. Raises ValueError for an unknown column or form."""
     match = SLOT.fullmatch(text)
     if match is None:
         raise ValueError(f"{text} is no slot; write {{country}}, {{a animal2}}, {{^A}} or {{A.his}}")
