@@ -48,7 +48,7 @@ __all__ = [
     "wrap",
 ]
 
-# what a Trace or a LanguageModel is asked and a room above the engine answers
+# methods of a Trace or a LanguageModel, and the function above the engine that answers each
 _ANSWERED_BY = {
     "lm.attribution": "gptviz.analysis:attributions",
     "lm.circuit": "gptviz.analysis:circuit",
@@ -62,7 +62,7 @@ _ANSWERED_BY = {
 
 
 def _imported_when_asked(name: str) -> Callable[..., Any]:
-    """A function that imports the one of this name when it is called: a notebook's pictures need the app."""
+    """A function that imports `name` when it is called, since a notebook's pictures need the app."""
 
     def answer(*args: Any, **options: Any) -> Any:
         return resolve_name(name)(*args, **options)

@@ -22,7 +22,7 @@ class Both(Generic[T]):
 
     @property
     def all(self) -> tuple[T, ...]:
-        """Those that there are, the unchanged one first."""
+        """The values that there are, the unchanged one first."""
         if self.was is None:
             return (self.now,)
         return (self.was, self.now)
@@ -46,10 +46,10 @@ class Both(Generic[T]):
 
         `digits` is how many mean something ("3"), how many decimals (".2") or "%"; a text has none.
         """
-        now, *_ = written = [_written(value, digits) for value in (self.now, *self.all)]
-        if self.moved and now != written[1]:
-            return f"{now} (unchanged {written[1]})"
-        return now
+        current, *_ = written = [_written(value, digits) for value in (self.now, *self.all)]
+        if self.moved and current != written[1]:
+            return f"{current} (unchanged {written[1]})"
+        return current
 
 
 def alike(a: Any, b: Any) -> bool:

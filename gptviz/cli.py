@@ -81,7 +81,7 @@ ACTIVATION_HELP = "for the book's files and nanoGPT's, which do not say it"
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run a command; the exit status."""
+    """Run a command; return the exit status."""
     if arguments is None:
         arguments = sys.argv[1:]
     if isinstance(sys.stdout, io.TextIOWrapper) and not sys.stdout.isatty():
@@ -95,7 +95,7 @@ def main(arguments: list[str] | None = None) -> int:
             status = args.run(args)
         print(end="", flush=True)  # nowhere, where the standard output was closed
         return status
-    except BrokenPipeError:  # who reads it has enough, as `| head`; the rest goes nowhere
+    except BrokenPipeError:  # the reader has enough, as `| head`; the rest goes nowhere
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except (ValueError, OSError) as error:  # every error that a person can do something about is one
@@ -120,11 +120,11 @@ class Commands(argparse.ArgumentParser):
 
 
 def parser() -> argparse.ArgumentParser:
-    summary, _, rest = (__doc__ or "").partition("\n\n")
+    summary, _, epilog = (__doc__ or "").partition("\n\n")
     top = Commands(
         prog="gptviz",
         description=summary,
-        epilog=rest,
+        epilog=epilog,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         usage="gptviz [-h] [--version] [COMMAND ...]",
     )
@@ -134,9 +134,9 @@ def parser() -> argparse.ArgumentParser:
     )
 
     def command(name: str, run: Callable[[argparse.Namespace], int], about: str) -> argparse.ArgumentParser:
-        made = commands.add_parser(name, description=about)
-        made.set_defaults(run=run)
-        return made
+        subparser = commands.add_parser(name, description=about)
+        subparser.set_defaults(run=run)
+        return subparser
 
     command("app", run_app, "Serve the app: `gptviz app --server.port 8600`, with any option of Streamlit's.")
     command("models", run_models, "List the models that are known.")
@@ -220,7 +220,7 @@ def with_flags(said: str, args: argparse.Namespace) -> str:
 
 
 def harmless(said: object) -> str:
-    """What is said, without what could steer a terminal: a stranger names the tensors of a file."""
+    """The text without what could steer a terminal: a stranger names the tensors of a file."""
     return "".join(c if c.isprintable() or c == "\n" else ascii(c)[1:-1] for c in str(said))
 
 
@@ -238,7 +238,7 @@ def run_app(args: argparse.Namespace) -> int:
 
 
 def _load(args: argparse.Namespace, **options: str) -> LanguageModel:
-    found = plan(
+    planned = plan(
         args.model,
         n_heads=args.n_heads,
         activation=args.activation,
@@ -246,9 +246,9 @@ def _load(args: argparse.Namespace, **options: str) -> LanguageModel:
         drop_surplus=args.drop_surplus,
         **options,  # type: ignore[arg-type]
     )
-    if found.doubt:
-        print(f"gptviz: {harmless(with_flags(found.doubt, args))}", file=sys.stderr)
-    return found.load()
+    if planned.doubt:
+        print(f"gptviz: {harmless(with_flags(planned.doubt, args))}", file=sys.stderr)
+    return planned.load()
 
 
 def run_verify(args: argparse.Namespace) -> int:
@@ -258,13 +258,13 @@ def run_verify(args: argparse.Namespace) -> int:
     file = Path(args.link[:200])
     if file.is_file():
         link = file.read_text("utf-8", "replace")
-    found = verify(link, None if args.model is None else _load(args))
-    for claim in found:
+    claims = verify(link, None if args.model is None else _load(args))
+    for claim in claims:
         verdict = "WRONG"
         if claim.holds:
             verdict = "holds"
         print(f"{verdict}  {harmless(claim)}")
-    return int(not all(claim.holds for claim in found))
+    return int(not all(claim.holds for claim in claims))
 
 
 def run_doctor(args: argparse.Namespace) -> int:
@@ -272,10 +272,10 @@ def run_doctor(args: argparse.Namespace) -> int:
 
     logging.disable()  # Streamlit misses a browser
     try:
-        said, wrong = doctor()
+        lines, wrong = doctor()
     finally:
         logging.disable(logging.NOTSET)
-    print("\n".join([*said, *(f"WRONG      {one.removesuffix('.')}." for one in wrong)]))
+    print("\n".join([*lines, *(f"WRONG      {fault.removesuffix('.')}." for fault in wrong)]))
     return int(bool(wrong))
 
 
@@ -283,13 +283,13 @@ def run_guide(args: argparse.Namespace) -> int:
     from gptviz.ui.teach.guide_check import check  # which needs the whole app
 
     file = _guide_file(args.guide)
-    found = [*check(file, args.model)]
+    checked_steps = [*check(file, args.model)]
     if args.what == "check":
-        print("\n".join(f"line {step.line}: {harmless(said)}" for step, said in found))
+        print("\n".join(f"line {step.line}: {harmless(sentence)}" for step, sentence in checked_steps))
     else:
         guide = read(file.read_text("utf-8", "replace"))
-        told = replace(guide, steps=tuple(step for step, _ in found))
-        print(printed(told, notes=args.what == "notes"), end="")
+        reachable = replace(guide, steps=tuple(step for step, _ in checked_steps))
+        print(printed(reachable, notes=args.what == "notes"), end="")
     return 0
 
 
@@ -303,12 +303,12 @@ def run_export(args: argparse.Namespace) -> int:
         guide = None
     else:
         guide = read(_guide_file(args.guide).read_text("utf-8", "replace"))
-    made = handout(lm, DEFAULT_TEXT if args.text is None else args.text, edits, args.page, guide)
+    html = handout(lm, DEFAULT_TEXT if args.text is None else args.text, edits, args.page, guide)
     try:
-        args.file.write_text(made, "utf-8")
+        args.file.write_text(html, "utf-8")
     except OSError as error:
         raise ValueError(f"{args.file} cannot be written: {error.strerror}") from error
-    print(f"{args.file}: {len(made.encode()) / 1e6:.1f} MB; open it in any browser")
+    print(f"{args.file}: {len(html.encode()) / 1e6:.1f} MB; open it in any browser")
     return 0
 
 
@@ -367,11 +367,11 @@ def _failed(fetch: Callable[[str], object], names: Iterable[str]) -> bool:
 
 
 def _show_progress(progress: Progress) -> None:
-    """One line that is written over."""
+    """Print the progress on one line, over the one before."""
     if progress.seconds_left is None:
-        left = ""
+        time_left = ""
     else:
-        left = f", {progress.seconds_left:.0f} s left"
+        time_left = f", {progress.seconds_left:.0f} s left"
     share = 1.0
     if progress.total:
         share = progress.done / progress.total
@@ -380,7 +380,7 @@ def _show_progress(progress: Progress) -> None:
         end = "\n"
     print(
         f"\r{progress.file}: {share:4.0%} of {gigabytes(progress.total)}, "
-        f"{progress.bytes_per_second / 1e6:.1f} MB/s{left}\033[K",
+        f"{progress.bytes_per_second / 1e6:.1f} MB/s{time_left}\033[K",
         end=end,
         file=sys.stderr,
         flush=True,

@@ -7,7 +7,7 @@ import math
 
 
 def fixed(value: float, decimals: int) -> str:
-    """With so many decimals: `fixed(-0.25, 2)` is "−0.25". Zero has no sign."""
+    """A number with `decimals` decimals: `fixed(-0.25, 2)` is "−0.25". Zero has no sign."""
     text = f"{value:.{decimals}f}"
     if float(text):
         return text.replace("-", "−")
@@ -15,7 +15,7 @@ def fixed(value: float, decimals: int) -> str:
 
 
 def significant(value: float, digits: int = 3) -> str:
-    """With so many digits that mean something: 34.2, 0.0117, 1230; below 0.0001 as 3.1 × 10⁻⁶, from 10⁹ on
+    """A number with `digits` significant digits: 34.2, 0.0117, 1230; below 0.0001 as 3.1 × 10⁻⁶, from 10⁹ on
     as 6.0 × 10¹⁶.
 
     Trailing zeros are kept: a 1.00 was measured to two decimals.
@@ -39,7 +39,7 @@ def term(number: str) -> str:
 
 
 def plus_minus(value: float, error: float) -> str:
-    """Return a mean with its sign and its standard error, to the same decimals: "+2.06 ± 0.25"."""
+    """A mean with its sign and its standard error, to the same decimals: "+2.06 ± 0.25"."""
     known = math.isfinite(error)
     decimals = 4
     if known and error > 0:
@@ -53,7 +53,7 @@ def plus_minus(value: float, error: float) -> str:
 
 
 def percent(share: float) -> str:
-    """Return a share as a person says it: "14 %", "2.5 %", "0.031 %"; what is not all never reads as all."""
+    """A share in percent: "14 %", "2.5 %", "0.031 %"; less than all never reads as "100 %"."""
     if 0.9995 <= share < 1:
         return "more than 99.9 %"
     value = 100 * share
@@ -64,7 +64,7 @@ def percent(share: float) -> str:
 
 
 def weight(value: float) -> str:
-    """An attention weight: two decimals, and two digits that mean something where it is small."""
+    """An attention weight: two decimals, or two significant digits where it is small."""
     if abs(value) >= 0.0995 or value == 0:
         return fixed(value, 2)
     return significant(value, 2)
@@ -76,7 +76,7 @@ def number(value: float) -> str:
 
 
 def many(value: float) -> str:
-    """Return a large number that can be compared at a glance: "1.23 million", "45.6 billion"."""
+    """A large number that can be compared at a glance: "1.23 million", "45.6 billion"."""
     for size, name in ((1e12, "trillion"), (1e9, "billion"), (1e6, "million")):
         if value >= size:
             return f"{significant(value / size)} {name}"
@@ -84,7 +84,7 @@ def many(value: float) -> str:
 
 
 def gigabytes(size: int) -> str:
-    """Return bytes as disks are sold: 497,759,232 is "498 MB"."""
+    """Bytes in powers of 1,000, as disks are sold: 497,759,232 is "498 MB"."""
     value = float(size)
     unit = 0
     units = ("bytes", "kB", "MB", "GB", "TB", "PB")

@@ -1,4 +1,4 @@
-"""The leash of a process that a server started: whichever way the server ends, its processes end with it."""
+"""End a process that a server started together with the server, whichever way that ends."""
 
 import atexit
 import os
@@ -13,9 +13,9 @@ atexit.register(_removing.acquire)  # a work that fails because its files are go
 
 
 def end_with_the_server(folder: Path) -> None:
-    """From now on, wait beside the work for the end of standard input; then remove the folder and end.
+    """Start a thread that waits for the end of standard input, then removes the folder and ends the process.
 
-    The other end of standard input is held by the server and by nobody else.
+    The other end of standard input is held by the server only.
     """
     threading.Thread(target=_wait, args=(folder,), daemon=True).start()
 

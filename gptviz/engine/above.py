@@ -1,7 +1,7 @@
-"""What is asked of a Trace or a LanguageModel, and answered by a room above the engine.
+"""Methods of a Trace or a LanguageModel that a higher package answers.
 
-The engine imports nothing from above. Whoever answers says so here: `gptviz/__init__.py`, for the
-analysis and the notebook's pictures.
+The engine imports nothing from above. `gptviz/__init__.py` registers the answers of the analysis and of
+the notebook's pictures in `answers`.
 """
 
 from collections.abc import Callable
@@ -11,5 +11,5 @@ answers: dict[str, Callable[..., Any]] = {}
 
 
 def ask(question: str, *args: Any, **options: Any) -> Any:
-    """The answer of the room that said it would answer."""
+    """Call the function that is registered for this question."""
     return answers[question](*args, **options)

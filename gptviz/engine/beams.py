@@ -54,7 +54,7 @@ def beam_search(
     dropped: int | None = None,
     progress: Progress = unheard,
 ) -> list[Round]:
-    """Write on after a text (or ids) with so many beams, a pass for all of them together: see `search`.
+    """Write on after a text (or ids) with this number of beams, one pass for all of them: see `search`.
 
     The model sees the last `context_length` tokens. `progress(done, of)` is called after every round.
     """
@@ -72,9 +72,9 @@ def beam_search(
 def beside(
     lm: Reader, text: Ids, beams: int, max_new_tokens: int, sampling: Sampling, progress: Progress = unheard
 ) -> tuple[list[Round], dict[str, tuple[tuple[int, ...], float]]]:
-    """`beam_search`, and what it, greedy search and, where something is drawn, sampling come to.
+    """Run `beam_search`, greedy search and, unless `sampling` is greedy, sampling.
 
-    Of each the ids, and ln of what the model gives all of them together.
+    Returns the rounds, and for each method its ids and ln of the probability of all of them together.
     """
     rounds = beam_search(lm, text, beams, max_new_tokens, progress=progress)
     if beams == 1:
@@ -83,29 +83,30 @@ def beside(
         name = f"{beams} beams"
     ways = {name: rounds[-1].kept[0]}
     ways["greedy"] = beam_search(lm, text, 1, max_new_tokens, 0)[-1].kept[0]
-    found = {name: (beam.ids, beam.log_probability) for name, beam in ways.items()}
+    continuations = {name: (beam.ids, beam.log_probability) for name, beam in ways.items()}
     if not sampling.greedy:
         drawn = list(steps(lm, text, max_new_tokens, sampling))
         ln = sum(math.log(step.model_probability) for step in drawn)
-        found[f"sampling, seed {sampling.seed}"] = tuple(step.id for step in drawn), ln
-    return rounds, found
+        continuations[f"sampling, seed {sampling.seed}"] = tuple(step.id for step in drawn), ln
+    return rounds, continuations
 
 
 @undisturbed
 def given(
     lm: Reader, text: Ids, rounds: Sequence[Round], progress: Progress = unheard
 ) -> dict[tuple[int, ...], float]:
-    """Return ln of what this model gives each beam of another's rounds, kept or dropped, by its ids."""
+    """ln of this model's probability for each beam of another model's rounds, kept or dropped, by its ids."""
     read = Growing(lm, len(text) + len(rounds)).read
-    found: dict[tuple[int, ...], float] = {(): 0.0}
-    for n, one in enumerate(rounds):
+    log_p: dict[tuple[int, ...], float] = {(): 0.0}
+    for n, round_ in enumerate(rounds):
         progress(n, len(rounds))
-        new = [beam.ids for beam in (*one.kept, *one.dropped) if len(beam.ids) == n + 1]  # the others ended
+        # a beam with fewer ids has ended
+        new = [beam.ids for beam in (*round_.kept, *round_.dropped) if len(beam.ids) == n + 1]
         before = list(dict.fromkeys(ids[:-1] for ids in new))
-        rows = read([(*text, *ids) for ids in before]).double().log_softmax(-1)  # (b, V)
+        next_log_p = read([(*text, *ids) for ids in before]).double().log_softmax(-1)  # (b, V)
         for ids in new:
-            found[ids] = found[ids[:-1]] + float(rows[before.index(ids[:-1]), ids[-1]])
-    return found
+            log_p[ids] = log_p[ids[:-1]] + float(next_log_p[before.index(ids[:-1]), ids[-1]])
+    return log_p
 
 
 @undisturbed
@@ -117,7 +118,7 @@ def search(
     Every round looks at all tokens after each of the beams, and keeps the `beams` whose whole is most
     probable: the sum of the model's own ln p, at temperature 1, not divided by the length. Of two that are
     equal the one of the better beam comes first, then the lower id. `dropped` (as many as beams, unless
-    given) of those that were not kept are told as well.
+    given) of those that were not kept are returned as well.
 
     With one beam it is greedy; with as many as there are texts it is exhaustive. Raises ValueError for an
     empty text, no beam, no token, or what is no whole number of them.
@@ -130,27 +131,27 @@ def search(
     rounds: list[Round] = []
     living = [Beam((), 0.0, 0)]
     while len(rounds) < max_new_tokens and not all(beam.ended for beam in living):
-        found = [Beam(b.ids, b.log_probability, i, True) for i, b in enumerate(living) if b.ended]
+        candidates = [Beam(b.ids, b.log_probability, i, True) for i, b in enumerate(living) if b.ended]
         going = [(i, beam) for i, beam in enumerate(living) if not beam.ended]
         log_p = torch.log_softmax(read([(*ids, *beam.ids) for _, beam in going]).double(), dim=-1)  # (b, V)
         best = torch.sort(log_p, dim=-1, descending=True, stable=True)  # of equals the lower id first
         for row, (i, beam) in enumerate(going):
-            own = best.values[row, :most].tolist()
+            top_log_p = best.values[row, :most].tolist()
             tokens = best.indices[row, :most].tolist()
-            for token, ln in zip(tokens, own, strict=True):
-                found.append(Beam((*beam.ids, token), beam.log_probability + ln, i, token == end))
-        found.sort(key=lambda beam: (-beam.log_probability, beam.parent))  # stable
-        rounds.append(Round(tuple(found[:beams]), tuple(found[beams:most])))
-        living = found[:beams]
+            for token, ln in zip(tokens, top_log_p, strict=True):
+                candidates.append(Beam((*beam.ids, token), beam.log_probability + ln, i, token == end))
+        candidates.sort(key=lambda beam: (-beam.log_probability, beam.parent))  # stable
+        rounds.append(Round(tuple(candidates[:beams]), tuple(candidates[beams:most])))
+        living = candidates[:beams]
     return rounds
 
 
 def ways(rounds: Sequence[Round]) -> list[list[int]]:
     """For each beam of the last round, its number in every round: the way to it through the tree."""
-    found = []
+    paths = []
     for number in range(len(rounds[-1].kept) if rounds else 0):
-        way = [number]
+        path = [number]
         for later in rounds[:0:-1]:
-            way.insert(0, later.kept[way[0]].parent)
-        found.append(way)
-    return found
+            path.insert(0, later.kept[path[0]].parent)
+        paths.append(path)
+    return paths

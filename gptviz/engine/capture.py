@@ -57,34 +57,34 @@ def capture(
     model = lm.model
     config = lm.config
     keys = expand(keep, config)
-    held = held_keys(config, len(ids), at_once)
+    keys_held = held_keys(config, len(ids), at_once)
     reduce = reductions(reduce)
     lean = keep is None and grad is None and not any(edit.is_function for edit in edits)
-    lean = lean and len(held) < len(keys)
+    lean = lean and len(keys_held) < len(keys)
     if lean:
-        keys = held
+        keys = keys_held
     weights = fingerprint(model)
     before = None
     if after is not None and grad is None:
         before = _beginning(after, lm, ids, edits, keys)
-        if before is not None and not before.holds([reduction.site for reduction in reduce]):
+        if before is not None and not before.holds([wanted.site for wanted in reduce]):
             before = None  # what is made of a site in the pass needs its earlier rows there
-    known = 0 if before is None else len(before)
-    found: Gradient | None = None
+    n_known = 0 if before is None else len(before)
+    gradients: Gradient | None = None
     pass_ = _Pass(config, [*keys, ("final", None)], ready, reduce, before, graph=grad is not None)
     if before is None:
         past = None
     else:
         past = before.past(model)
-    if known < len(ids):
-        of_others = torch.is_inference_mode_enabled() and grad is None  # whoever calls this
-        with torch.inference_mode(of_others), forward.running(model, graph=grad is not None):
-            in_idx = lm.batch(ids[known:])  # (1, T)
+    if n_known < len(ids):
+        callers_mode = torch.is_inference_mode_enabled() and grad is None
+        with torch.inference_mode(callers_mode), forward.running(model, graph=grad is not None):
+            in_idx = lm.batch(ids[n_known:])  # (1, T)
             final = forward.hidden(model, in_idx, pass_.hooks(), past, graph=grad is not None)  # (1, T, D)
             pass_.check()
             if grad is not None:
                 logits = forward.logits_of(model, final[0, grad.position], graph=True)
-                found = gradient(grad, logits, {key: pass_.live[key] for key in keys}, config)
+                gradients = gradient(grad, logits, {key: pass_.live[key] for key in keys}, config)
     else:
         for key in pass_.reductions:  # no token is new: only what is to be made of the sites
             pass_.reduce(key, None)
@@ -94,12 +94,12 @@ def capture(
         tokens = before.tokens
     values = {key: pass_.rows(key, past) for key in keys}
     if lean:
-        whole = [pair for pair in between_blocks(config) if pair[1] not in pass_.edited]
-        values |= {out: values[into] for out, into in whole}
-    tokens = [*tokens, *tokens_of(lm.tokenizer, ids[known:], known)]
+        unedited = [pair for pair in between_blocks(config) if pair[1] not in pass_.edited]
+        values |= {out: values[into] for out, into in unedited}
+    tokens = [*tokens, *tokens_of(lm.tokenizer, ids[n_known:], n_known)]
     rows = pass_.rows(("final", None), past)
-    reduced = {one: pass_.reduced[one] for one in reduce}
-    return Trace(lm, weights, tokens, values, rows, edits, reduced, past, found, lean)
+    reduced = {reduction: pass_.reduced[reduction] for reduction in reduce}
+    return Trace(lm, weights, tokens, values, rows, edits, reduced, past, gradients, lean)
 
 
 def together(lm: Loaded, texts: Sequence[Sequence[int]], at_once: Iterable[str | Key] = ()) -> list[Trace]:
@@ -107,12 +107,12 @@ def together(lm: Loaded, texts: Sequence[Sequence[int]], at_once: Iterable[str |
     model = lm.model
     config = lm.config
     longest = max(texts, key=len)
-    held = [held_keys(config, len(ids), at_once) for ids in texts]
+    keys_held = [held_keys(config, len(ids), at_once) for ids in texts]
     weights = fingerprint(model)
     seen = dict[Key, Tensor]()
-    wanted: list[Key] = [*(key for keys in held for key in keys), ("final", None)]
+    wanted: list[Key] = [*(key for keys in keys_held for key in keys), ("final", None)]
     hooks = [site_hook(key, seen.__setitem__) for key in dict.fromkeys(wanted)]
-    # what fills a text up stands behind it, where none of its own rows looks
+    # the filling stands behind a text, where none of the text's own rows looks
     in_idx = [[*ids, *longest[len(ids) :]] for ids in texts]  # (b, T)
     with torch.inference_mode(torch.is_inference_mode_enabled()):
         forward.hidden(model, torch.tensor(in_idx, device=model.tok_emb.weight.device), hooks)
@@ -126,35 +126,34 @@ def together(lm: Loaded, texts: Sequence[Sequence[int]], at_once: Iterable[str |
             _check_rows(key, piece)
         return Rows([piece.clone()], site.form == "weights")  # of its own, not of the whole batch
 
-    made = []
-    for text, (ids, keys) in enumerate(zip(texts, held, strict=True)):
-        # sites that are the same numbers share them, as in a pass of its own
+    traces = []
+    for text, (ids, keys) in enumerate(zip(texts, keys_held, strict=True)):
+        # sites with the same numbers share their memory, as in a pass of one text
         places = {key: (seen[key].data_ptr(), SITES[key[0]].form) for key in [*keys, ("final", None)]}
-        own = {place: rows(key, text) for key, place in places.items()}
-        values = {key: own[places[key]] for key in keys}
+        rows_at = {place: rows(key, text) for key, place in places.items()}
+        values = {key: rows_at[places[key]] for key in keys}
         lean = len(keys) < len(all_keys(config))
         if lean:
             values |= {out: values[into] for out, into in between_blocks(config)}
         tokens = tokens_of(lm.tokenizer, ids)
-        final = own[places["final", None]]
-        made.append(Trace(lm, weights, tokens, values, final, lean=lean))
-    return made
+        final = rows_at[places["final", None]]
+        traces.append(Trace(lm, weights, tokens, values, final, lean=lean))
+    return traces
 
 
 def again(lm: Loaded, trace: Trace, ready: Sequence[Edit], block: int, attention: bool) -> dict[Key, Tensor]:
-    """Run one block once more, for what a lean trace of this model does not hold of it.
+    """Run one block again for sites that a lean trace does not hold: inside its attention, or all others.
 
-    From the stream that came into it, with the trace's edits, `ready` as in `capture`. Of what is inside its
-    attention, or all else.
+    It starts from the stream that came into the block, with the trace's edits, `ready` as in `capture`.
     """
-    of_block = [key for key in all_keys(lm.config) if key[1] == block and key not in trace.held]
-    keys = [key for key in of_block if SITES[key[0]].in_attention == attention]
+    missing = [key for key in all_keys(lm.config) if key[1] == block and key not in trace.held]
+    keys = [key for key in missing if SITES[key[0]].in_attention == attention]
     pass_ = _Pass(lm.config, keys, [edit for edit in ready if edit.block == block], (), None, entered=block)
     trace = trace.uncopied()
     stream = trace[INTO_BLOCK, block][None].to(lm.model.tok_emb.weight)  # (1, T, D)
     k, v = ((name, block) for name, site in SITES.items() if site.in_past is not None)
-    held = k in trace.held and v in trace.held
-    known = (trace[k][None], trace[v][None]) if held else None  # (1, H, T, head_dim) each
+    has_both = k in trace.held and v in trace.held
+    known = (trace[k][None], trace[v][None]) if has_both else None  # (1, H, T, head_dim) each
     forward.block_again(lm.model, block, stream, known, pass_.hooks(), attention)
     pass_.check()
     return pass_.values
@@ -169,9 +168,9 @@ def _beginning(
     needed = {*keys, *(key for key in all_keys(lm.config) if SITES[key[0]].in_past)}
     if not same or not needed <= set(after.sites()) or not all(edit.is_causal for edit in edits):
         return None
-    known = alike([token.id for token in after.tokens], list(ids))
-    if known:
-        return after.cut(known)
+    n_known = alike([token.id for token in after.tokens], list(ids))
+    if n_known:
+        return after.cut(n_known)
     return None
 
 
@@ -201,7 +200,9 @@ class _Pass:
         self.keep = dict.fromkeys(keys)
         self.values: dict[Key, Tensor] = {}
         self.edits = edits
-        self.edited = {(one.site, one.block) for edit in edits for one in edit.each(config.n_layers)}
+        self.edited = {
+            (block_edit.site, block_edit.block) for edit in edits for block_edit in edit.each(config.n_layers)
+        }
         self.reductions: dict[Key, list[Reduction]] = {}
         self.reduced: dict[Reduction, list[Any]] = {}
         for reduction in reduce:
@@ -212,7 +213,7 @@ class _Pass:
                 self.reductions.setdefault(key, []).append(reduction)
 
     def hooks(self) -> list[forward.Hook]:
-        """Those that look come last: they see what the edits have made."""
+        """The hooks of this pass; those that look come last, so that they see the edited values."""
         weights = [key for key in all_keys(self.config) if SITES[key[0]].form == "weights"]
         watched = [key for key in weights if key in self.edited]
         return [
@@ -222,7 +223,7 @@ class _Pass:
         ]
 
     def _look(self, key: Key, value: Tensor) -> None:
-        """Called at each site that is wanted: take its value down."""
+        """Record the value of a wanted site; a hook calls this."""
         site = SITES[key[0]]
         if site.form == "weights" and key not in self.edited:
             _check_rows(key, value)
@@ -235,9 +236,9 @@ class _Pass:
 
     def reduce(self, key: Key, new: Tensor | None) -> None:
         if key in self.reductions:
-            whole = self._after(key, new).joined()
+            value = self._after(key, new).joined()
             for reduction in self.reductions[key]:
-                self.reduced[reduction].append(reduction.of(whole))
+                self.reduced[reduction].append(reduction.of(value))
 
     def _after(self, key: Key, new: Tensor | None) -> Rows:
         """A site of all tokens: the earlier ones' rows, and these."""
@@ -261,7 +262,7 @@ class _Pass:
         """Raise CaptureError if the pass did not come by everything that was wanted."""
         missing = [key for key in self.keep if key not in self.values]
         for reduction, results in self.reduced.items():
-            wanted = [key for key, here in self.reductions.items() if reduction in here]
+            wanted = [key for key, at_key in self.reductions.items() if reduction in at_key]
             missing += wanted[len(results) :]
         if missing:
             raise CaptureError(f"the pass never came by {missing[0]}: it has no numbers, so none are shown")

@@ -1,4 +1,4 @@
-"""Copies: what is kept is handed out as one, so that whoever has it may write into it."""
+"""Copies: cached values are handed out as copies, so that a caller may write into them."""
 
 import copy
 import functools
@@ -16,27 +16,27 @@ R = TypeVar("R")
 
 
 def copied(kept: R) -> R:
-    """The same with all numbers in memory of their own; models and tokenizers are as they were."""
+    """A deep copy of all tensors, arrays and tables; models and tokenizers are shared."""
     return cast(R, _copy_of(kept))
 
 
-def _copy_of(kept: Any) -> Any:
-    if isinstance(kept, torch.Tensor):
-        return kept.clone()
-    if isinstance(kept, np.ndarray | pd.DataFrame | pd.Series):
-        return kept.copy()
-    if type(kept) in (list, tuple):
-        return type(kept)(_copy_of(part) for part in kept)
-    if type(kept) is dict:
-        return {key: _copy_of(part) for key, part in kept.items()}
-    if isinstance(kept, torch.nn.Module | tiktoken.Encoding):
-        return kept
-    if is_dataclass(kept) and not isinstance(kept, type):
-        made = copy.copy(kept)
-        for name, part in vars(kept).items():  # its fields, and what it has worked out of them
-            object.__setattr__(made, name, _copy_of(part))
-        return made
-    return copy.deepcopy(kept)
+def _copy_of(value: Any) -> Any:
+    if isinstance(value, torch.Tensor):
+        return value.clone()
+    if isinstance(value, np.ndarray | pd.DataFrame | pd.Series):
+        return value.copy()
+    if type(value) in (list, tuple):
+        return type(value)(_copy_of(part) for part in value)
+    if type(value) is dict:
+        return {key: _copy_of(part) for key, part in value.items()}
+    if isinstance(value, torch.nn.Module | tiktoken.Encoding):
+        return value
+    if is_dataclass(value) and not isinstance(value, type):
+        shallow = copy.copy(value)
+        for name, part in vars(value).items():  # its fields, and what it has worked out of them
+            object.__setattr__(shallow, name, _copy_of(part))
+        return shallow
+    return copy.deepcopy(value)
 
 
 def worked_out_once(maxsize: int) -> Callable[[Callable[P, R]], Callable[P, R]]:

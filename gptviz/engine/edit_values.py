@@ -37,29 +37,29 @@ Parts = tuple[str, int | str | None, str, list[int] | None, list[int] | None]
 
 def parts_of(text: str) -> Parts:
     """Site, block, value, heads, positions, as they are written; a blank counts as a +. Raises ValueError."""
-    found = _PARTS.fullmatch(text.strip())
-    if found is None:
+    match = _PARTS.fullmatch(text.strip())
+    if match is None:
         raise ValueError("it does not have the form of one")
-    block = found["block"]
+    block = match["block"]
     return (
-        found["site"],
+        match["site"],
         block if block is None or block == EVERY else _whole("block", block),
-        found["value"].replace(" ", "+"),
-        _split("head", found["heads"]),
-        _split("position", found["positions"]),
+        match["value"].replace(" ", "+"),
+        _split("head", match["heads"]),
+        _split("position", match["positions"]),
     )
 
 
 def indices(what: str, given: Iterable[int]) -> tuple[int, ...]:
     """Whole numbers, each once and in order. Raises ValueError for what is none, and for no number."""
-    found = set()
-    for one in listed(what, given, "give a list of whole numbers, or None for all of them"):
-        if (number := whole_number(one)) is None:
-            raise ValueError(f"{what} has {one!r}, which is no whole number")
-        found.add(number)
-    if not found:
+    numbers = set()
+    for item in listed(what, given, "give a list of whole numbers, or None for all of them"):
+        if (number := whole_number(item)) is None:
+            raise ValueError(f"{what} has {item!r}, which is no whole number")
+        numbers.add(number)
+    if not numbers:
         raise ValueError(f"{what} is empty: nothing would be replaced; name at least one, or None for all")
-    return tuple(sorted(found))
+    return tuple(sorted(numbers))
 
 
 def check_range(what: str, given: Iterable[int] | None, low: int, high: int) -> None:
@@ -123,13 +123,13 @@ class Named:
 
     @property
     def parts(self) -> tuple["Named", ...]:
-        """Return its terms, or itself where it has none."""
+        """Its terms, or itself if it has none."""
         return self.terms or (self,)
 
     @property
     def texts(self) -> tuple[tuple[int, ...], ...]:
         """The other texts that it takes numbers from."""
-        texts = (one.numbers for one in self.parts if one.name in ("ids", "mean") and one.numbers)
+        texts = (part.numbers for part in self.parts if part.name in ("ids", "mean") and part.numbers)
         return tuple(dict.fromkeys(texts))
 
 
@@ -143,24 +143,24 @@ def named(value: object) -> Named | None:
         return Named("x", factor=float(times[1]))
     if value[:1] in ("+", "-"):
         return _sum(value)
-    found = _NUMBERED.fullmatch(value)
-    if found is None:
+    match = _NUMBERED.fullmatch(value)
+    if match is None:
         return None
-    name = found[1] or found[3]
-    numbers = found[2] or found[4]
+    name = match[1] or match[3]
+    numbers = match[2] or match[4]
     return Named(name, tuple(map(int, numbers.split("+"))))
 
 
 def _sum(value: str) -> Named | None:
     terms = []
-    at = 0
-    while at < len(value):
-        found = _TERM.match(value, at)
-        numbers = () if found is None else tuple(map(int, found[4].split("+")))
-        if found is None or (found[3] in TABLES and len(numbers) > 1):
+    start = 0
+    while start < len(value):
+        match = _TERM.match(value, start)
+        numbers = () if match is None else tuple(map(int, match[4].split("+")))
+        if match is None or (match[3] in TABLES and len(numbers) > 1):
             return None
-        terms.append(Named(found[3], numbers, float(found[1] + (found[2] or "1"))))
-        at = found.end()
+        terms.append(Named(match[3], numbers, float(match[1] + (match[2] or "1"))))
+        start = match.end()
     return Named("add", terms=tuple(terms))
 
 
@@ -215,7 +215,7 @@ class Plus:
 
 
 def known(numbers: Tensor | Source, weights: bool = False) -> int | None:
-    """Return for how many tokens of a text there are numbers; None where one row stands for every token."""
+    """The number of tokens that `numbers` has rows for; None if one row stands for every token."""
     if not isinstance(numbers, Tensor):
         return len(numbers)
     if not weights and numbers.shape[-2:-1] in ((), (1,)):
@@ -260,36 +260,37 @@ def without(weights: Tensor, position: int) -> Tensor:
     first = max(0, position + 1 - (keys - rows))  # the first row that is a later token's
     changed[..., first:, position : position + 1] = 0  # none, where it is later than all of them
     later = changed[..., first:, :]
-    rest = later.sum(dim=-1, keepdim=True)
-    own = _one_key(weights, back=0)[..., first:, :]
-    return torch.cat([changed[..., :first, :], torch.where(rest > 0, later / rest, own)], dim=-2)
+    remaining = later.sum(dim=-1, keepdim=True)
+    itself = _one_key(weights, back=0)[..., first:, :]
+    # (..., first, K) and (..., T - first, K) -> (..., T, K)
+    return torch.cat([changed[..., :first, :], torch.where(remaining > 0, later / remaining, itself)], dim=-2)
 
 
 def given(numbers: Tensor | Source, like: Tensor, key: Key, first: int, weights: bool) -> Tensor:
     """A new tensor like `like`, whose rows begin at the position `first`, with what `numbers` has for these.
 
-    Rows beyond its end are those of `like`, keys that it lacks are 0. ValueError for what does not fit.
+    Rows beyond its end are those of `like`, keys that it lacks are 0. Raises ValueError if it does not fit.
     """
     if isinstance(numbers, Tensor):
-        found = _of_tensor(numbers, like, first, weights)
+        source = _of_tensor(numbers, like, first, weights)
     else:
         stop = min(len(numbers), first + like.shape[-2])
         if stop <= first:
             return like.clone()
-        found = numbers.rows(*key, first, stop)
+        source = numbers.rows(*key, first, stop)
         if weights:
-            wide = like.shape[-1] >= found.shape[-1]
+            width_fits = like.shape[-1] >= source.shape[-1]
         else:
-            wide = like.shape[-1] == found.shape[-1]
-        if found.shape[:-2] != like.shape[:-2] or not wide:
+            width_fits = like.shape[-1] == source.shape[-1]
+        if source.shape[:-2] != like.shape[:-2] or not width_fits:
             raise ValueError(
-                f"the trace has {key[0]!r} in the shape {tuple(found.shape)}, this model "
+                f"the trace has {key[0]!r} in the shape {tuple(source.shape)}, this model "
                 f"{tuple(like.shape)}: they are of models of other sizes"
             )
     new = like.clone()
-    rows = new[..., : found.shape[-2], :]  # a view
-    rows[..., found.shape[-1] :] = 0
-    rows[..., : found.shape[-1]] = found.to(like)
+    rows = new[..., : source.shape[-2], :]  # a view
+    rows[..., source.shape[-1] :] = 0
+    rows[..., : source.shape[-1]] = source.to(like)
     return new
 
 
@@ -300,9 +301,11 @@ def _of_tensor(numbers: Tensor, like: Tensor, first: int, weights: bool) -> Tens
     """
     if numbers.dim() == 1 and like.dim() == 2:
         numbers = numbers[None]
-    heads = numbers.shape[:-2] == like.shape[:-2] or (like.dim() == 3 and numbers.shape[:-2] == (1,))
-    wide = numbers.shape[-1:] == like.shape[-1:] or (weights and numbers.shape[-1:] == numbers.shape[-2:-1])
-    if numbers.dim() != like.dim() or not heads or not wide:
+    heads_fit = numbers.shape[:-2] == like.shape[:-2] or (like.dim() == 3 and numbers.shape[:-2] == (1,))
+    width_fits = numbers.shape[-1:] == like.shape[-1:] or (
+        weights and numbers.shape[-1:] == numbers.shape[-2:-1]
+    )
+    if numbers.dim() != like.dim() or not heads_fit or not width_fits:
         raise ValueError(f"a tensor {tuple(numbers.shape)} does not fit; the model has {tuple(like.shape)}")
     if numbers.shape[-2] == 1 and not weights:
         return numbers.expand_as(like)
@@ -329,9 +332,9 @@ def sound(new: Tensor, site: str, weights: bool = False) -> Tensor:
 
 
 def _one_key(attn: Tensor, back: int) -> Tensor:
-    """(..., T, K): all of each row on the key so many tokens back, on the first where there is none."""
+    """Weights (..., T, K) with all of each row on the key `back` tokens earlier, or on the first key."""
     rows, keys = attn.shape[-2:]
-    at = (torch.arange(keys - rows, keys, device=attn.device) - back).clamp(min=0)  # (T,)
+    looked_at = (torch.arange(keys - rows, keys, device=attn.device) - back).clamp(min=0)  # (T,)
     looks = torch.zeros_like(attn)
-    looks[..., torch.arange(rows, device=attn.device), at] = 1
+    looks[..., torch.arange(rows, device=attn.device), looked_at] = 1
     return looks

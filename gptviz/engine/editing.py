@@ -31,8 +31,8 @@ class _Editing:
         self.first = first
         self.edits: dict[Key, list[Edit]] = {}
         for edit in edits:
-            for one in edit.each(config.n_layers):
-                self.edits.setdefault(one.key, []).append(one)
+            for block_edit in edit.each(config.n_layers):
+                self.edits.setdefault(block_edit.key, []).append(block_edit)
         # where an edited value's shortcut ends: that key -> (the edited key, the key that is added to it)
         self.ends: dict[Key, tuple[Key, Key]] = {}
         for site, block in self.edits:
@@ -70,11 +70,11 @@ class _Editing:
         return value
 
     def _edited(self, key: Key, value: Tensor) -> Tensor:
-        """The tensor with its edits; the very one that was given where they change nothing."""
+        """The tensor with its edits; the given tensor itself if they change nothing."""
         if value.dim() == 2 or len(value) == 1:  # pos_emb is (T, D), whatever the batch
             new = self._of_one(key, value)
         else:
-            new = torch.cat([self._of_one(key, one[None]) for one in value])
+            new = torch.cat([self._of_one(key, text[None]) for text in value])  # (1, ...) each -> (b, ...)
         if torch.equal(new, value):
             return value
         return new

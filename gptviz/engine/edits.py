@@ -81,9 +81,9 @@ class Edit:
         if (block := whole_number(self.block)) is not None:
             object.__setattr__(self, "block", block)
         for what in ("heads", "positions"):
-            given = getattr(self, what)
-            if given is not None:
-                object.__setattr__(self, what, edit_values.indices(what, given))
+            numbers = getattr(self, what)
+            if numbers is not None:
+                object.__setattr__(self, what, edit_values.indices(what, numbers))
         if isinstance(self.value, torch.Tensor):
             object.__setattr__(self, "_stamp", stamp(self.value))
         if isinstance(self.value, Plus):
@@ -111,25 +111,25 @@ class Edit:
         else:
             meaning = self.site
         limits = {"block": self.block, "heads": self.heads, "positions": self.positions}
-        some = {name: str(value) for name, value in limits.items() if value is not None}
-        return table({"edit": str(self), "site": meaning, **some})
+        limits_set = {name: str(value) for name, value in limits.items() if value is not None}
+        return table({"edit": str(self), "site": meaning, **limits_set})
 
     def __str__(self) -> str:
         """The text form; a value of Python's, which has none, is named by its kind."""
         value = self.value if isinstance(self.value, str) else f"<{_pythons(self.value)}>"
         if self.block is None:
-            at = ""
+            block = ""
         else:
-            at = f".{self.block}"
+            block = f".{self.block}"
         if self.heads is None:
-            some = ""
+            heads = ""
         else:
-            some = "." + "+".join(map(str, self.heads))
+            heads = "." + "+".join(map(str, self.heads))
         if self.positions is None:
-            here = ""
+            positions = ""
         else:
-            here = "@" + "+".join(map(str, self.positions))
-        return f"{self.site}{at}{some}{here}={value}"
+            positions = "@" + "+".join(map(str, self.positions))
+        return f"{self.site}{block}{heads}{positions}={value}"
 
     @classmethod
     def parse(cls, text: str) -> "Edit":
@@ -153,7 +153,7 @@ class Edit:
         return edit_values.named(self.value)
 
     def check_form(self) -> None:
-        """Raise a ValueError for what no model could do: all that can be said before one is known."""
+        """Raise a ValueError for what no model could do: all that can be checked without one."""
         self._check_block(None)
         site = SITES[self.site]
         value = self.named
@@ -166,15 +166,17 @@ class Edit:
             why = edit_values.NOT_FOR_WEIGHTS[value.name]
             raise ValueError(f"{self.value!r} would {why} in {self.site!r}: choose another value or site")
         if value is not None and value.name in edit_values.FOR_WEIGHTS and site.form != "weights":
-            looks = ", ".join(name for name, site in SITES.items() if site.form == "weights")
-            raise ValueError(f"{self.value!r} says where a head looks: it is for {looks}, not {self.site!r}")
-        wide = value is not None and any(term.name in TABLES for term in value.terms)
-        if wide and site.shape != "(T, D)":
-            fit = ", ".join(name for name, site in SITES.items() if site.shape == "(T, D)")
-            raise ValueError(f"a token's row does not fit {self.site!r}; it does {fit}")
+            weight_sites = ", ".join(name for name, site in SITES.items() if site.form == "weights")
+            raise ValueError(
+                f"{self.value!r} says where a head looks: it is for {weight_sites}, not {self.site!r}"
+            )
+        adds_rows = value is not None and any(term.name in TABLES for term in value.terms)
+        if adds_rows and site.shape != "(T, D)":
+            stream_sites = ", ".join(name for name, site in SITES.items() if site.shape == "(T, D)")
+            raise ValueError(f"a token's row does not fit {self.site!r}; it does {stream_sites}")
         if self.heads is not None and site.form == "rows":
-            split = ", ".join(name for name, site in SITES.items() if site.form != "rows")
-            raise ValueError(f"site {self.site!r} is not split by heads; those that are: {split}")
+            split_sites = ", ".join(name for name, site in SITES.items() if site.form != "rows")
+            raise ValueError(f"site {self.site!r} is not split by heads; those that are: {split_sites}")
         if self.heads is not None and self.heads[0] < 0:
             raise ValueError(f"there is no head {self.heads[0]}; they are counted from 0")
 
@@ -211,12 +213,12 @@ class Edit:
             raise ValueError(f"{has}: give {self.site!r} a row for each, one for all, or positions")
 
     def _check_block(self, n_layers: int | None) -> None:
-        every = self.block == EVERY and self.site in SITES and SITES[self.site].per_block
-        check_key(self.site, 0 if every else self.block, n_layers)
+        all_blocks = self.block == EVERY and self.site in SITES and SITES[self.site].per_block
+        check_key(self.site, 0 if all_blocks else self.block, n_layers)
 
     @property
     def known(self) -> int | None:
-        """Return for how many tokens of a text the value has numbers; None where for any number of them."""
+        """The number of tokens that the value has numbers for; None if it fits any number of them."""
         if isinstance(self.value, torch.Tensor | Source):
             return edit_values.known(self.value, SITES[self.site].form == "weights")
         if isinstance(self.value, tuple):
@@ -224,9 +226,9 @@ class Edit:
         else:
             parts = () if self.named is None else self.named.parts
             ends = [len(part.numbers) if part.name == "ids" else None for part in parts]
-        most: list[int] = [end for end in ends if end is not None]
-        if most and len(most) == len(ends):
-            return max(most)
+        known_ends: list[int] = [end for end in ends if end is not None]
+        if known_ends and len(known_ends) == len(ends):
+            return max(known_ends)
         return None
 
     def within(self, n_tokens: int) -> "Edit | None":
@@ -270,7 +272,7 @@ class Edit:
         return self.positions is None and not any(part.name in ("ids", "hide") for part in parts)
 
     def of(self, config: GPTConfig) -> "Edit":
-        """The same with its block counted from 0, where that is given from the end. It must be checked."""
+        """The same edit with its block counted from 0. It must be checked already."""
         last = isinstance(self.block, int) and self.block < 0
         return replace(self, block=int(self.block) % config.n_layers) if last else self  # type: ignore[arg-type]
 
@@ -280,7 +282,7 @@ class Edit:
         return self.site, None if self.block is None else int(self.block)
 
     def blocks(self, n_layers: int) -> tuple[int, ...]:
-        """The blocks that it is made in; none for a site outside of them."""
+        """The blocks that this edit changes; none for a site outside the blocks."""
         if self.block == EVERY:
             return tuple(range(n_layers))
         if self.block is None:
@@ -289,11 +291,11 @@ class Edit:
 
     def is_of_head(self, block: int, head: int) -> bool:
         """Whether it changes a head's own numbers: its queries, keys, values, pattern or output."""
-        here = SITES[self.site].form != "rows" and block in self.blocks(block + 1)
-        return here and (self.heads is None or head in self.heads)
+        in_block = SITES[self.site].form != "rows" and block in self.blocks(block + 1)
+        return in_block and (self.heads is None or head in self.heads)
 
     def each(self, n_layers: int) -> list["Edit"]:
-        """The same with one block each."""
+        """The same edit as a list of edits of one block each."""
         if self.block == EVERY:
             return [replace(self, block=b) for b in self.blocks(n_layers)]
         return [self]
@@ -311,15 +313,16 @@ class Edit:
         rows = torch.full((count,), self.positions is None)
         for position in self.positions or ():
             if position >= 0:
-                here = position - first
+                row = position - first
             else:
-                here = position + count
-            if 0 <= here < count:
-                rows[here] = True
+                row = position + count
+            if 0 <= row < count:
+                rows[row] = True
         chosen = rows
         if value.dim() == 3:
             chosen = torch.zeros(value.shape[:-1], dtype=torch.bool)  # (H, T)
             chosen[slice(None) if self.heads is None else list(self.heads)] = rows
+        # (T,) -> (T, 1), or (H, T) -> (H, T, 1): all numbers of a row, or none
         return torch.where(chosen.unsqueeze(-1).to(value.device), replacement, value)
 
     def _replacement(self, value: torch.Tensor, first: int) -> torch.Tensor:
@@ -332,8 +335,8 @@ class Edit:
                 return new
             return edit_values.sound(new, self.site, weights)
         if isinstance(self.value, tuple):
-            more = [part.times(value, self.key, first) for part in self.value]
-            return edit_values.sound(sum(more, value), self.site)
+            added = [part.times(value, self.key, first) for part in self.value]
+            return edit_values.sound(sum(added, value), self.site)
         assert callable(self.value)
         result = self.value(value.clone())
         if not isinstance(result, torch.Tensor) or result.shape != value.shape:
@@ -350,8 +353,8 @@ Given = Edit | str
 
 def edits_of(given: Iterable[Given]) -> tuple[Edit, ...]:
     """Edits, of edits and their text forms. Raises ValueError for what is neither."""
-    found = listed("edits", given, "give a list of them, such as ['z.4.3=zero']")
-    return tuple(one if isinstance(one, Edit) else Edit.parse(one) for one in found)
+    entries = listed("edits", given, "give a list of them, such as ['z.4.3=zero']")
+    return tuple(entry if isinstance(entry, Edit) else Edit.parse(entry) for entry in entries)
 
 
 def _pythons(value: object) -> str | None:

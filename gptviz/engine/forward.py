@@ -102,7 +102,7 @@ def hidden_from(
 
 
 def _of_row(block: nn.Module, x: Tensor, row: int, after: Earlier | None) -> Tensor:
-    """One row of what a block gives, (b, T, D) -> (b, D): of the others nobody asks but keys and values."""
+    """Compute one row of a block's output, (b, T, D) -> (b, D); other rows give only keys and values."""
     watched = any(module._forward_hooks or module._forward_pre_hooks for module in kernels.modules_of(block))
     if watched or type(block) is not TransformerBlock or not kernels.serves(x):
         return block(x)[:, row]
@@ -114,9 +114,9 @@ def _of_row(block: nn.Module, x: Tensor, row: int, after: Earlier | None) -> Ten
 def block_again(
     model: GPTModel, block: int, stream: Tensor, known: Known | None, hooks: Hooks, attention: bool
 ) -> None:
-    """One block of a pass from what came into it (b, T, D), or its attention only: for who looks on.
+    """Run one block again, or its attention only, on its input (b, T, D), so that hooks can see it.
 
-    Its keys and values are worked out again where they are not `known`, or in other numbers than float32.
+    Its keys and values are computed again if they are not `known`, or not in float32.
     """
     module: Any = model.trf_blocks[block]
     work = multiply_adds(model, stream.shape[:2].numel()) // len(model.trf_blocks)
@@ -148,8 +148,8 @@ def logits_of(model: GPTModel, final: Tensor, graph: bool = False) -> Tensor:
 
 
 def checked(rows: Tensor) -> Tensor:
-    """The same (..., N), where a pass made numbers. Raises NoNumbers for NaN, and infinity or nearly so."""
-    # NaN is both ends, and smaller than nothing
+    """Return the rows (..., N) as they are. Raises NoNumbers for NaN, infinity and numbers near it."""
+    # aminmax gives NaN twice if there is one, and NaN < LARGEST is False
     if rows.numel() and not torch.stack(torch.aminmax(rows.detach())).abs().max() < LARGEST:
         raise NoNumbers(
             "this pass ends in NaN or infinity, or near it, not in numbers: weights of the model are broken "
@@ -161,7 +161,7 @@ def checked(rows: Tensor) -> Tensor:
 
 @contextmanager
 def running(model: GPTModel, graph: bool = False, known: Known | None = None) -> Iterator[None]:
-    """Alone, undisturbed, the fast kernels, eval mode, and no gradients: what every pass is wrapped in.
+    """Wrap a pass: the lock, a fresh process's settings, the fast kernels, eval mode, no gradients.
 
     With `graph` there are gradients, and the book's own lines. It may be entered again from within. `known`
     is for `kernels.fast`.
@@ -178,7 +178,7 @@ def running(model: GPTModel, graph: bool = False, known: Known | None = None) ->
 
 @contextmanager
 def in_eval_mode(model: nn.Module) -> Iterator[None]:
-    """Every module in eval mode within; those that were in training mode are so again afterwards."""
+    """Put every module in eval mode inside the block, and those that were training back afterwards."""
     training = [module for module in kernels.modules_of(model) if module.training]
     try:
         for module in training:
@@ -191,14 +191,14 @@ def in_eval_mode(model: nn.Module) -> Iterator[None]:
 
 @contextmanager
 def alone() -> Iterator[None]:
-    """The lock and all of torch's threads: for a pass, and for work as heavy that must not run beside one."""
+    """Hold the lock and all of torch's threads, for a pass or for heavy work that must not run beside one."""
     with _LOCK, threads(_pass_threads or torch.get_num_threads()):
         yield
 
 
 @contextmanager
 def threads(number: int) -> Iterator[None]:
-    """So many of torch's threads within, in this thread of Python; as many as before afterwards."""
+    """Give torch `number` threads inside the block, in this Python thread; put the number back afterwards."""
     before = torch.get_num_threads()
     try:
         torch.set_num_threads(number)
@@ -208,11 +208,11 @@ def threads(number: int) -> Iterator[None]:
 
 
 def threads_for_passes_only(number: int | None = None) -> None:
-    """From now on torch works with one thread, in every thread that begins after this, except `alone`.
+    """Let torch use one thread outside `alone`, in every Python thread that begins after this.
 
-    There it has `number` threads, or as many as it had. For a server that gives each of its runs a thread:
-    torch would start its helpers anew in each, for a sort of one row of logits, and they wait for more work
-    longer than they worked.
+    Inside `alone` it has `number` threads, or as many as it had. For a server that gives each of its runs a
+    thread: torch would start its helper threads anew in each, even to sort one row of logits, and they wait
+    for more work longer than they worked.
     """
     global _pass_threads
     if number is not None or _pass_threads is None:
@@ -236,12 +236,12 @@ def _pass(
 
 
 def multiply_adds(model: GPTModel, n_tokens: int) -> int:
-    """About how many multiply-adds so many tokens take in all blocks."""
+    """The approximate number of multiply-adds that `n_tokens` tokens take in all blocks."""
     return 12 * len(model.trf_blocks) * model.tok_emb.embedding_dim**2 * n_tokens
 
 
 def _threads_that_pay(multiply_adds: int) -> int:
-    """In a server a short pass has one thread: two begin anew in each run, and are no sooner done."""
+    """The number of threads for a pass: one for a short pass in a server, where two would save no time."""
     if _pass_threads is not None and multiply_adds < LONG_PASS:
         return 1
     return torch.get_num_threads()
@@ -251,7 +251,7 @@ def _threads_that_pay(multiply_adds: int) -> int:
 def _watched(
     model: GPTModel, in_idx: Tensor, past: Past | None, hooks: Hooks
 ) -> Iterator[one_token.Visits | None]:
-    """The hooks hung on the model; or, where the token goes the short way, who is to be asked on it."""
+    """Hang the hooks on the model; or yield the visits of a token that goes the short way."""
     hooks = sorted(hooks, key=lambda hook: hook.last)
     visits = None
     if past is not None and one_token.serves(model, in_idx):
@@ -281,10 +281,10 @@ def _submodule(model: GPTModel, path: str) -> nn.Module:
 
 
 def _visit(
-    hook: Hook, thread: int, _module: object, given: tuple[Tensor, ...], *output: Tensor
+    hook: Hook, thread: int, _module: object, inputs: tuple[Tensor, ...], *output: Tensor
 ) -> Tensor | None:
-    """Ask a hook: of the module's output, or before there is one of what it is given."""
-    # another thread's is somebody else's pass on the same model
+    """Call a hook with the module's output, or with its first input if there is no output yet."""
+    # in another thread it is another caller's pass on the same model
     if threading.get_ident() == thread:
-        return hook.visit(*output or given[:1])
+        return hook.visit(*output or inputs[:1])
     return None

@@ -143,7 +143,7 @@ def steps(
     captured: bool = False,
     cache: bool = True,
 ) -> Iterator[Step]:
-    """`generate`, for ids (at least one) and settings that stand together already.
+    """`generate`, for checked ids (at least one) and a ready `Sampling`.
 
     `skip` leaves out the first numbers of the seed's stream: those that drew the end of `ids`.
     """
@@ -157,7 +157,7 @@ def steps(
 def _write(
     reader: "Growing | _Captured", writers: Sequence["_Writer"], max_new_tokens: int
 ) -> Iterator[list[Step | None]]:
-    """A token of each that has not ended, as often as that; what they have in common is read once."""
+    """Write `max_new_tokens` tokens with each writer that has not ended; what they share is read once."""
     for _ in range(max_new_tokens):
         alive = [row for row, writer in enumerate(writers) if not writer.ended]
         logits = reader.read([writers[row].ids for row in alive])
@@ -183,25 +183,25 @@ class Growing:
 
     def read(self, texts: Sequence[Sequence[int]]) -> Tensor:
         """The logits after each of these texts of one length: (b, V), float32 on the CPU."""
-        every = [tuple(text) for text in texts]
-        apart = list(dict.fromkeys(every))  # those that are still the same go through together
-        if self.past is None or len(apart[0]) > self.context:
+        all_texts = [tuple(text) for text in texts]
+        distinct = list(dict.fromkeys(all_texts))  # texts that are still the same go through once
+        if self.past is None or len(distinct[0]) > self.context:
             self.past = None  # every position shifts
-            new = [text[-self.context :] for text in apart]
+            new = [text[-self.context :] for text in distinct]
         else:
             n = len(self.known[0])
-            rows = [self.known.index(text[:n]) for text in apart]
+            rows = [self.known.index(text[:n]) for text in distinct]
             if rows != list(range(self.past.batch)):
                 self.past = self.past.rows(rows)
-            new = [text[n:] for text in apart]
-        self.known = apart
+            new = [text[n:] for text in distinct]
+        self.known = distinct
         idx = torch.tensor(new, device=self.lm.model.tok_emb.weight.device)  # (b, t)
         logits = self.lm.last_logits(idx, self.past).float().cpu()
-        return logits[[apart.index(text) for text in every]]
+        return logits[[distinct.index(text) for text in all_texts]]
 
 
 class _Captured:
-    """The same of one text, with a trace of everything."""
+    """As `Growing`, for one text, with a trace of everything."""
 
     def __init__(self, lm: Reader, cache: bool):
         self.lm = lm
@@ -209,8 +209,8 @@ class _Captured:
         self.trace: Trace | None = None
 
     def read(self, texts: Sequence[Sequence[int]]) -> Tensor:
-        seen = texts[0][-self.lm.config.context_length :]
-        self.trace = self.lm.trace(seen, after=self.trace if self.cache else None)
+        window = texts[0][-self.lm.config.context_length :]
+        self.trace = self.lm.trace(window, after=self.trace if self.cache else None)
         return self.trace.logits(-1)[None]  # (1, V)
 
 

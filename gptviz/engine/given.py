@@ -13,7 +13,7 @@ def ids_of(lm: Loaded, text: str | Iterable[int], special_tokens: bool = False) 
     """The token ids, as plain ints; a (T,) tensor or array of whole numbers is taken, too.
 
     Raises ValueError for what is neither text nor ids, and for an id or a character that the model does not
-    have. An empty text is none of its business.
+    have. An empty text gives an empty list.
     """
     of_kind("lm", lm, Loaded, "give a model: gptviz.load(...), or gptviz.wrap(...) of your own")
     if isinstance(text, str):

@@ -42,13 +42,14 @@ class Gradient:
 
     def __getitem__(self, key: str | Key) -> Tensor:
         if isinstance(key, str) and key in SITES and SITES[key].per_block:
+            # L tensors of the site's shape -> (L, ...)
             return torch.stack([self._of((key, block)) for block in range(self.n_layers)])
         return self._of(check_key(*key_of(key), self.n_layers)).clone()
 
     def _of(self, key: Key) -> Tensor:
         if key not in self._values:
-            kept = ", ".join(dict.fromkeys(site for site, _ in self._values)) or "none"
-            raise ValueError(f"there is no gradient of {key}; this trace has it of {kept}: keep the site")
+            sites = ", ".join(dict.fromkeys(site for site, _ in self._values)) or "none"
+            raise ValueError(f"there is no gradient of {key}; this trace has it of {sites}: keep the site")
         return self._values[key]
 
     def sites(self) -> list[Key]:
@@ -62,14 +63,14 @@ class Gradient:
 
 
 def gradient(metric: Metric, logits: Tensor, values: Mapping[Key, Tensor], config: GPTConfig) -> Gradient:
-    """Go back from (V,) logits to the tensors that the pass had at its sites; 0 where no way leads back."""
+    """Differentiate the metric of (V,) logits by each site's tensor; 0 where it does not depend on it."""
     value = metric.of(logits.float())
     tensors = list(values.values())
-    found = torch.autograd.grad(value, tensors, allow_unused=True)
+    raw_grads = torch.autograd.grad(value, tensors, allow_unused=True)
     grads = {}
-    for (key, one), grad in zip(values.items(), found, strict=True):
+    for (key, tensor), grad in zip(values.items(), raw_grads, strict=True):
         if grad is None:
-            shown = torch.zeros_like(one)
+            shown = torch.zeros_like(tensor)
         else:
             shown = grad
         grads[key] = SITES[key[0]].present(shown, config.n_heads).float().cpu()

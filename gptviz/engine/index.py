@@ -44,7 +44,7 @@ def index_of(what: str, given: object, count: int | None) -> int:
 
 
 def below(what: str, given: object, count: int) -> int:
-    """The same of a number that is never counted from the end: from 0 to below `count`."""
+    """As `index_of`, for a number that is never counted from the end: from 0 to below `count`."""
     number = whole_number(given)
     if number is None or not 0 <= number < count:
         raise ValueError(f"there is no {what} {given!r}; they go from 0 to {count - 1}")
@@ -52,21 +52,21 @@ def below(what: str, given: object, count: int) -> int:
 
 
 def one_of(what: str, given: str, words: Iterable[str]) -> str:
-    """`given`, where it is one of these words. ValueError, which names `what` and lists them, where not."""
+    """Return `given` if it is one of `words`; else raise a ValueError that names `what` and lists them."""
     if given not in (known := list(words)):
         raise ValueError(f"{what} is {given!r}; it must be one of {', '.join(known)}")
     return given
 
 
 def of_kind(what: str, given: object, kind: type[Kind], do: str) -> Kind:
-    """`given`, where it is one. ValueError, which names `what` and says what to `do`, where not."""
+    """Return `given` if it is a `kind`; else raise a ValueError that names `what` and says what to `do`."""
     if not isinstance(given, kind):
         raise ValueError(f"{what} is {given!r}; {do}")
     return given
 
 
 def listed(what: str, given: object, do: str) -> list[Any]:
-    """`given` as a list. A string is none, nor is a tensor of one number. ValueError as `of_kind`."""
+    """Return `given` as a list; raise ValueError as `of_kind` does, also for a string or a 0-d tensor."""
     if isinstance(given, str | bytes | bytearray) or getattr(given, "ndim", 1) == 0:
         raise ValueError(f"{what} is {given!r}; {do}")
     return list(of_kind(what, given, Iterable, do))  # type: ignore[type-abstract]

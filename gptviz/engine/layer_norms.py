@@ -67,11 +67,11 @@ def _norms_of(model: GPTModel) -> list[Norm]:
             shift = module.shift.detach().clone()
         return Norm(name, block, source, module.eps, module.scale.detach().clone(), shift)
 
-    found = []
+    norms = []
     for b, trf_block in enumerate(model.trf_blocks):
-        found.append(norm(f"block {b} · norm1", b, ("resid_pre", b), cast(LayerNorm, trf_block.norm1)))
-        found.append(norm(f"block {b} · norm2", b, ("resid_mid", b), cast(LayerNorm, trf_block.norm2)))
-    return [*found, norm("final", None, ("resid_post", len(model.trf_blocks) - 1), model.final_norm)]
+        norms.append(norm(f"block {b} · norm1", b, ("resid_pre", b), cast(LayerNorm, trf_block.norm1)))
+        norms.append(norm(f"block {b} · norm2", b, ("resid_mid", b), cast(LayerNorm, trf_block.norm2)))
+    return [*norms, norm("final", None, ("resid_post", len(model.trf_blocks) - 1), model.final_norm)]
 
 
 def norm_statistics(norms: Sequence[Norm], value: Callable[[Key], torch.Tensor]) -> NormStatistics:

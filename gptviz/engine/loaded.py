@@ -21,7 +21,7 @@ from gptviz.tokenizer import check_well_formed, encode, named_bytes
 class Loaded:
     """A GPTModel in eval mode with the tokenizer that its ids belong to, and the edits of its passes.
 
-    `activation_is_assumed`: its files do not say which GELU it has, and nobody has said it either.
+    `activation_is_assumed`: its files do not say which GELU it has, and no caller did.
     Raises ValueError for a config that is not the model's.
     """
 
@@ -65,11 +65,11 @@ class Loaded:
         No weight is copied. What takes a LanguageModel makes them, or refuses in a sentence. Raises
         ValueError for what no text of this model could have.
         """
-        more = edits_of(edits)
-        for edit in more:
+        added = edits_of(edits)
+        for edit in added:
             edit.check(self.config)
-        if more:
-            return replace(self, edits=(*self.edits, *(edit.of(self.config) for edit in more)))
+        if added:
+            return replace(self, edits=(*self.edits, *(edit.of(self.config) for edit in added)))
         return self
 
     @property
@@ -116,7 +116,7 @@ class Loaded:
 
 
 def _built_with(model: GPTModel) -> Iterator[tuple[str, object]]:
-    """Yield what its modules say of a model's config; of a part that is none of the book's, nothing."""
+    """Yield the (name, value) pairs of the config that the model's modules show; other modules show none."""
     yield "vocab_size", model.tok_emb.num_embeddings
     yield "vocab_size", model.out_head.weight.shape[0]  # a classifier's has a row for each class
     yield "emb_dim", model.tok_emb.embedding_dim

@@ -1,4 +1,4 @@
-"""Blocks that were run once more for a lean trace: the last that somebody asked for stay."""
+"""Blocks that were run once more for a lean trace; the most recent ones are kept."""
 
 import weakref
 from typing import Any
@@ -22,28 +22,28 @@ _latest: list[tuple[weakref.ref[Opened], Part, int]] = []  # whose, which, how m
 
 
 def opened(trace: Any, kept: Opened, key: Key) -> Tensor:
-    """A site of a block of a Trace, from what was worked out of it before or by running the block once more.
+    """A site of a block of a Trace, from `kept` or by running the block once more.
 
-    `kept` is the trace's own: what is in it goes with the trace, or with newer ones. ValueError where nobody
-    holds the model any longer, or its weights have changed.
+    `kept` belongs to the trace; its entries go with the trace, or to make room for newer ones. Raises
+    ValueError if the model is no longer in memory, or its weights have changed.
     """
     name, block = key
     assert block is not None, "what is outside the blocks is held"
     part = block, SITES[name].in_attention
-    found = kept.get(part)
-    if found is None:
-        with forward.alone():  # who asks for the same meanwhile waits, and finds it
-            found = kept.get(part)
-            if found is None:
-                found = kept[part] = trace.lm.again(trace, *part)
-                _make_room((weakref.ref(kept), part, nbytes_of(*found.values())))
-    return found[key]
+    values = kept.get(part)
+    if values is None:
+        with forward.alone():  # a caller who asks for the same meanwhile waits, and finds it
+            values = kept.get(part)
+            if values is None:
+                values = kept[part] = trace.lm.again(trace, *part)
+                _make_room((weakref.ref(kept), part, nbytes_of(*values.values())))
+    return values[key]
 
 
 def _make_room(new: tuple[weakref.ref[Opened], Part, int]) -> None:
-    _latest[:] = [one for one in _latest if one[0]() is not None] + [new]
+    _latest[:] = [entry for entry in _latest if entry[0]() is not None] + [new]
     while sum(size for _, _, size in _latest) > MOST_BYTES:
         whose, part, _ = _latest.pop(0)
-        kept = whose()
-        if kept is not None:
-            kept.pop(part, None)
+        blocks = whose()
+        if blocks is not None:
+            blocks.pop(part, None)

@@ -34,7 +34,7 @@ def past_bytes(config: GPTConfig, n_tokens: int, batch: int = 1, bytes_a_number:
 
 @dataclass(eq=False)
 class _Memory:
-    """The memory of keys and values: (2, L, B, H, room, D/H), of which `used` tokens belong to somebody."""
+    """The memory of keys and values: (2, L, B, H, room, D/H), of which `used` tokens are taken."""
 
     kv: Tensor
     used: int
@@ -68,13 +68,13 @@ class Past:
     def of(cls, model: GPTModel, keys: Sequence[Tensor], values: Sequence[Tensor]) -> "Past":
         """One text's keys and values as a Trace has them: of every block (H, n, D/H)."""
         n = keys[0].shape[1]
-        made = cls(model, room=min(n + _more(n), model.pos_emb.num_embeddings))
-        for into, given in zip(made._memory.kv, (keys, values), strict=True):
-            for block, rows in enumerate(given):
+        past = cls(model, room=min(n + _more(n), model.pos_emb.num_embeddings))
+        for into, blocks in zip(past._memory.kv, (keys, values), strict=True):
+            for block, rows in enumerate(blocks):
                 into[block, 0, :, :n] = rows
-        made.weights = fingerprint(model)
-        made.advance(n, n)
-        return made
+        past.weights = fingerprint(model)
+        past.advance(n, n)
+        return past
 
     def __len__(self) -> int:
         return self._n
@@ -93,7 +93,7 @@ class Past:
         return kv[..., 0, :].numel() * len(self) * kv.element_size()
 
     def memory(self) -> Tensor:
-        """All that is kept alive, the room for more included, as it is: nobody but a pass writes into it."""
+        """The whole tensor that is kept alive, with the room for more tokens: only a pass writes into it."""
         return self._memory.kv
 
     @property
@@ -110,13 +110,13 @@ class Past:
         return self.kept("values", block).clone()
 
     def kept(self, which: Literal["keys", "values"], block: int) -> Tensor:
-        """A block's keys or values as they are kept: nobody but a pass writes into them."""
+        """A block's keys or values as they are kept: only a pass writes into them."""
         return self._memory.kv[("keys", "values").index(which), block, :, :, : self._n]
 
     # ---- what a pass does ----
 
     def append(self, block: int, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-        """Behind a block's keys and values those of new tokens: (B, H, t, D/H) in, (B, H, n + t, D/H) out."""
+        """Append new tokens' keys and values to a block's: (B, H, t, D/H) in, (B, H, n + t, D/H) out."""
         n = self._n
         t = keys.shape[2]
         all_keys, all_values = self._memory.blocks[block]  # with all the room that there is
@@ -125,7 +125,7 @@ class Past:
         return all_keys[:, :, : n + t], all_values[:, :, : n + t]
 
     def make_room(self, t: int, most: int) -> None:
-        """For t more tokens, of `most` at all. What is appended must not stand where another has its own."""
+        """Make room for t more tokens, up to `most` in all, without overwriting those of another past."""
         kv = self._memory.kv
         n = self._n
         if self._memory.used == n and n + t <= kv.shape[-2]:
@@ -135,7 +135,7 @@ class Past:
         self._memory = _Memory(wider, n)
 
     def advance(self, t: int, following: int) -> None:
-        """All blocks have appended t tokens; the next one stands at the position `following`."""
+        """Count t tokens that all blocks have appended; the next one stands at the position `following`."""
         self._n += t
         self._memory.used = self._n
         self.next = following
@@ -149,17 +149,17 @@ class Past:
         return self._of(self._memory, n, self.next - (len(self) - n))
 
     def without(self, positions: Iterable[int]) -> "Past":
-        """As if nobody could look at these tokens; the next one still stands where it would have stood."""
+        """A past without these tokens, at which nothing then looks; the next token's position stays."""
         gone = {self._place(p) for p in positions}
-        left = [p for p in range(len(self)) if p not in gone]
-        return self._copied(self._memory.kv[..., left, :])
+        remaining = [p for p in range(len(self)) if p not in gone]
+        return self._copied(self._memory.kv[..., remaining, :])
 
     def replaced(self, position: int, other: "Past") -> "Past":
-        """Return a past with a token's keys and values from another one, such as before something changed."""
+        """A past with a token's keys and values from another one, such as before something changed."""
         return self._exchanged([(position, other, position)], 0)
 
     def swapped(self, one: int, two: int, keys: bool = False) -> "Past":
-        """Return a past in which two tokens' values change places, or with `keys` both.
+        """A past in which two tokens' values change places, or with `keys` their keys and values.
 
         With both no logit changes: attention is a sum over its keys, in whatever order they stand.
         """
@@ -172,20 +172,20 @@ class Past:
     def _exchanged(self, pairs: list[tuple[int, "Past", int]], first: int) -> "Past":
         """`first` is 0 for keys and values, 1 for values only."""
         kv = self._memory.kv[..., : self._n, :].clone()
-        for place, other, by in pairs:
-            kv[first:, ..., self._place(place), :] = other._memory.kv[first:, ..., other._place(by), :]
+        for place, other, origin in pairs:
+            kv[first:, ..., self._place(place), :] = other._memory.kv[first:, ..., other._place(origin), :]
         return self._copied(kv)
 
     def _copied(self, kv: Tensor) -> "Past":
         return self._of(_Memory(kv, kv.shape[-2]), kv.shape[-2], self.next)
 
     def _of(self, memory: _Memory, n: int, following: int) -> "Past":
-        made = object.__new__(Past)
-        made._memory = memory
-        made._n = n
-        made.next = following
-        made.weights = self.weights
-        return made
+        past = object.__new__(Past)
+        past._memory = memory
+        past._n = n
+        past.next = following
+        past.weights = self.weights
+        return past
 
     def _place(self, position: int) -> int:
         if not -len(self) <= position < len(self):
@@ -204,10 +204,10 @@ class Before:
         return self.keys[0].shape[1]
 
     def append(self, block: int, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-        """Behind them those of new tokens, of each text of the batch: as `Past.append`, and keeps nothing."""
+        """As `Past.append` for each text of the batch, but keep nothing."""
 
-        def behind(own: Tensor, new: Tensor) -> Tensor:
-            return torch.cat([own.to(new).expand(len(new), -1, -1, -1), new], dim=2)
+        def behind(earlier: Tensor, new: Tensor) -> Tensor:
+            return torch.cat([earlier.to(new).expand(len(new), -1, -1, -1), new], dim=2)
 
         return behind(self.keys[block], keys), behind(self.values[block], values)
 
@@ -219,7 +219,7 @@ def attend(att: Any, x: Tensor, past: Past | Before, block: int) -> Tensor:
     def by_heads(rows: Tensor) -> Tensor:  # (B, t, D) -> (B, t, H, D/H) -> (B, H, t, D/H)
         return rows.view(b, t, att.num_heads, att.head_dim).transpose(1, 2)
 
-    queries = by_heads(att.W_query(x))  # of the new tokens only: nobody asks for the earlier ones' again
+    queries = by_heads(att.W_query(x))  # of the new tokens only; earlier queries are not needed again
     keys, values = past.append(block, by_heads(att.W_key(x)), by_heads(att.W_value(x)))  # (B, H, n + t, D/H)
     n = keys.shape[2] - t
 
@@ -276,7 +276,7 @@ _this_thread = _Thread()
 
 @contextmanager
 def at_work(model: GPTModel, past: Past | Before) -> Iterator[None]:
-    """This thread's pass through the model's attention goes on from `past`; other threads' do not."""
+    """Let this thread's pass through the model's attention go on from `past`; other threads' do not."""
     modules: list[Any] = [block.att for block in model.trf_blocks]
     before = [module.__dict__.get("forward") for module in modules]
     try:

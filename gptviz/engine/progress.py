@@ -6,4 +6,4 @@ Progress = Callable[[int, int], object]  # so much is done, of so much
 
 
 def unheard(done: int, of: int) -> None:
-    """Do nothing: nobody asks how far it is."""
+    """Ignore the progress: a callback for callers that do not need it."""

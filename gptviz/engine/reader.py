@@ -86,16 +86,17 @@ class Reader(Loaded):
         ids = self._ids(text, special_tokens)
         if after is not None:
             of_kind("after", after, Trace, "give an earlier trace, of a text that begins alike")
-        every = tuple(replace(edit) for edit in (*self.edits, *edits_of(edits)))  # with tensors as they are
-        for edit in every:
+        # a copy is stamped with its tensor as it is now
+        all_edits = tuple(replace(edit) for edit in (*self.edits, *edits_of(edits)))
+        for edit in all_edits:
             edit.check(self.config, len(ids))
-        every = tuple(edit.of(self.config) for edit in every)
-        made = ready(self, every)
+        all_edits = tuple(edit.of(self.config) for edit in all_edits)
+        ready_edits = ready(self, all_edits)
         if grad is None:
             metric = None
         else:
             metric = self._metric(grad, len(ids))
-        return capture(self, ids, keep, every, made, reduce, after, metric, at_once)
+        return capture(self, ids, keep, all_edits, ready_edits, reduce, after, metric, at_once)
 
     def _ids(self, text: Text, special_tokens: bool) -> list[int]:
         ids = ids_of(self, text, special_tokens)
@@ -121,16 +122,16 @@ class Reader(Loaded):
 
     def _metric(self, grad: Towards, n_tokens: int) -> Metric:
         if isinstance(grad, tuple):
-            given: list[Any] = list(grad)
+            parts: list[Any] = list(grad)
         else:
-            given = [grad]
-        if not 1 <= len(given) <= 3:
+            parts = [grad]
+        if not 1 <= len(parts) <= 3:
             raise ValueError(f"grad is {grad!r}; give token, (token, against) or (token, against, position)")
-        given += [None, -1][len(given) - 1 :]
-        token, against, position = given
+        parts += [None, -1][len(parts) - 1 :]
+        token, against, position = parts
 
-        def id_of(one: OneToken, _: str) -> int:
-            return one_token(self.tokenizer, self.config.vocab_size, one, "grad")
+        def id_of(which: OneToken, _: str) -> int:
+            return one_token(self.tokenizer, self.config.vocab_size, which, "grad")
 
         return Metric(*both_ids(id_of, token, against), index_of("position", position, n_tokens))
 
@@ -138,7 +139,7 @@ class Reader(Loaded):
     def traces(self, texts: Iterable[Text], at_a_time: int = 1, **options: Any) -> list[Trace]:
         """A trace of each text, in order; `options` are those of `trace`.
 
-        So many `at_a_time` go through the model in one pass, filled up behind their ends: the same numbers
+        `at_a_time` of them go through the model in one pass, filled up behind their ends: the same numbers
         but for rounding. Not where there are edits, or other options than `at_once` and `special_tokens`.
         Raises ValueError, as `trace` does for any of them.
         """
@@ -166,7 +167,7 @@ class Reader(Loaded):
         return self.last_logits(self.batch(ids), past)[0].float().cpu()  # (1, V) -> (V,)
 
     def hooks(self, n_tokens: int, first: int = 0, entered: int | None = None) -> list[forward.Hook]:
-        """The edits as the first hooks of a pass over texts of so many tokens: see `editing.edit_hooks`.
+        """The edits as the first hooks of a pass over texts of `n_tokens` tokens: see `editing.edit_hooks`.
 
         Raises ValueError for what such a text does not have, and with `first` for an edit that depends on the
         whole text.
@@ -191,34 +192,38 @@ class Reader(Loaded):
 
 
 def ready(lm: Reader, edits: Iterable[Edit]) -> list[Edit]:
-    """The edits as a pass can make them: of one block each, what a model or another text gives as numbers."""
-    edits = [one for edit in edits for one in edit.each(lm.config.n_layers)]
-    made: list[Edit] = []
-    read: dict[Ids, Trace] = {}  # what the edit before took numbers from
-    for at, edit in enumerate(edits):
-        known = read
-        read = {}
+    """The edits as a pass makes them: of one block each, with the numbers of a model or text filled in."""
+    edits = [block_edit for edit in edits for block_edit in edit.each(lm.config.n_layers)]
+    finished: list[Edit] = []
+    traces: dict[Ids, Trace] = {}  # what the edit before took numbers from
+    for index, edit in enumerate(edits):
+        earlier_traces = traces
+        traces = {}
         for ids in _texts_of(edit):
-            # all that follow each other read it at once: none of them is made in it
-            together = takewhile(lambda one, ids=ids: ids in _texts_of(one), edits[at:])  # type: ignore[misc]
-            before = [one for one, given in zip(made, edits, strict=False) if ids not in _texts_of(given)]
-            if ids in known:
-                read[ids] = known[ids]
+            # the following edits from the same text read it in one pass: none of them is made in it
+            together = takewhile(lambda later, ids=ids: ids in _texts_of(later), edits[index:])  # type: ignore[misc]
+            before = [
+                done
+                for done, original in zip(finished, edits, strict=False)
+                if ids not in _texts_of(original)
+            ]
+            if ids in earlier_traces:
+                traces[ids] = earlier_traces[ids]
             else:
-                read[ids] = _read(lm, ids, before, [one.key for one in together])
-        made.append(_with_numbers(lm, edit, read))
-    return made
+                traces[ids] = _read(lm, ids, before, [later.key for later in together])
+        finished.append(_with_numbers(lm, edit, traces))
+    return finished
 
 
 def _texts_of(edit: Edit) -> tuple[Ids, ...]:
-    """Return the ids of the other texts that the value is taken from."""
+    """The ids of the other texts that the edit's value is taken from."""
     if edit.named is None:
         return ()
     return edit.named.texts
 
 
 def _with_numbers(lm: Reader, edit: Edit, read: dict[Ids, Trace]) -> Edit:
-    """The edit with what its value is in this model, and in these texts."""
+    """The edit with its value as numbers, from this model and the traces of the texts in `read`."""
 
     def numbers(part: Named) -> Tensor | Trace:
         if part.name in TABLES:
@@ -238,26 +243,28 @@ def _with_numbers(lm: Reader, edit: Edit, read: dict[Ids, Trace]) -> Edit:
     if isinstance(edit.value, Trace):
         return replace(edit, value=edit.value.only(edit.key))
     if isinstance(edit.value, tuple):
-        given = [p.numbers.only(edit.key) if isinstance(p.numbers, Trace) else p.numbers for p in edit.value]
-        return replace(edit, value=tuple(map(Plus, given, (part.factor for part in edit.value))))
+        sources = [
+            p.numbers.only(edit.key) if isinstance(p.numbers, Trace) else p.numbers for p in edit.value
+        ]
+        return replace(edit, value=tuple(map(Plus, sources, (part.factor for part in edit.value))))
     return edit
 
 
 def _read(lm: Reader, ids: Ids, edits: Sequence[Edit], keys: list[Key]) -> Trace:
-    """A trace of these ids with these edits that has these sites, from before if they were read before."""
-    here = tuple(fit for edit in edits if (fit := edit.within(len(ids))) is not None)
-    if any(edit.is_function for edit in here):  # it may do something else today
-        return lm.plain.trace(ids, keep=keys, edits=here)
-    kept = _texts.get(lm.model, lambda: _Kept(MOST_BYTES, lambda trace: trace.nbytes))
-    what = (ids, here)
+    """A trace of these ids with these edits that has these sites, from the cache if they were read before."""
+    edits_here = tuple(fit for edit in edits if (fit := edit.within(len(ids))) is not None)
+    if any(edit.is_function for edit in edits_here):  # it may do something else today
+        return lm.plain.trace(ids, keep=keys, edits=edits_here)
+    traces = _texts.get(lm.model, lambda: _Kept(MOST_BYTES, lambda trace: trace.nbytes))
+    cache_key = (ids, edits_here)
     with _lock:
-        known = kept.get(what)
-    missing = [key for key in keys if known is None or key not in known.sites()]
-    if known is not None and not missing:
-        return known
-    trace = lm.plain.trace(ids, keep=missing, edits=here).released().uncopied()
-    if known is not None:
-        trace = known.joined(trace)
+        cached = traces.get(cache_key)
+    missing = [key for key in keys if cached is None or key not in cached.sites()]
+    if cached is not None and not missing:
+        return cached
+    trace = lm.plain.trace(ids, keep=missing, edits=edits_here).released().uncopied()
+    if cached is not None:
+        trace = cached.joined(trace)
     with _lock, suppress(ValueError):  # it has more than all of them may have
-        kept[what] = trace
+        traces[cache_key] = trace
     return trace

@@ -46,15 +46,15 @@ class Reduction:
 
 
 def reductions(given: object) -> list[Reduction]:
-    """A list of them. ValueError for what is none."""
+    """A list of reductions. Raises ValueError for anything else."""
     do = 'give a list, such as [gptviz.Reduction("most", "attn", torch.max)]'
-    return [of_kind("reduce", one, Reduction, do) for one in listed("reduce", given, do)]
+    return [of_kind("reduce", item, Reduction, do) for item in listed("reduce", given, do)]
 
 
 def _writes_into_nothing(function: Callable[[torch.Tensor], Any]) -> bool:
-    """Whether it is one of gptviz's own (tests/engine/test_handed_out.py): others are given a copy."""
+    """Whether it is one of gptviz's functions (tests/engine/test_handed_out.py); others are given a copy."""
     return str(getattr(function, "__module__", None)).split(".")[0] == "gptviz"
 
 
-def _same_storage(one: torch.Tensor, other: torch.Tensor) -> bool:
-    return one.untyped_storage().data_ptr() == other.untyped_storage().data_ptr()
+def _same_storage(result: torch.Tensor, value: torch.Tensor) -> bool:
+    return result.untyped_storage().data_ptr() == value.untyped_storage().data_ptr()

@@ -29,13 +29,13 @@ class Rows:
         if len(self.parts) == 1:
             return self.parts[0]
         if self._joined is None:
-            found = None
+            tensor = None
         else:
-            found = self._joined()
-        if found is None:
-            found = _together(self.parts, self.weights)
-            self._joined = weakref.ref(found)
-        return found
+            tensor = self._joined()
+        if tensor is None:
+            tensor = _together(self.parts, self.weights)
+            self._joined = weakref.ref(tensor)
+        return tensor
 
     def copied(self) -> torch.Tensor:
         """The same as `joined`, in memory of its own."""
@@ -44,29 +44,29 @@ class Rows:
         return _together(self.parts, self.weights)
 
     def between(self, start: int, stop: int) -> torch.Tensor:
-        """Return the rows of these tokens; of attention weights over the keys before `stop`."""
+        """The rows of these tokens; of attention weights over the keys before `stop`."""
         return _together(self._pieces(start, stop), self.weights)
 
     def cut(self, n: int) -> "Rows":
-        """Return those of the first n tokens: views, no copies."""
+        """The rows of the first n tokens: views, no copies."""
         if n == len(self):
             return self
         return Rows(self._pieces(0, n), self.weights)
 
     def _pieces(self, start: int, stop: int) -> list[torch.Tensor]:
         wanted = []
-        at = 0
+        offset = 0
         for part in self.parts:
-            first = max(start - at, 0)
-            last = min(stop - at, part.shape[-2])
+            first = max(start - offset, 0)
+            last = min(stop - offset, part.shape[-2])
             if first < last:
                 rows = part[..., first:last, :]
                 wanted.append(rows[..., :stop] if self.weights else rows)  # later keys are hidden from these
-            at += part.shape[-2]
+            offset += part.shape[-2]
         return wanted
 
     def then(self, more: torch.Tensor) -> "Rows":
-        """These, and a further piece."""
+        """These rows and a further piece."""
         parts = [*self.parts, more]
         while len(parts) > 1 and parts[-2].shape[-2] <= parts[-1].shape[-2] <= SMALL // 2:
             parts[-2:] = [_together(parts[-2:], self.weights)]
@@ -78,13 +78,13 @@ def _together(parts: Sequence[torch.Tensor], weights: bool) -> torch.Tensor:
     if len(parts) == 1:
         return parts[0]
     if not weights:
-        return torch.cat(list(parts), dim=-2)
+        return torch.cat(list(parts), dim=-2)  # (n, D) or (H, n, D/H)
     n = sum(part.shape[-2] for part in parts)
     keys = parts[-1].shape[-1]
     rows = parts[0].new_zeros((*parts[0].shape[:-2], n, keys))
-    at = 0
+    start = 0
     for part in parts:
-        end = at + part.shape[-2]
-        rows[..., at:end, : part.shape[-1]] = part
-        at = end
+        end = start + part.shape[-2]
+        rows[..., start:end, : part.shape[-1]] = part
+        start = end
     return rows

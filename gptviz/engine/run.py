@@ -53,7 +53,7 @@ class Run:
 
 
 def alike(one: Sequence[int], other: Sequence[int]) -> int:
-    """Return with how many token ids both begin."""
+    """The number of leading token ids that both have in common."""
     shorter = min(len(one), len(other))
     if one[:shorter] == other[:shorter]:
         return shorter

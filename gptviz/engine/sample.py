@@ -44,10 +44,10 @@ def passages() -> tuple[Passage, ...]:
 
 @cache
 def long_passages() -> tuple[Passage, ...]:
-    """The same, each with the pages after it."""
+    """The five passages, each with the pages after it."""
     return tuple(
-        replace(passage, text=f"{passage.text}\n\n{more.text}")
-        for passage, more in zip(passages(), _read(MORE), strict=True)
+        replace(passage, text=f"{passage.text}\n\n{following.text}")
+        for passage, following in zip(passages(), _read(MORE), strict=True)
     )
 
 
@@ -71,10 +71,10 @@ def windows(
     stands before it; so is what is beyond `most`.
     """
     size = min(WINDOW, context)
-    found = []
+    all_windows = []
     tokens = 0
     for passage in passages() if of is None else of:
         ids = tuple(encode(passage.text))
         tokens += len(ids)
-        found += [Window(passage.title, ids[i : i + size]) for i in range(0, len(ids), size)]
-    return [window for window in found if len(window.ids) > 1][:most], tokens
+        all_windows += [Window(passage.title, ids[i : i + size]) for i in range(0, len(ids), size)]
+    return [window for window in all_windows if len(window.ids) > 1][:most], tokens

@@ -34,15 +34,15 @@ _known: PerWeights["Reading"] = PerWeights()
 
 
 def sample_means(lm: Loaded, progress: Progress = unheard) -> Means:
-    """Return the mean over all tokens of the sample of every site but the attention weights, one row of it.
+    """The mean over all tokens of the sample of every site but the attention weights, one row each.
 
     (1, D) for a site of rows, (H, 1, D/H) for one that is split by heads, in float32 on the CPU. Worked out
     once for a model and its weights as they are, forgotten with the model, and kept on disk for other
     processes. The text is `sample`'s, at most `MOST_WINDOWS` of its windows; one with a token that the model
     does not have is left out.
 
-    `progress(done, of)` is called after each of them, without a lock: what it raises stops the work, and who
-    asks next goes on where it stopped. Raises ValueError where no window is left.
+    `progress(done, of)` is called after each of them, without a lock: what it raises stops the work, and the
+    next call goes on where it stopped. Raises ValueError where no window is left.
     """
     return copied(kept_means(lm, progress))
 
@@ -71,8 +71,8 @@ def _texts(lm: Loaded) -> list[tuple[int, ...]]:
             "this model has no tokens for the sample of text, so there is no mean over it: "
             'choose "mean", which is over the text itself, or "zero"'
         )
-    some = min(len(read), MOST_WINDOWS)
-    return [read[i * len(read) // some] for i in range(some)]
+    count = min(len(read), MOST_WINDOWS)
+    return [read[i * len(read) // count] for i in range(count)]
 
 
 class Reading:
@@ -98,8 +98,8 @@ class Reading:
                 return
             if self.done == 0:
                 self._kept_as = self._name(model)
-                if (kept := disk_cache.read(self._kept_as)) is not None:
-                    self.means = _from_json(kept)
+                if (stored := disk_cache.read(self._kept_as)) is not None:
+                    self.means = _from_json(stored)
                     self.done = self.of
                     return
             ids = torch.tensor([self.texts[self.done]], device=model.tok_emb.weight.device)
@@ -111,7 +111,7 @@ class Reading:
                 tokens = sum(map(len, self.texts))
                 self.means = {key: (value / tokens).float() for key, value in self._sums.items()}
                 self._sums = {}
-                if self._name(model) == self._kept_as:  # nobody trains it meanwhile
+                if self._name(model) == self._kept_as:  # unless it was trained meanwhile
                     disk_cache.write(self._kept_as, _to_json(self.means))
 
     def _name(self, model: nn.Module) -> str:
@@ -128,16 +128,16 @@ class Reading:
 
 
 def _to_json(means: Means) -> list[Any]:
-    """To the bit, and a fifth of the digits."""
+    """Encode the means as base64 float32: exact, and a fifth of the size of decimal text."""
     return [
         [site, block, [*mean.shape], base64.b64encode(mean.numpy().astype("<f4").tobytes()).decode()]
         for (site, block), mean in means.items()
     ]
 
 
-def _from_json(kept: list[Any]) -> Means:
-    found = {}
-    for site, block, shape, text in kept:
+def _from_json(entries: list[Any]) -> Means:
+    means = {}
+    for site, block, shape, text in entries:
         numbers = np.frombuffer(base64.b64decode(text), "<f4").astype(np.float32)
-        found[site, block] = torch.from_numpy(numbers).view(shape)
-    return found
+        means[site, block] = torch.from_numpy(numbers).view(shape)  # (1, D) or (H, 1, D/H)
+    return means

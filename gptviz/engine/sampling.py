@@ -86,7 +86,7 @@ class Sampling:
         """The numbers in [0, 1) that draw the tokens, one after the other, without the first `skip`.
 
         A source of chance of its own, at the seed: the global one is not touched. The i-th draw of a seed
-        is always the i-th of these, whatever was drawn before, so that (seed, i) tells it.
+        is always the i-th of these, whatever was drawn before, so that (seed, i) determines it.
         """
         generator = self._generator()
         if skip:

@@ -133,16 +133,16 @@ def held_keys(config: GPTConfig, n_tokens: int, at_once: Iterable[str | Key] = (
     Of a larger one, those that the rest is made of: the streams, keys and values, and what is outside
     the blocks; and `at_once`.
     """
-    every = all_keys(config)
+    keys = all_keys(config)
     last = config.n_layers - 1
-    held = dict.fromkeys(expand(at_once, config, "at_once"))
-    if 4 * sum(SITES[site].floats(n_tokens, config) for site, _ in every) <= SMALL:
-        return every
-    for key in every:
+    keys_held = dict.fromkeys(expand(at_once, config, "at_once"))
+    if 4 * sum(SITES[site].floats(n_tokens, config) for site, _ in keys) <= SMALL:
+        return keys
+    for key in keys:
         site, block = key
         if block is None or SITES[site].in_past or site == INTO_BLOCK or key == ("resid_post", last):
-            held[key] = None
-    return list(held)
+            keys_held[key] = None
+    return list(keys_held)
 
 
 def between_blocks(config: GPTConfig) -> list[tuple[Key, Key]]:

@@ -15,42 +15,42 @@ def nbytes_of(*things: Any) -> int:
 
     Tensors and arrays count as the whole buffer that they keep alive, views included. Lists, tuples,
     sets, dicts, dataclasses and other objects are looked into; an object that knows its own `nbytes`
-    (a Trace) is asked. Classes, functions and modules are nobody's and count nothing.
+    (a Trace) is asked. Classes, functions and modules count nothing.
     """
     buffers: dict[int, int] = {}
     seen: dict[int, Any] = {}  # by id, with the object, so that no id is taken by another meanwhile
     total = 0
     waiting = list(things)
     while waiting:
-        thing = waiting.pop()
-        kind = type(thing)  # which answers for most of what there is
+        value = waiting.pop()
+        kind = type(value)  # which is enough to tell most values apart
         usual = kind in _PLAIN or kind in _LISTS
-        if id(thing) in seen or thing is None or (not usual and isinstance(thing, _NOBODYS)):
+        if id(value) in seen or value is None or (not usual and isinstance(value, _NOBODYS)):
             continue
-        seen[id(thing)] = thing
+        seen[id(value)] = value
         if usual:
-            total += sys.getsizeof(thing)
-            waiting.extend(thing if kind in _LISTS else ())
-        elif isinstance(thing, torch.Tensor):
-            storage = thing.untyped_storage()
+            total += sys.getsizeof(value)
+            waiting.extend(value if kind in _LISTS else ())
+        elif isinstance(value, torch.Tensor):
+            storage = value.untyped_storage()
             buffers[storage.data_ptr()] = storage.nbytes()
-        elif isinstance(thing, np.ndarray):
-            if thing.base is not None:
-                waiting.append(thing.base)
+        elif isinstance(value, np.ndarray):
+            if value.base is not None:
+                waiting.append(value.base)
             else:
-                buffers[thing.__array_interface__["data"][0]] = thing.nbytes
-            if thing.dtype.hasobject:
-                waiting.extend(thing.flat)
-        elif isinstance(thing, memoryview):
-            waiting.append(thing.obj)
-        elif isinstance(thing, pd.DataFrame | pd.Series | pd.Index):
-            usage = thing.memory_usage(deep=True)
+                buffers[value.__array_interface__["data"][0]] = value.nbytes
+            if value.dtype.hasobject:
+                waiting.extend(value.flat)
+        elif isinstance(value, memoryview):
+            waiting.append(value.obj)
+        elif isinstance(value, pd.DataFrame | pd.Series | pd.Index):
+            usage = value.memory_usage(deep=True)
             total += int(usage if isinstance(usage, int) else usage.sum())
-        elif isinstance(getattr(thing, "nbytes", None), int):
-            total += thing.nbytes
+        elif isinstance(getattr(value, "nbytes", None), int):
+            total += value.nbytes
         else:
-            total += sys.getsizeof(thing)
-            waiting.extend(_parts(thing))
+            total += sys.getsizeof(value)
+            waiting.extend(_parts(value))
     return total + sum(buffers.values())
 
 
@@ -59,12 +59,12 @@ _LISTS = {list, tuple, set, frozenset}
 _NOBODYS = (type, ModuleType, FunctionType, BuiltinFunctionType, MethodType)
 
 
-def _parts(thing: Any) -> list[Any]:
-    if isinstance(thing, str | bytes | bytearray | int | float | complex):
+def _parts(value: Any) -> list[Any]:
+    if isinstance(value, str | bytes | bytearray | int | float | complex):
         return []
-    if isinstance(thing, Mapping):
-        return [*thing.keys(), *thing.values()]
-    if isinstance(thing, list | tuple | set | frozenset):
-        return list(thing)
-    slots = [name for kind in type(thing).__mro__ for name in getattr(kind, "__slots__", ())]
-    return [getattr(thing, "__dict__", None), *(getattr(thing, name, None) for name in slots)]
+    if isinstance(value, Mapping):
+        return [*value.keys(), *value.values()]
+    if isinstance(value, list | tuple | set | frozenset):
+        return list(value)
+    slots = [name for kind in type(value).__mro__ for name in getattr(kind, "__slots__", ())]
+    return [getattr(value, "__dict__", None), *(getattr(value, name, None) for name in slots)]

@@ -48,8 +48,8 @@ def token_ids(given: object, what: str = "ids", do: str = f"give {IDS}") -> list
             raise ValueError(f"ids of shape {tuple(given.shape)} given; they must be one text's, (T,)")
         given = given.tolist()
     ids = []
-    for one in listed(what, given, do):
-        if (found := whole_number(one)) is None:
-            raise ValueError(f"among the ids is {one!r}, which is no whole number; {do}")
-        ids.append(found)
+    for item in listed(what, given, do):
+        if (number := whole_number(item)) is None:
+            raise ValueError(f"among the ids is {item!r}, which is no whole number; {do}")
+        ids.append(number)
     return ids

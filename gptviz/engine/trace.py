@@ -122,11 +122,12 @@ class Trace(Showing):
         Raises ValueError for a site or a block that does not exist, and for one that was not kept.
         """
         if isinstance(key, str) and key in SITES and SITES[key].per_block:
+            # L tensors of the site's shape -> (L, ...)
             return torch.stack([self._values_of((key, block)) for block in range(self.config.n_layers)])
-        found = self._rows_of(check_key(*key_of(key), self.config.n_layers))
+        rows = self._rows_of(check_key(*key_of(key), self.config.n_layers))
         if self.hands_out_copies:
-            return found.copied()
-        return found.joined()
+            return rows.copied()
+        return rows.joined()
 
     def _ipython_key_completions_(self) -> list[str | Key]:
         """What an editor offers behind `t["`: each site, then each site and block."""
@@ -139,18 +140,18 @@ class Trace(Showing):
         (n, D), (H, n, D/H) or, for `attn`, (H, n, stop): over the keys before `stop`. The rest need not be
         put together for it: `trace.rows("attn", 3, -1)` is (H, 1, T), where its last token looks.
         """
-        found = self._rows_of(check_key(site, block, self.config.n_layers))
+        site_rows = self._rows_of(check_key(site, block, self.config.n_layers))
         ends = (None if end is None else index_of("position", end, None) for end in (start, stop))
         first, end, _ = slice(*ends).indices(len(self))
         if first >= end:
             raise ValueError(f"there are no tokens from {start} to before {stop} among {len(self)}")
-        rows = found.between(first, end)
+        rows = site_rows.between(first, end)
         if self.hands_out_copies:
             return rows.clone()
         return rows
 
     def uncopied(self) -> "Trace":
-        """The same numbers, handed out as they are kept: for functions that write into nothing.
+        """The same trace, handing out its numbers without copying: for functions that write into nothing.
 
         A block's attention weights are 48 MB at 1,024 tokens of GPT-2, and a copy of them takes as long as
         many of the numbers that are made of them.
@@ -178,15 +179,17 @@ class Trace(Showing):
         if key not in self._values:
             if self._lean:
                 return Rows([opened(self, self._opened, key)], SITES[key[0]].form == "weights")
-            kept = ", ".join(dict.fromkeys(site for site, _ in self._values)) or "none"
-            raise ValueError(f"{key} was not kept in this trace (it has {kept}); trace again and keep it")
+            kept_sites = ", ".join(dict.fromkeys(site for site, _ in self._values)) or "none"
+            raise ValueError(
+                f"{key} was not kept in this trace (it has {kept_sites}); trace again and keep it"
+            )
         return self._values[key]
 
     @property
     def grad(self) -> Gradient:
         """The gradient of a difference of two logits with respect to each number.
 
-        ValueError where `lm.trace` was not asked.
+        Raises ValueError if `lm.trace` was called without `grad`.
         """
         if self._grad is None:
             raise ValueError('this trace has no gradient; trace with grad=(" mill", " barn"), or one token')
@@ -207,7 +210,7 @@ class Trace(Showing):
     def reduced(self, name: str | Reduction) -> list[Any]:
         """The results of the reduction called `name`: one a block, in order.
 
-        One that is given itself is made now, if the pass did not.
+        A Reduction itself, if given, is computed now unless the pass did it.
         """
         for reduction, results in self._reduced.items():
             if name in (reduction.name, reduction):
@@ -215,36 +218,36 @@ class Trace(Showing):
                     return copied(results)
                 return list(results)
         if isinstance(name, Reduction):
-            made = [name.of(self._values_of(key)) for key in expand([name.site], self.config)]
+            computed = [name.of(self._values_of(key)) for key in expand([name.site], self.config)]
             if self.hands_out_copies:
-                return copied(made)
-            return made
-        kept = ", ".join(reduction.name for reduction in self._reduced) or "none"
-        raise ValueError(f"this trace has no reduction {name!r}, but {kept}; trace again with reduce=[...]")
+                return copied(computed)
+            return computed
+        names = ", ".join(reduction.name for reduction in self._reduced) or "none"
+        raise ValueError(f"this trace has no reduction {name!r}, but {names}; trace again with reduce=[...]")
 
     def holds(self, keep: Iterable[str | Key] | None = None, reduce: Iterable[Reduction] = ()) -> bool:
         """Whether all of this was kept by the pass.
 
         Raises ValueError for sites and blocks that do not exist.
         """
-        made = self._reduced.keys() >= set(reductions(reduce))
-        return made and self._values.keys() >= set(expand(keep, self.config))
+        has_reductions = self._reduced.keys() >= set(reductions(reduce))
+        return has_reductions and self._values.keys() >= set(expand(keep, self.config))
 
     def joined(self, other: "Trace") -> "Trace":
-        """One trace with all that either holds, of two that were taken of the same pass.
+        """One trace with all that this one and `other` hold, two traces of the same pass.
 
         Raises ValueError if they belong to different texts, models or edits, or if two different
         reductions have one name. Nothing is copied.
         """
         of_kind("other", other, Trace, "give a trace of the same pass")
-        for what, one, two in (
+        for what, mine, theirs in (
             ("models", self.name, other.name),
             ("models", self.config, other.config),
             ("tokens", [token.id for token in self._tokens], [token.id for token in other._tokens]),
             ("edits", self.edits, other.edits),
         ):
-            if one != two:
-                raise ValueError(f"these traces cannot be joined: their {what} differ, {one} and {two}")
+            if mine != theirs:
+                raise ValueError(f"these traces cannot be joined: their {what} differ, {mine} and {theirs}")
         if self._weights != other._weights:
             raise ValueError(
                 f"these traces cannot be joined: two different models are called {self.name!r}, or its "
@@ -271,9 +274,11 @@ class Trace(Showing):
         """
         if not 1 <= (whole_number(n) or 0) <= len(self):
             raise ValueError(f"this trace has {len(self)} tokens; it cannot be cut to {n!r}")
-        unlike = next((edit for edit in self.edits if not edit.is_causal), None)
-        if unlike is not None and n < len(self):
-            raise ValueError(f"the edit {unlike} depends on the whole text: trace the beginning by itself")
+        not_causal = next((edit for edit in self.edits if not edit.is_causal), None)
+        if not_causal is not None and n < len(self):
+            raise ValueError(
+                f"the edit {not_causal} depends on the whole text: trace the beginning by itself"
+            )
         return self._with(
             _tokens=self._tokens[:n],
             _values={key: rows.cut(n) for key, rows in self._values.items()},
@@ -284,10 +289,10 @@ class Trace(Showing):
         )
 
     def _with(self, **changed: Any) -> "Trace":
-        made = object.__new__(Trace)
-        made.__dict__.update(self.__dict__ | {"_opened": Opened()} | changed)
-        made.__dict__.pop("nbytes", None)
-        return made
+        trace = object.__new__(Trace)
+        trace.__dict__.update(self.__dict__ | {"_opened": Opened()} | changed)
+        trace.__dict__.pop("nbytes", None)
+        return trace
 
     def __deepcopy__(self, memo: object = None) -> "Trace":
         return self  # its numbers are not to be written into, and its model is the one that is there
@@ -295,7 +300,7 @@ class Trace(Showing):
     __copy__ = __deepcopy__
 
     def __getstate__(self) -> dict[str, Any]:
-        """For a pickle. ValueError for all but one that was `sent`."""
+        """The state to pickle. Raises ValueError unless the trace was made by `sent`."""
         if self._model is not None:
             raise ValueError(
                 f"a trace of {self.name} belongs to a model in memory, and cannot be pickled: keep the text "
@@ -304,24 +309,24 @@ class Trace(Showing):
         return self.__dict__
 
     def only(self, key: Key) -> "Trace":
-        """The same with a site at hand and no block to be opened: for use in the middle of another pass.
+        """The same trace with this site at hand and no block to be opened, for use inside another pass.
 
         Nothing is copied: a pass writes into nothing.
         """
         if self._lean:
-            held = {key: self._rows_of(key)}
+            values = {key: self._rows_of(key)}
         else:
-            held = self._values
-        return self._with(_lean=False, _values=held, hands_out_copies=False)
+            values = self._values
+        return self._with(_lean=False, _values=values, hands_out_copies=False)
 
     def released(self) -> "Trace":
-        """The same, holding no model: for who keeps traces longer than their model. Rows are shared."""
+        """The same trace, holding no model, to be kept longer than the model. Rows are shared."""
         return self._with(_held=None)
 
     def sent(self) -> "Trace":
-        """The same without all that stands in its model, for another process that has the model: `received`.
+        """The same trace without what its model has, for another process that has the model (`received`).
 
-        Nothing can be asked of it but its tokens and sites.
+        It gives only its tokens and sites.
         """
         in_model = ("tokenizer", "_head", "_norms", "_weights", "_held", "_model", "_past")
         return self._with(**dict.fromkeys(in_model))
@@ -373,10 +378,10 @@ class Trace(Showing):
         if stamp(self._head) != self._head_was:
             raise ValueError("the model's output head was changed since this trace: trace the text again")
         if position is None:
-            at = 0
+            first = 0
         else:
-            at = self.place_of(position)
-        final = self._final.between(at, len(self) if position is None else at + 1).to(self._head)
+            first = self.place_of(position)
+        final = self._final.between(first, len(self) if position is None else first + 1).to(self._head)
         # (T, D) or (1, D), x (V, D) -> (T, V) or (1, V)
         rows = checked(kernels.linear(final, self._head).float().cpu())
         if position is None:
@@ -431,14 +436,14 @@ class Trace(Showing):
             raise ValueError(
                 f"{site} has a table for each head, from 0 to {last}: t.table({site!r}, {block}, head)"
             )
-        found = self[key]
+        numbers = self[key]
         if form != "rows":
-            found = found[index_of("head", head, self.config.n_heads)]
+            numbers = numbers[index_of("head", head, self.config.n_heads)]
         names = [token.shown for token in self.tokens]
         if form == "weights":
             queries = pd.Index(names, name="query")
-            return pd.DataFrame(found.numpy(), queries, pd.Index(names, name="key"))
-        return pd.DataFrame(found.numpy(), pd.Index(names, name="token"))
+            return pd.DataFrame(numbers.numpy(), queries, pd.Index(names, name="key"))
+        return pd.DataFrame(numbers.numpy(), pd.Index(names, name="token"))
 
     @undisturbed
     def norms(self) -> pd.DataFrame:
@@ -448,15 +453,15 @@ class Trace(Showing):
         variance_after. "After" is after scale and shift. Needs resid_pre, resid_mid and the last
         resid_post in the trace.
         """
-        found = self.norm_statistics()
+        statistics = self.norm_statistics()
         tokens = len(self)
         return pd.DataFrame(
             {
-                "norm": np.repeat(found.names, tokens).astype(object),
+                "norm": np.repeat(statistics.names, tokens).astype(object),
                 "block": pd.array([norm.block for norm in self._norms for _ in range(tokens)], dtype="Int64"),
-                "position": np.tile(np.arange(tokens), len(found.names)),
-                "token": [token.shown for token in self._tokens] * len(found.names),
-                **{column: found.grid(column).ravel() for column in NormStatistics.COLUMNS},
+                "position": np.tile(np.arange(tokens), len(statistics.names)),
+                "token": [token.shown for token in self._tokens] * len(statistics.names),
+                **{column: statistics.grid(column).ravel() for column in NormStatistics.COLUMNS},
             }
         )
 
@@ -469,8 +474,9 @@ class Trace(Showing):
 
     @property
     def lm(self) -> Any:
-        """The LanguageModel that made it, with the edits of the pass. ValueError where nobody holds it any
-        longer.
+        """The LanguageModel that made it, with the edits of the pass.
+
+        Raises ValueError if the model is no longer in memory.
         """
         model = self._model()
         if model is None:
@@ -485,13 +491,13 @@ class Trace(Showing):
         return self.show().to_html(path)
 
     def _repr_html_(self) -> str:
-        """The tokens and all heads; what was kept, where that is not enough for them."""
+        """The tokens and all heads, or the text of `repr` if the trace did not keep the heads."""
         if self._has_heads:
             return self.show()._repr_html_()
         return f"<code>{escape(repr(self))}</code>"
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
-        """The same in each kind that a notebook keeps: see `gptviz.ui.notebook.Picture`."""
+        """The same picture in each format that a notebook keeps: see `gptviz.ui.notebook.Picture`."""
         if self._has_heads:
             shown = self.show()._repr_mimebundle_()
         else:
@@ -519,5 +525,5 @@ class Trace(Showing):
         return one_token(self.tokenizer, self.config.vocab_size, token, what)
 
     def place_of(self, position: int) -> int:
-        """The same counted from 0. ValueError if the text does not have it."""
+        """The position counted from 0. Raises ValueError if the text does not have it."""
         return index_of("position", position, len(self))

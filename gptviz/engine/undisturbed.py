@@ -1,4 +1,4 @@
-"""What is set around a call does not reach it: the same numbers under any setting, which is left as it was.
+"""Keep global settings out of a call: its numbers are the same under any setting, which is put back after it.
 
 `torch.set_default_dtype`, a default device, `torch.autocast`, inference mode, a lower precision of matrix
 products, NumPy's handling of 0 / 0: each would change numbers that are said to be float32, or stop a function
@@ -31,7 +31,7 @@ class _Thread(threading.local):
 
 
 class _Process:
-    """What torch has once for all threads, as it was before the first of the threads that are inside now."""
+    """Settings that torch has once for all threads, as they were before the first thread came inside."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -45,8 +45,8 @@ _process = _Process()
 
 @contextmanager
 def settled() -> Iterator[None]:
-    """The settings of a fresh process, of this thread and of all; as they were before afterwards."""
-    if _this_thread.inside:  # the outermost has seen to it, and what our own lines set since is meant
+    """Set everything as in a fresh process, for this thread and for all; put it back afterwards."""
+    if _this_thread.inside:  # the outermost call did it, and what gptviz itself set since is meant
         yield
         return
     with ExitStack() as settings:
@@ -93,7 +93,7 @@ def _default_dtype() -> Iterator[Callable[[], object]]:
 
 
 def _precisions() -> Iterator[Callable[[], object]]:
-    """Float32 products in all their digits; before torch 2.9 one setting stands for every kind of device."""
+    """Switch float32 products to full precision; before torch 2.9 one setting stands for all devices."""
     mkldnn: Any = torch.backends.mkldnn
     cuda: Any = torch.backends.cuda
     # what is outer first: what is in it may only follow it
@@ -104,10 +104,10 @@ def _precisions() -> Iterator[Callable[[], object]]:
             place.fp32_precision = "ieee"
             yield functools.partial(setattr, place, "fp32_precision", precision)
     if not hasattr(torch.backends, "fp32_precision"):
-        of_all = torch.get_float32_matmul_precision()
-        if of_all != "highest":
+        matmul_precision = torch.get_float32_matmul_precision()
+        if matmul_precision != "highest":
             torch.set_float32_matmul_precision("highest")
-            yield functools.partial(torch.set_float32_matmul_precision, of_all)
+            yield functools.partial(torch.set_float32_matmul_precision, matmul_precision)
 
 
 def undisturbed(function: Callable[P, R]) -> Callable[P, R]:
@@ -116,17 +116,17 @@ def undisturbed(function: Callable[P, R]) -> Callable[P, R]:
 
         @functools.wraps(function)
         def step_by_step(*args: P.args, **named: P.kwargs) -> Any:
-            made = cast(Any, function(*args, **named))
+            generator = cast(Any, function(*args, **named))
             try:
                 while True:
                     with settled():  # and not while the caller has what was yielded
                         try:
-                            found = next(made)
+                            value = next(generator)
                         except StopIteration as end:
                             return end.value
-                    yield found
+                    yield value
             finally:
-                made.close()
+                generator.close()
 
         return cast(Callable[P, R], step_by_step)
 

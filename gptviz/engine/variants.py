@@ -31,7 +31,7 @@ def variants(
     past: Before | None = None,
     most: int = sys.maxsize,
 ) -> Iterator[torch.Tensor]:
-    """Yield what the output head is given, (B, T, D), or (B, D) of a `row`, with each of these choices.
+    """Yield the input of the output head, (B, T, D), or (B, D) of a `row`, with each of these choices.
 
     As many as fit are made in a batch, and no more than `most`. `stream` (T, D) came into the block, after
     the tokens of `past`. No edit is of `q`, `k`, `v` or `attn`, between which a batch cannot part ways, and
@@ -40,12 +40,12 @@ def variants(
     """
     start = stream[None].to(lm.model.out_head.weight)  # (1, T, D)
     first = 0 if past is None else len(past)
-    own = lm.hooks(first + len(stream), first, entered=block)
+    own_hooks = lm.hooks(first + len(stream), first, entered=block)
     size = max(1, min(most, BATCH_NUMBERS // (4 * stream.numel())))
     for i in range(0, len(choices), size):
-        some = choices[i : i + size]
-        finals = hidden_from(lm.model, block, start, [*own, *_hooks(lm, some, first)], row, past)
-        yield finals.expand(len(some), *finals.shape[1:])  # one text where no choice changes anything
+        batch = choices[i : i + size]
+        finals = hidden_from(lm.model, block, start, [*own_hooks, *_hooks(lm, batch, first)], row, past)
+        yield finals.expand(len(batch), *finals.shape[1:])  # one text where no choice changes anything
 
 
 def _hooks(lm: Reader, choices: Sequence[Sequence[Edit]], first: int) -> list[Hook]:

@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 
 class HasModel(Protocol):
-    """What has a model as `model`: a LanguageModel."""
+    """An object with a model as `model`: a LanguageModel."""
 
     @property
     def model(self) -> GPTModel: ...
@@ -62,37 +62,39 @@ def fingerprint(model: nn.Module) -> Fingerprint:
 
 def same(model: nn.Module, then: Fingerprint | None, what: str, again: str) -> Fingerprint:
     """The model's fingerprint. Raises ValueError if it is not what it was `then`, when `what` was made."""
-    now = fingerprint(model)
-    if then not in (None, now):
+    current = fingerprint(model)
+    if then not in (None, current):
         raise ValueError(
             f"{what} made by another model, or by this one before its weights were changed: {again} again"
         )
-    return now
+    return current
 
 
 def stamp(tensor: torch.Tensor) -> tuple[int, int]:
-    """The same of a single tensor: how often it was written into, and some of its numbers."""
+    """As `fingerprint`, of a single tensor: how often it was written into, and some of its numbers."""
     if tensor.is_inference():
         writes = 0
     else:
         writes = tensor._version
-    some = _some(tensor)
-    return writes, crc32(some.cpu().numpy().tobytes() if isinstance(some, torch.Tensor) else some.tobytes())
+    numbers = _some(tensor)
+    return writes, crc32(
+        numbers.cpu().numpy().tobytes() if isinstance(numbers, torch.Tensor) else numbers.tobytes()
+    )
 
 
 class PerWeights(Generic[T]):
-    """What is made once for a model with its weights as they are; forgotten with either of the two."""
+    """A cache of one value per model, forgotten with the model or when its weights change."""
 
     def __init__(self) -> None:
         self._known: WeakKeyDictionary[nn.Module, tuple[Fingerprint, T]] = WeakKeyDictionary()
         self._lock = threading.Lock()
 
     def get(self, model: nn.Module, make: Callable[[], T]) -> T:
-        now = fingerprint(model)
+        current = fingerprint(model)
         with self._lock:
             known = self._known.get(model)
-            if known is None or known[0] != now:
-                known = self._known[model] = (now, make())
+            if known is None or known[0] != current:
+                known = self._known[model] = (current, make())
         return known[1]
 
 
@@ -119,18 +121,18 @@ class _Watched:
 
     def is_current(self) -> bool:
         """Whether the same tensors stand there, in the same memory."""
-        here = [tensor.data_ptr() for tensor in self._addressed]
-        return here == self._addresses and list(map(id, self._all())) == self._ids
+        addresses = [tensor.data_ptr() for tensor in self._addressed]
+        return addresses == self._addresses and list(map(id, self._all())) == self._ids
 
     def writes(self) -> int:
         return sum([t._version for t in self._tensors])
 
     def numbers(self) -> int:
         if self._away:
-            away = [torch.cat(self._away).cpu().numpy()]
+            on_gpu = [torch.cat(self._away).cpu().numpy()]
         else:
-            away = []
-        return crc32(np.concatenate([*self._here_views, *away]).data, self._built)
+            on_gpu = []
+        return crc32(np.concatenate([*self._here_views, *on_gpu]).data, self._built)
 
 
 _watched: WeakKeyDictionary[nn.Module, _Watched] = WeakKeyDictionary()

@@ -33,8 +33,8 @@ def attention(
     """`MultiHeadAttention.forward`: (b, T, d_in) -> (b, T, d_out).
 
     `after` takes the tokens' keys and values (b, H, T, head_dim) and gives them behind those of the tokens
-    that were read before: (b, H, K, head_dim). With `last` only the last token asks: (b, 1, d_out). Keys and
-    values that are `known` are not worked out.
+    that were read before: (b, H, K, head_dim). With `last` only the last token has a query: (b, 1, d_out).
+    Keys and values that are `known` are not worked out.
     """
     b = len(x)
     h = att.num_heads
@@ -52,7 +52,7 @@ def attention(
     k = keys.shape[2]  # as many as T, if there is nothing before
     # (b, H, T, head_dim) -> (b * H, T, head_dim); a view where b is 1
     queries = queries.reshape(b * h, n, d)
-    keys, values = (x.reshape(b * h, k, d) for x in (keys, values))
+    keys, values = (x.reshape(b * h, k, d) for x in (keys, values))  # (b * H, K, head_dim)
     if n > WHOLE_UP_TO and is_causal(att):
         context = _by_rows(att, b, queries, keys, values)
     else:
@@ -80,7 +80,7 @@ def _by_rows(att: Any, b: int, queries: Tensor, keys: Tensor, values: Tensor) ->
     heads, n, d = queries.shape
     k = keys.shape[1]
     first = k - n  # how many keys stand before the first query
-    watched = _is_watched(att.dropout)  # if nobody looks at the weights, no more than a block is kept
+    watched = _is_watched(att.dropout)  # if no hook sees the weights, no more than a block is kept
     weights = None
     if watched:
         weights = _buffer(heads, n, k)
@@ -91,19 +91,19 @@ def _by_rows(att: Any, b: int, queries: Tensor, keys: Tensor, values: Tensor) ->
     for i in range(0, n, ROWS):
         j = min(i + ROWS, n)
         seen = first + j
-        block = scores[: heads * (j - i) * seen].view(heads, j - i, seen)
+        block = scores[: heads * (j - i) * seen].view(heads, j - i, seen)  # (b * H, rows, seen keys)
         _divided(queries[:, i:j], keys[:, :seen], mask[: j - i, : j - i], block)
         if weights is not None:
             weights[:, i:j, :seen] = block
             weights[:, i:j, seen:] = 0
-        by_head[:, :, i:j] = (block @ values[:, :seen]).view(b, -1, j - i, d)
+        by_head[:, :, i:j] = (block @ values[:, :seen]).view(b, -1, j - i, d)  # (b, H, rows, head_dim)
     if weights is not None:
-        shown = weights.view(b, -1, n, k)
+        shown = weights.view(b, -1, n, k)  # (b, H, T, K)
         before = _version(shown)
         dropped = att.dropout(shown)
         if dropped is not shown or before is None or _version(shown) != before:  # an edit: once more with it
             by_head.copy_(dropped @ values.view(b, -1, k, d))
-    return context.view(b, n, -1)
+    return context.view(b, n, -1)  # (b, T, H, head_dim) -> (b, T, d_out)
 
 
 def _version(x: Tensor) -> int | None:
@@ -124,7 +124,7 @@ def _is_watched(dropout: nn.Module) -> bool:
 
 
 def is_causal(att: Any) -> bool:
-    """Whether a model's attention has the book's own mask, and nobody's other one in its place."""
+    """Whether a model's attention has the book's own mask, and no other one in its place."""
     return type(att).mask is MultiHeadAttention.mask and "mask" not in att.__dict__
 
 

@@ -4,8 +4,8 @@
 is, every module that is looked at is called, and so every hook of the table of sites still fires.
 
 Linear layers go through oneDNN instead of MKL where that was measured to be faster on this machine, for
-this shape. Attention goes through `gptviz.fast.attention`. A GELU is worked out in place where nobody looks
-at what is before it, and by oneDNN in one go with the product. All are for float32 on a CPU without
+this shape. Attention goes through `gptviz.fast.attention`. A GELU is worked out in place where no hook sees
+what is before it, and by oneDNN in one go with the product. All are for float32 on a CPU without
 gradients; anything else takes the book's path. The environment variable GPTVIZ_KERNELS=off turns them off.
 """
 
@@ -60,7 +60,7 @@ def enabled() -> bool:
 
 @contextmanager
 def fast(model: nn.Module, known: Known | None = None) -> Iterator[None]:
-    """While it is entered, a pass of this thread through `model` goes through the kernels.
+    """Let this thread's passes through `model` use the kernels inside the block.
 
     To be entered under the lock of the pass. Another thread that runs the same model meanwhile gets the
     book's own forward; nothing is left on the model afterwards, however it ends. It may be entered
@@ -68,23 +68,23 @@ def fast(model: nn.Module, known: Known | None = None) -> Iterator[None]:
     """
     before = _this_thread.known  # a pass within this one has its own, or none
     _this_thread.known = known
-    used = enabled() and not _this_thread.by_the_book
+    is_used = enabled() and not _this_thread.by_the_book
     bound: list[nn.Module] = []
-    _this_thread.depth += used
+    _this_thread.depth += is_used
     try:
-        if used:
+        if is_used:
             _bind(model, bound)
         yield
     finally:
         _this_thread.known = before
-        _this_thread.depth -= used
+        _this_thread.depth -= is_used
         for module in bound:
             module.__dict__.pop("forward", None)
 
 
 @contextmanager
 def by_the_book() -> Iterator[None]:
-    """While it is entered, this thread's passes run `gptviz.model`'s own lines: to watch them at work."""
+    """Let this thread's passes run `gptviz.model`'s own lines inside the block, to watch them at work."""
     before = _this_thread.by_the_book
     _this_thread.by_the_book = True
     try:
@@ -94,12 +94,12 @@ def by_the_book() -> Iterator[None]:
 
 
 def modules_of(model: nn.Module) -> list[nn.Module]:
-    """All its modules. (model.modules() works out names: a tenth of a short pass through a small model.)"""
-    found = [model]
-    for module in found:  # which grows meanwhile
+    """All modules of a model. (model.modules() makes names: a tenth of a short pass of a small model.)"""
+    modules = [model]
+    for module in modules:  # which grows meanwhile
         if module._modules:
-            found += [child for child in module._modules.values() if child is not None]
-    return found
+            modules += [child for child in module._modules.values() if child is not None]
+    return modules
 
 
 def _bind(model: nn.Module, bound: list[nn.Module]) -> None:
@@ -136,7 +136,7 @@ def _linear(x: Tensor, weight: Tensor, bias: Tensor | None, gelu: str | None = N
 
 
 def _prefers_onednn(x: Tensor, weight: Tensor, bias: Tensor | None) -> bool:
-    """The answer for this shape; measured when the shape is first met, then the same for the process.
+    """Whether this shape goes through oneDNN: measured once, then the same for the process.
 
     One answer a process, so that the same text gives the same bits every time.
     """
@@ -206,12 +206,12 @@ def _has_onednn() -> bool:
 
 
 def _measure(x: Tensor, weight: Tensor, bias: Tensor | None) -> bool:
-    """Both ways in turn on a part of what is to be computed, a few milliseconds in all.
+    """Time both ways in turn on a part of the product, a few milliseconds in all: whether oneDNN is faster.
 
     The shortest time of each counts, and only this thread's own: on a machine with other work wall time
     and medians of so few say how often a thread was put aside (8 ms), no property of the kernel.
     """
-    part = x.reshape(-1, x.shape[-1])[:MOST_ROWS].contiguous()
+    part = x.reshape(-1, x.shape[-1])[:MOST_ROWS].contiguous()  # (..., K) -> (at most MOST_ROWS, K)
     weight = weight[:MOST_OUTPUTS]
     if bias is not None:
         bias = bias[:MOST_OUTPUTS]
@@ -266,9 +266,9 @@ class _FastFeedForward(FeedForward):
 
 def _is_unseen(layers: nn.Module, up: nn.Module, activation: nn.Module) -> bool:
     """Whether these are the book's own modules, with no hook between them."""
-    for one in (layers, up, activation):
-        own = one.__dict__.get("forward")
-        if one._forward_hooks or one._forward_pre_hooks or not (own is None or is_ours(own)):
+    for module in (layers, up, activation):
+        forward = module.__dict__.get("forward")
+        if module._forward_hooks or module._forward_pre_hooks or not (forward is None or is_ours(forward)):
             return False
     return (
         type(up) is nn.Linear

@@ -2,7 +2,7 @@
 
 Writing a token is bound by reading the weights once; what is left is the way from one kernel to the next.
 These are the steps of `gptviz.fast.attention` and of `gptviz.model`, to the bit, for a text of which only the
-last token is new. Who looks at a site or replaces it is asked where the module would be called. In bfloat16
+last token is new. A hook's function, a visit, is called where its module would be called. In bfloat16
 attention is worked out in float32 from the keys and values as they are: the same but for rounding.
 """
 
@@ -64,22 +64,22 @@ def serves(model: GPTModel, in_idx: Tensor) -> bool:
 
 
 def visits_at(model: GPTModel, places: Iterable[tuple[str, str, Visit]]) -> Visits | None:
-    """Sort those who look at a module (its path, "input" or "output") by place, in their order.
+    """Sort visits of a module (its path, "input" or "output") by place, in their order.
 
-    None if one of the places is none that is passed here: that one has to be hung on the module.
+    None if a place is not passed here: its visit must be hung on the module as a hook.
     """
-    found: Visits = {}
+    visits: Visits = {}
     for path, side, visit in places:
-        first, *rest = path.split(".", 2)
+        first, *below = path.split(".", 2)
         block = None
         module = path
-        if first == "trf_blocks" and rest and rest[0].isdigit() and int(rest[0]) < len(model.trf_blocks):
-            block = int(rest[0])
-            module = "".join(rest[1:])
+        if first == "trf_blocks" and below and below[0].isdigit() and int(below[0]) < len(model.trf_blocks):
+            block = int(below[0])
+            module = "".join(below[1:])
         if module not in (_OUTSIDE if block is None else _IN_A_BLOCK)[side]:
             return None
-        found.setdefault((block, module, side), []).append(visit)
-    return found
+        visits.setdefault((block, module, side), []).append(visit)
+    return visits
 
 
 def hidden(model: GPTModel, in_idx: Tensor, positions: Tensor, append: Append, visits: Visits) -> Tensor:
@@ -130,6 +130,7 @@ def _attention(att: Any, x: Tensor, append: Callable[..., Any], see: See) -> Ten
     queries = queries.view(b * h, 1, d)
     keys = keys.reshape(b * h, n, d)
     values = values.reshape(b * h, n, d)
+    # (B * H, 1, D/H) x (B * H, D/H, n) -> (B * H, 1, n)
     torch.baddbmm(weights, queries, keys.transpose(1, 2), beta=0, alpha=d**-0.5, out=weights)
     torch.softmax(weights, dim=-1, out=weights)
     weights = see("att.dropout", "input", weights.view(b, h, 1, n)).reshape(b * h, 1, n)

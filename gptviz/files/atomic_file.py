@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all, so that somebody may read while they are written."""
+"""Files that appear whole or not at all, so that they can be read while they are written."""
 
 import os
 import threading
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def write_whole(path: Path, write: Callable[[Path], object]) -> None:
-    """Let `write` make the file under a name of this thread's, and give it its own only when it is whole."""
+    """Let `write` make the file under a temporary name, and rename it when it is complete."""
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f"{path.name}.{os.getpid()}.{threading.get_ident()}.partial")
     try:

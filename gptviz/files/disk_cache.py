@@ -2,7 +2,7 @@
 
 A file is named after what it is of (`fingerprint`: the weights' hash, and all else that its numbers depend
 on), is written whole or not at all, and holds the hash of its content: what was cut short, or changed,
-counts as not there. All of them together are bounded; those that were not asked for the longest go first.
+counts as not there. All of them together are bounded; the least recently used go first.
 
 What was measured of the bundled model ships with it, under the same names, in `SHIPPED`: since a name has the
 weights' hash, no other model gets it.
@@ -31,7 +31,7 @@ def folder() -> Path:
     """GPTVIZ_CACHE_DIR, or `gptviz` in the folder that the user's system has for caches."""
     named = os.environ.get(SETTING)
     if named:
-        return Path(named).expanduser()  # who sets it may be no shell
+        return Path(named).expanduser()  # it may be set without a shell, which would expand ~
     if sys.platform == "win32":
         base = os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local"
     elif sys.platform == "darwin":
@@ -43,11 +43,11 @@ def folder() -> Path:
 
 def weights_hash(model: nn.Module) -> str:
     """A hash of every weight, by name, type, shape and bytes: one changed number gives another one."""
-    found = hashlib.blake2b(digest_size=20)
+    digest = hashlib.blake2b(digest_size=20)
     for name, tensor in sorted(model.state_dict().items()):
-        found.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}\n".encode())
-        found.update(memoryview(tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy()))
-    return found.hexdigest()
+        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}\n".encode())
+        digest.update(memoryview(tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy()))
+    return digest.hexdigest()
 
 
 def fingerprint(parts: Iterable[object]) -> str:
@@ -56,7 +56,7 @@ def fingerprint(parts: Iterable[object]) -> str:
 
 
 def read(name: str) -> Any | None:
-    """What ships under this name, or what `write` put there; None if there is nothing whole."""
+    """The value that ships under this name, or that `write` put there; None if there is none, or damaged."""
     if name in shipped():
         return shipped()[name]
     path = folder() / f"{name}.json"
@@ -77,7 +77,7 @@ def shipped() -> dict[str, Any]:
 
 
 def write(name: str, value: Any) -> bool:
-    """Keep a value that JSON can hold; False where the folder cannot be written: then nothing is kept."""
+    """Keep a value that JSON can hold. Returns False if the folder cannot be written."""
     content = json.dumps(value)
     text = f"{_digest(content)}\n{content}"
     path = folder() / f"{name}.json"
@@ -94,14 +94,14 @@ def _digest(content: str) -> str:
 
 
 def _make_room(place: Path) -> None:
-    """Remove what was not asked for the longest, until the rest fits."""
+    """Remove the least recently used files until the others fit into MOST_BYTES."""
     files = []
     for path in place.glob("*.json"):
         try:
-            found = path.stat()
+            info = path.stat()
         except FileNotFoundError:  # another process made room, too
             continue
-        files.append((found.st_mtime, found.st_size, path))
+        files.append((info.st_mtime, info.st_size, path))
     total = sum(size for _, size, _ in files)
     for _, size, path in sorted(files, key=lambda file: file[0]):
         if total <= MOST_BYTES:

@@ -1,4 +1,4 @@
-"""The folder that holds what a server keeps for its visitors, and goes with it, however it goes."""
+"""A folder for what a server keeps for its visitors, removed with the server, however that ends."""
 
 import os
 import shutil
@@ -20,7 +20,7 @@ LOCK = "server.lock"
 
 
 class Root:
-    """A folder for this user's eyes only, made when something is first put into it: a disk may be full."""
+    """A folder that only this user can read, made when it is first used: a disk may be full."""
 
     def __init__(self, prefix: str):
         self._prefix = prefix
@@ -29,7 +29,7 @@ class Root:
 
     @property
     def path(self) -> Path:
-        """The folder, with a locked file by which others see that we are here. Raises OSError."""
+        """The folder, with a locked file that shows other processes that it is in use. Raises OSError."""
         with self._lock:
             if self._made is None:
                 sweep(self._prefix)
@@ -49,13 +49,13 @@ class Root:
 
 
 def _locked(root: Path) -> IO[bytes]:
-    """Our lock's file in the folder, open; it gets its name when it is locked."""
+    """The open lock file of the folder, which gets its name when it is locked."""
     if fcntl is None:  # there are no locks, and Windows renames no file that is open
         return (root / LOCK).open("wb")
-    held = (root / f"{LOCK}.partial").open("wb")
-    fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    lock_file = (root / f"{LOCK}.partial").open("wb")
+    fcntl.flock(lock_file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     os.replace(root / f"{LOCK}.partial", root / LOCK)
-    return held
+    return lock_file
 
 
 def sweep(prefix: str) -> None:
@@ -66,26 +66,26 @@ def sweep(prefix: str) -> None:
 
 
 def _is_left(folder: Path) -> bool:
-    """Whether this is a folder of our own whose lock nobody holds, as when its process has ended.
+    """Whether this is a folder of this user's whose lock no process holds, as when its server has ended.
 
-    Others may put what they like beside it: no link is followed, and nothing is waited for, such as a FIFO.
+    Other users may put anything beside it: no link is followed, and nothing is waited for, such as a FIFO.
     """
     if fcntl is None:
         return False
-    here = None
+    opened_folder = None
     lock = None
     try:
-        here = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-        if os.fstat(here).st_uid != os.geteuid():
+        opened_folder = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        if os.fstat(opened_folder).st_uid != os.geteuid():
             return False
-        lock = os.open(LOCK, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=here)
+        lock = os.open(LOCK, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=opened_folder)
         if not stat.S_ISREG(os.fstat(lock).st_mode):
             return False
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:  # somebody holds it, or it is not there, no folder, or not ours to read
         return False
     finally:
-        for held in (lock, here):
-            if held is not None:
-                os.close(held)
+        for opened in (lock, opened_folder):
+            if opened is not None:
+                os.close(opened)
     return True

@@ -44,8 +44,8 @@ class Entry:
 def catalog() -> tuple[Entry, ...]:
     """Every model with a name, those that are always here first."""
     mini = read_config(ASSETS / "mini")
-    here = {"gpt2-untrained": GPTConfig.from_dict(GPT_CONFIG_124M)}
+    configs = {"gpt2-untrained": GPTConfig.from_dict(GPT_CONFIG_124M)}
     return (
-        *(Entry(name, here.get(name, mini), about) for name, about in KNOWN_MODELS.items()),
+        *(Entry(name, configs.get(name, mini), about) for name, about in KNOWN_MODELS.items()),
         *(Entry(name, hub.config, hub.about, hub.download_bytes) for name, hub in HUB_MODELS.items()),
     )

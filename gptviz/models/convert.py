@@ -52,7 +52,7 @@ class Limits:
     file_bytes: int
 
     def begin(self) -> None:
-        """From now on the system ends this process, or refuses it memory, at the limits.
+        """Have the system end this process, or refuse it memory, at the limits.
 
         Only Linux keeps to the limit of memory. On Windows there is none but the time, which the server
         looks at.
@@ -85,8 +85,8 @@ def convert(
     """Write the checkpoint at `path` as config.json, model.safetensors and vocabulary.json into a folder.
 
     `gptviz.load` gives the same model from both. Arguments as for it; `named`: its tokenizer will be given
-    by name, and none is written. Needs the memory of the largest tensor, not of the model. What is written
-    says which GELU the model has: the answer is whether that is only assumed. Raises CheckpointError.
+    by name, and none is written. Needs the memory of the largest tensor, not of the model. config.json says
+    which GELU the model has; returns whether that is only assumed. Raises CheckpointError.
     """
     checkpoint = recognise(path, n_heads, activation)
     config = checkpoint.config
@@ -124,7 +124,7 @@ def _write(path: Path, shapes: Shapes, weights: Iterable[tuple[str, Tensor]], dt
 
 
 def main() -> None:
-    """Convert within limits, and say in SAID how it went."""
+    """Convert within limits, and write to the file SAID how it went."""
     args = parser().parse_args()
     if args.leash:
         end_with_the_server(args.out)
@@ -133,7 +133,7 @@ def main() -> None:
     if args.limits is not None:
         Limits(*args.limits).begin()
     answer(args)
-    os._exit(0)  # without a word of libraries that are still at something
+    os._exit(0)  # before libraries that are still at work print anything
 
 
 def parser() -> argparse.ArgumentParser:
@@ -154,18 +154,22 @@ def parser() -> argparse.ArgumentParser:
 
 
 def answer(args: argparse.Namespace) -> None:
-    """Convert, and say in SAID how it went."""
-    said: dict[str, object] = {}
+    """Convert, and write to the file SAID how it went."""
+    outcome: dict[str, object] = {}
     names = ("n_heads", "activation", "tokenizer", "named", "drop_surplus", "dtype")
-    given = {name: getattr(args, name) for name in names}
+    options = {name: getattr(args, name) for name in names}
     try:
-        said[ASSUMED] = convert(args.path, args.out, **given)
+        outcome[ASSUMED] = convert(args.path, args.out, **options)
     except CheckpointError as error:
-        said = {"error": type(error).__name__, "message": str(error), "emb_dim": getattr(error, "emb_dim", 0)}
+        outcome = {
+            "error": type(error).__name__,
+            "message": str(error),
+            "emb_dim": getattr(error, "emb_dim", 0),
+        }
     except Exception as error:  # strangers' files may raise anything, and find the memory or the disk full
-        said = {"error": "CheckpointError", "message": f"{args.path} cannot be read: {_why(error)}"}
-    said |= {"message": str(said.get("message", ""))[:LONGEST_SENTENCE]}
-    (args.out / SAID).write_text(json.dumps(said), encoding="utf-8")
+        outcome = {"error": "CheckpointError", "message": f"{args.path} cannot be read: {_why(error)}"}
+    outcome |= {"message": str(outcome.get("message", ""))[:LONGEST_SENTENCE]}
+    (args.out / SAID).write_text(json.dumps(outcome), encoding="utf-8")
 
 
 def _why(error: Exception) -> str:

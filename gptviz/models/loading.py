@@ -110,7 +110,7 @@ def load(
 
     Raises CheckpointError, which is a ValueError, for what cannot be loaded: never half a model.
     """
-    found = plan(
+    planned = plan(
         name,
         n_heads=n_heads,
         activation=activation,
@@ -120,9 +120,9 @@ def load(
         device=device,
         report=report,
     )
-    if found.doubt:
-        warnings.warn(found.doubt, stacklevel=3)  # of who calls `load`, behind its mark
-    return found.load()
+    if planned.doubt:
+        warnings.warn(planned.doubt, stacklevel=3)  # at the caller of `load`, past its decorator
+    return planned.load()
 
 
 @undisturbed
@@ -138,7 +138,7 @@ def plan(
     report: Report | None = None,
     called: str | None = None,
 ) -> Plan:
-    """All of `load` up to the weights. `called` is another name for the model than its file's."""
+    """Do what `load` does before the weights. `called` is another name for the model than its file's."""
     if not isinstance(name, str | Path):
         raise CheckpointError(
             f"a {type(name).__name__} is no name, folder or file of a model; a model that is in memory "
@@ -151,7 +151,7 @@ def plan(
     one_of("dtype", dtype, DTYPES)
     if device not in devices():
         raise ValueError(f"device is {device!r}; this machine has {', '.join(devices())}")
-    if name in KNOWN_MODELS and any(given is not None for given in (n_heads, activation, tokenizer)):
+    if name in KNOWN_MODELS and any(option is not None for option in (n_heads, activation, tokenizer)):
         raise CheckpointError(
             f"{name} has its own heads, activation and tokenizer: leave n_heads, activation and tokenizer out"
         )
@@ -194,8 +194,8 @@ def _called(path: Path) -> str:
 
 def devices() -> list[str]:
     """The devices of this machine: "cpu", and "cuda" or Apple's "mps" where they are."""
-    there = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
-    return ["cpu", *(name for name, is_there in there.items() if is_there)]
+    available = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
+    return ["cpu", *(name for name, is_there in available.items() if is_there)]
 
 
 def is_hub_name(name: str) -> bool:
@@ -217,7 +217,7 @@ def _path_of(name: str, report: Report | None) -> Path:
 
 
 def no_such_model(name: str) -> CheckpointError:
-    """The error of a name that is none of a model, of a repository or of a file."""
+    """The error for a name that is no model, no repository and no file."""
     known = [*KNOWN_MODELS, *HUB_MODELS]
     return CheckpointError(
         f"there is no model {name!r}{did_you_mean(name, known)}: it is no file, no folder, no repository "
@@ -255,9 +255,9 @@ def vocabulary_for(
 
     Raises ValueError, SurplusTokens for added tokens that the model has no row for.
     """
-    found = _vocabulary_for(checkpoint, tokenizer)
+    vocabulary = _vocabulary_for(checkpoint, tokenizer)
     try:
-        return without_surplus(found, checkpoint.config.vocab_size, drop_surplus)
+        return without_surplus(vocabulary, checkpoint.config.vocab_size, drop_surplus)
     except Surplus as error:
         raise SurplusTokens(f"{checkpoint.path}: {error}{WITHOUT_THEM}") from None
 
@@ -272,9 +272,9 @@ def _vocabulary_for(checkpoint: Checkpoint, tokenizer: Tokenizer | Vocabulary) -
         return read_tokenizer(tokenizer)
     if tokenizer is not None:
         return read_object(tokenizer)
-    own = checkpoint.vocabulary()
-    if own is not None:
-        return own
+    own_vocabulary = checkpoint.vocabulary()
+    if own_vocabulary is not None:
+        return own_vocabulary
     if size in GPT2_SIZES:
         return of_encoding(get_encoding("gpt2"))
     raise TokenizerMissing(
@@ -290,12 +290,12 @@ def read_tokenizer(tokenizer: str | Path) -> Vocabulary:
     if str(tokenizer) in encoding_names():
         return of_encoding(get_encoding(str(tokenizer)))
     if path.is_dir():
-        found = read_folder(path)
-        if found is None:
+        vocabulary = read_folder(path)
+        if vocabulary is None:
             raise ValueError(
                 f"{path} has neither tokenizer.json nor vocab.json and merges.txt: put them there"
             )
-        return found
+        return vocabulary
     readers = {
         ".json": read_tokenizer_json,
         ".pkl": read_meta,

@@ -29,7 +29,7 @@ HEADS = ("num_heads", "n_head", "n_heads")  # how modules call their number of h
 
 
 class InMemory(Tensors):
-    """The tensors of a model, by the names of its state dict. Raises CheckpointError for what holds none."""
+    """The tensors of a model, by their names. Raises CheckpointError for quantised or meta tensors."""
 
     in_memory = True
 
@@ -54,8 +54,8 @@ class InMemory(Tensors):
         return ((name, self._state[name]) for name in names)
 
     def shares(self, name: str, other: str) -> bool:
-        one, two = (self._state[n] for n in (name, other))
-        return one.data_ptr() == two.data_ptr() and one.shape == two.shape
+        tensor, other_tensor = (self._state[n] for n in (name, other))
+        return tensor.data_ptr() == other_tensor.data_ptr() and tensor.shape == other_tensor.shape
 
 
 @undisturbed
@@ -78,7 +78,7 @@ def wrap(
     Ours is taken as it is. Of another the weights are copied as they are now, so wrap it again after more
     training. Names and shapes are checked. Then the model reads a few tokens itself, which shows its GELU,
     and its logits must be those that these weights give here, since nothing that is shown would be true of it
-    otherwise. The model is left as it was. ValueError, a sentence, for all that cannot be wrapped.
+    otherwise. The model is left as it was. Raises ValueError for a model that cannot be wrapped.
     """
     if not isinstance(model, nn.Module):
         raise CheckpointError(f"{model!r} is no model: give an nn.Module, or gptviz.load(...) a name or file")
@@ -95,23 +95,23 @@ def wrap(
     if n_heads not in (None, config.n_heads):
         raise CheckpointError(f"{tensors.path} has {config.n_heads} heads, not {n_heads}: leave n_heads out")
     with _in_a_sentence(f"{called}: its tokenizer cannot be read"):
-        found = Checkpoint(tensors.path, dialect, config, tensors, lambda: None)
-        encoding = tokenizer_for(found, called, tokenizer, drop_surplus)
+        checkpoint = Checkpoint(tensors.path, dialect, config, tensors, lambda: None)
+        encoding = tokenizer_for(checkpoint, called, tokenizer, drop_surplus)
     with _in_a_sentence(f"{called} cannot be compared with what its weights give here"):
         seen = _run(model, called, config, _feed_forwards(dialect, tensors, config))
         config = replace(config, activation=seen.activation or config.activation)
         if isinstance(model, GPTModel):
             _check_numbers(LanguageModel(_built_anew(model, config), encoding, config, called), seen, model)
             return LanguageModel(model, encoding, config, called)
-        found = replace(found, config=config)
-        wrapped = LanguageModel(found.model(), encoding, config, called)
+        checkpoint = replace(checkpoint, config=config)
+        wrapped = LanguageModel(checkpoint.model(), encoding, config, called)
         _check_numbers(wrapped, seen, model)
         return wrapped
 
 
 @contextmanager
 def _in_a_sentence(what: str) -> Iterator[None]:
-    """Whatever a model of somebody else raises inside the block, as a CheckpointError that begins so."""
+    """Turn any error inside the block into a CheckpointError whose message begins with `what`."""
     try:
         yield
     except CheckpointError:
@@ -156,22 +156,22 @@ def _check_head(tensors: InMemory, dialect: Dialect, config: GPTConfig) -> None:
         )
 
 
-def _heads(model: nn.Module, given: int | None) -> int:
+def _heads(model: nn.Module, n_heads: int | None) -> int:
     """The number of heads that the model's attention says, else the one that is given."""
-    said = {getattr(module, name, None) for module in model.modules() for name in HEADS}
-    numbers = {number for number in said if type(number) is int}
+    values = {getattr(module, name, None) for module in model.modules() for name in HEADS}
+    numbers = {number for number in values if type(number) is int}
     if len(numbers) == 1:
         return numbers.pop()
-    if given is None:
+    if n_heads is None:
         raise CheckpointError(
             f"{type(model).__name__} does not say how many attention heads it has: "
             "gptviz.wrap(model, tokenizer, n_heads=...)"
         )
-    return given
+    return n_heads
 
 
 def _config(config: GPTConfig, model: nn.Module) -> GPTConfig:
-    """The same with what is in no shape: the epsilon of the norms, which GELU, dropout."""
+    """The config with what no shape shows: the epsilon of the norms, which GELU, dropout."""
     exact = any(isinstance(m, nn.GELU) and m.approximate == "none" for m in model.modules())
     eps = {e for m in model.modules() if isinstance(e := getattr(m, "eps", None), float)}
     return replace(
@@ -187,7 +187,7 @@ def _config(config: GPTConfig, model: nn.Module) -> GPTConfig:
 
 @dataclass(frozen=True)
 class Seen:
-    """What the model itself made of `ids`: the last rows, (n, V), or of a model without a head (n, D).
+    """What the model itself computed for `ids`: the last rows, (n, V), or without a head (n, D).
 
     `activation` is the GELU between the matrices of its feed-forwards, None where that could not be seen.
     """
@@ -232,9 +232,9 @@ def _rows_of(out: Any) -> tuple[torch.Tensor | None, bool]:
     hidden = getattr(out, "last_hidden_state", None)
     if isinstance(hidden, torch.Tensor):
         return hidden, False
-    for found in (out, getattr(out, "logits", None)):
-        if isinstance(found, torch.Tensor):
-            return found, True
+    for value in (out, getattr(out, "logits", None)):
+        if isinstance(value, torch.Tensor):
+            return value, True
     if isinstance(out, tuple | list) and out and isinstance(out[0], torch.Tensor):  # nanoGPT's: logits, loss
         return out[0], True
     if isinstance(out, dict) and isinstance(out.get("logits"), torch.Tensor):
@@ -243,22 +243,22 @@ def _rows_of(out: Any) -> tuple[torch.Tensor | None, bool]:
 
 
 def _feed_forwards(dialect: Dialect, tensors: InMemory, config: GPTConfig) -> list[tuple[str, str]]:
-    """Of each block, the names of the two modules between which it has its GELU."""
+    """For each block, the names of the modules before and after its GELU."""
     names = dialect.names(tensors)
     modules = {copy.target: names[copy.source].removesuffix(".weight") for copy in dialect.table(config)}
-    at = [f"trf_blocks.{block}.ff.layers" for block in range(config.n_layers)]
-    return [(modules[f"{one}.0.weight"], modules[f"{one}.2.weight"]) for one in at]
+    prefixes = [f"trf_blocks.{block}.ff.layers" for block in range(config.n_layers)]
+    return [(modules[f"{prefix}.0.weight"], modules[f"{prefix}.2.weight"]) for prefix in prefixes]
 
 
 def _watch(model: nn.Module, up: str, down: str, hung: ExitStack) -> dict[str, torch.Tensor]:
-    """What leaves one module and what goes into the other, "before" and "after", once the model has run."""
+    """A dict that the model's run fills: "before" is the output of `up`, "after" the input of `down`."""
     seen: dict[str, torch.Tensor] = {}
 
     def leaves(_module: nn.Module, _given: Any, output: torch.Tensor) -> None:
         seen["before"] = output.detach()
 
-    def goes_in(_module: nn.Module, given: tuple[torch.Tensor, ...]) -> None:
-        seen["after"] = given[0].detach()
+    def goes_in(_module: nn.Module, inputs: tuple[torch.Tensor, ...]) -> None:
+        seen["after"] = inputs[0].detach()
 
     hung.enter_context(model.get_submodule(up).register_forward_hook(leaves))
     hung.enter_context(model.get_submodule(down).register_forward_pre_hook(goes_in))
@@ -279,27 +279,27 @@ def _activation(called: str, watched: list[dict[str, torch.Tensor]]) -> str | No
 
 
 def _nearer_gelu(seen: dict[str, torch.Tensor]) -> str | None:
-    """The GELU that makes "after" of "before", or nearly so. None where that cannot be told."""
+    """The GELU that makes "after" of "before", or nearly so. None if that cannot be decided."""
     if seen.keys() != {"before", "after"} or seen["before"].shape != seen["after"].shape:
         return None
     if seen["after"].element_size() < 4:  # what 16 bits round off is more than what the two are apart
         return None
-    off = {}
+    distance = {}
     for name, kind in (("gelu", "none"), ("gelu_tanh", "tanh")):
-        made = nn.functional.gelu(seen["before"], approximate=kind)
-        off[name] = float((made - seen["after"]).abs().sum())
-    if off["gelu"] == off["gelu_tanh"]:
+        output = nn.functional.gelu(seen["before"], approximate=kind)
+        distance[name] = float((output - seen["after"]).abs().sum())
+    if distance["gelu"] == distance["gelu_tanh"]:
         return None
-    return min(off, key=off.__getitem__)
+    return min(distance, key=distance.__getitem__)
 
 
 def _built_anew(model: GPTModel, config: GPTConfig) -> GPTModel:
     """The book's model as its config says it, on the very weights of `model`: none is copied."""
-    anew = blank_model(config)
-    anew.load_state_dict(model.state_dict(), assign=True)
+    built = blank_model(config)
+    built.load_state_dict(model.state_dict(), assign=True)
     if config.tie_embeddings:
-        anew.out_head.weight = anew.tok_emb.weight
-    return anew.eval()
+        built.out_head.weight = built.tok_emb.weight
+    return built.eval()
 
 
 def _check_numbers(lm: LanguageModel, seen: Seen, model: nn.Module) -> None:
@@ -311,9 +311,9 @@ def _check_numbers(lm: LanguageModel, seen: Seen, model: nn.Module) -> None:
         ours = trace["final"]
     ours = ours[-len(seen.rows) :]
     in_16_bits = any(p.is_floating_point() and p.element_size() < 4 for p in model.parameters())
-    near = (NEAR_IN_16_BITS if in_16_bits else NEAR) * float(ours.abs().max())
-    off = float((seen.rows - ours).abs().max())
-    if off <= near:
+    tolerance = (NEAR_IN_16_BITS if in_16_bits else NEAR) * float(ours.abs().max())
+    difference = float((seen.rows - ours).abs().max())
+    if difference <= tolerance:
         return
     why = "with another number of heads"
     if any(module._forward_hooks or module._forward_pre_hooks for module in model.modules()):
@@ -322,6 +322,6 @@ def _check_numbers(lm: LanguageModel, seen: Seen, model: nn.Module) -> None:
     if seen.has_head:
         what = "logits"
     raise CheckpointError(
-        f"{lm.name} gives other {what} than its weights do in GPTModel (by up to {off:.3g}): it computes "
-        f"something else than the book's model, or {why}: it cannot be shown"
+        f"{lm.name} gives other {what} than its weights do in GPTModel (by up to {difference:.3g}): it "
+        f"computes something else than the book's model, or {why}: it cannot be shown"
     )

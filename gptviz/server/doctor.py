@@ -119,16 +119,16 @@ def faults() -> Iterator[str]:
 
         yield from _refused(open_database)
     if address := os.environ.get(RAY):
-        yield from (f"{RAY}: {said}" for said in _refused(reach, address))
+        yield from (f"{RAY}: {sentence}" for sentence in _refused(reach, address))
     if disk() < FREE:
         where = tempfile.gettempdir()
         yield f"{where} has {gigabytes(disk())} free; uploads and trainings want {gigabytes(FREE)}"
 
 
-def _refused(setting: Callable[..., object], *given: str) -> Iterator[str]:
+def _refused(setting: Callable[..., object], *arguments: str) -> Iterator[str]:
     """The sentence of a ValueError if the function behind a setting refuses it; else nothing."""
     try:
-        setting(*given)
+        setting(*arguments)
     except ValueError as error:
         yield f"{error}"
 
@@ -138,24 +138,24 @@ def doctor() -> tuple[list[str], list[str]]:
     wrongs = [*faults()]
     if wrongs:
         return [], wrongs
-    own = cores()
+    n_cores = cores()
     free = memory()
-    a_pass, a_run = measured()
-    click = THROUGH * a_run
+    pass_seconds, run_seconds = measured()
+    click = THROUGH * run_seconds
     own_memory = resident() if sys.platform == "linux" else 2**29  # with the model, and a page run
-    each = own_memory + trace_bytes()
-    replicas = max(1, math.floor(own))
+    replica_bytes = own_memory + trace_bytes()
+    replicas = max(1, math.floor(n_cores))
     if free is not None:
-        replicas = max(1, min(replicas, free // each))
-        if free < each:
+        replicas = max(1, min(replicas, free // replica_bytes))
+        if free < replica_bytes:
             wrongs.append(
                 f"{gigabytes(free)} of memory are free, and a server with its cache of traces may come to "
-                f"{gigabytes(each)}: set {TRACES_SETTING} lower"
+                f"{gigabytes(replica_bytes)}: set {TRACES_SETTING} lower"
             )
     if free is None:
-        at = "what the system does not say"
+        memory_free = "what the system does not say"
     else:
-        at = f"{gigabytes(free)} free"
+        memory_free = f"{gigabytes(free)} free"
     visitors = math.floor(replicas * BUSY * SECONDS / click)
     router = "not there; two replicas on one machine need it"
     if shutil.which("haproxy"):
@@ -164,11 +164,11 @@ def doctor() -> tuple[list[str], list[str]]:
     if sys.platform != "linux":
         limits = "of time; this system keeps to no limit of memory"
     return [
-        f"cores      {own:g}; torch takes {torch.get_num_threads()} threads",
-        f"memory     {at}; a replica may come to {gigabytes(each)}",
+        f"cores      {n_cores:g}; torch takes {torch.get_num_threads()} threads",
+        f"memory     {memory_free}; a replica may come to {gigabytes(replica_bytes)}",
         f"disk       {gigabytes(disk())} free in {tempfile.gettempdir()}",
         f"uploads    are read by a process with a limit {limits}",
-        f"a pass     {1000 * a_pass:.1f} ms: the bundled model, {TOKENS} tokens",
+        f"a pass     {1000 * pass_seconds:.1f} ms: the bundled model, {TOKENS} tokens",
         f"a click    {1000 * click:.0f} ms of a core: {THROUGH:g} times what the page Attention takes here",
         f"serves     about {visitors} visitors who click every {SECONDS} s, with {replicas} replicas",
         f"router     haproxy is {router}",

@@ -22,14 +22,14 @@ errors = 0  # lines that were errors
 
 def log(event: str, **facts: object) -> None:
     """Write a line about something that happened; no fact may be what a visitor has typed."""
-    said = [
+    fields = [
         f"{key}={fact:.3f}" if isinstance(fact, float) else f"{key}={fact}" for key, fact in facts.items()
     ]
-    logging.getLogger(NAME).info(" ".join([f"event={event}", *said]))
+    logging.getLogger(NAME).info(" ".join([f"event={event}", *fields]))
 
 
 def watch() -> None:
-    """Make whatever is logged from now on one line without a visitor's text; again, nothing happens."""
+    """Make every log record one line without a visitor's text; a second call changes nothing."""
     make = logging.getLogRecordFactory()
     if make is _record:
         return
@@ -39,34 +39,34 @@ def watch() -> None:
     get_logger(NAME).setLevel(logging.INFO if os.environ.get(SETTING) == "1" else logging.WARNING)
 
 
-def _record(*given: Any, **named: Any) -> logging.LogRecord:
+def _record(*args: Any, **options: Any) -> logging.LogRecord:
     global errors
-    made: logging.LogRecord = _record.make(*given, **named)  # type: ignore[attr-defined]
-    errors += made.levelno >= logging.ERROR
-    if made.args and isinstance(made.args, tuple):  # uvicorn's own format wants them apart
-        made.args = tuple(map(_without_text, made.args))
+    record: logging.LogRecord = _record.make(*args, **options)  # type: ignore[attr-defined]
+    errors += record.levelno >= logging.ERROR
+    if record.args and isinstance(record.args, tuple):  # uvicorn's own format wants them apart
+        record.args = tuple(map(_without_text, record.args))
     else:
-        made.msg = _without_text(made.msg)
+        record.msg = _without_text(record.msg)
     error = None
-    if made.exc_info:
-        error = made.exc_info[1]
+    if record.exc_info:
+        error = record.exc_info[1]
     if error is not None:
-        made.msg = f"{made.getMessage().strip()}: {_where(error)}"
-        made.args = ()
-    made.exc_info = None
-    return made
+        record.msg = f"{record.getMessage().strip()}: {_where(error)}"
+        record.args = ()
+    record.exc_info = None
+    return record
 
 
-def _in_a_thread(given: threading.ExceptHookArgs) -> None:
-    logging.getLogger(NAME).error("event=error", exc_info=given.exc_value)
+def _in_a_thread(args: threading.ExceptHookArgs) -> None:
+    logging.getLogger(NAME).error("event=error", exc_info=args.exc_value)
 
 
-def _without_text(said: object) -> object:
-    if isinstance(said, BaseException):
-        return _where(said)
-    if isinstance(said, str):
-        return " ".join(_QUERY.sub("?…", said).split("\n"))
-    return said
+def _without_text(value: object) -> object:
+    if isinstance(value, BaseException):
+        return _where(value)
+    if isinstance(value, str):
+        return " ".join(_QUERY.sub("?…", value).split("\n"))
+    return value
 
 
 def _where(error: BaseException) -> str:

@@ -49,7 +49,7 @@ SENT_TO = "/_stcore/upload_file/"  # then the session, and the file's name for i
 # Streamlit keeps a session that broke off for 120 s; after that nothing can end it, and what it sent stays
 LEFT_SECONDS = 100.0
 
-# A part of a file, or the question whether it has changed, is answered by who has the file.
+# The app below answers requests for a part of a file, or whether it has changed.
 _NOT_PLAIN = ("range", "if-none-match", "if-modified-since")
 
 
@@ -68,31 +68,31 @@ class CompressedStatic:
             return
         path = scope["path"]
         if path not in self._kept:
-            async with self._compressing:  # thirty who ask for the same file at once wait for one
+            async with self._compressing:  # thirty requests for one file at once wait for one compression
                 if path not in self._kept:
                     self._kept[path] = await self._compressed(scope, receive)
-        found = self._kept.get(path, ())
-        if not found:
+        compressed = self._kept.get(path, ())
+        if not compressed:
             await self._app(scope, receive, send)
             return
-        headers, body = found
+        headers, body = compressed
         await send({"type": "http.response.start", "status": 200, "headers": headers.raw})
         await send({"type": "http.response.body", "body": body})
 
     async def _compressed(self, scope: Scope, receive: Receive) -> tuple[Headers, bytes] | tuple[()]:
         """The answer of the app below, compressed; nothing where it is no text, not there, or personal."""
-        said: list[Message] = []
+        messages: list[Message] = []
 
         async def keep(message: Message) -> None:
-            said.append(message)
+            messages.append(message)
 
         # its own scope: Starlette writes into it how much of the path is a folder's, and it is asked again
         await self._app(dict(scope), receive, keep)
-        headers = MutableHeaders(raw=list(said[0]["headers"]))
-        body = b"".join(message.get("body", b"") for message in said[1:])
+        headers = MutableHeaders(raw=list(messages[0]["headers"]))
+        body = b"".join(message.get("body", b"") for message in messages[1:])
         text = headers.get("content-type", "").startswith(TYPES)
         as_it_is = "set-cookie" in headers or "content-encoding" in headers
-        if said[0]["status"] != 200 or not text or len(body) < SMALL or as_it_is:
+        if messages[0]["status"] != 200 or not text or len(body) < SMALL or as_it_is:
             return ()
         body = await run_sync(gzip.compress, body, 6)
         headers["content-encoding"] = "gzip"
@@ -104,7 +104,7 @@ class CompressedStatic:
 
 
 class Doors:
-    """ASGI middleware: what is sent must fit in the server's room, and goes soon after who sent it.
+    """ASGI middleware: an upload must fit in the server's room, and is removed soon after its visitor left.
 
     The server's numbers (`/_stcore/metrics`) are open where GPTVIZ_METRICS=1. A page tells its browser whom
     it may ask (POLICY).
@@ -131,8 +131,8 @@ class Doors:
             finally:
                 _look_again(absent())
         elif path.rstrip("/").endswith(METRICS) and os.environ.get(METRICS_SETTING) != "1":
-            said = f"The numbers of this server are not public; {METRICS_SETTING}=1 makes them so."
-            await PlainTextResponse(said, 404)(scope, receive, send)
+            sentence = f"The numbers of this server are not public; {METRICS_SETTING}=1 makes them so."
+            await PlainTextResponse(sentence, 404)(scope, receive, send)
         elif scope["type"] == "http" and scope["method"] == "PUT" and SENT_TO in path:
             await self._receive(path.partition(SENT_TO)[2].partition("/")[0], scope, receive, send)
         elif scope["type"] == "http":
@@ -141,22 +141,22 @@ class Doors:
             await app(scope, receive, send)
 
     async def _receive(self, session: str, scope: Scope, receive: Receive, send: Send) -> None:
-        """A file, if there is room for it. Streamlit itself refuses who is no session of its own."""
+        """Take a file, if there is room for it. Streamlit itself refuses an unknown session."""
         length = Headers(scope=scope).get("content-length", "")
-        this = object()
+        ticket = object()
         if not (length.isascii() and length.isdigit() and len(length) < 16):
             await PlainTextResponse("Say how many bytes come: Content-Length.", 411)(scope, receive, send)
             return
         if runtime.get_instance().is_active_session(session):
-            why = room().receive(session, this, int(length))
+            why = room().receive(session, ticket, int(length))
             if why is not None:
                 await PlainTextResponse(f"The file was not taken: {why}.", 413)(scope, receive, send)
                 return
         try:
             await self._app(scope, receive, send)
         finally:
-            room().give(this)  # now Streamlit has it, and it is counted there
-            _look_again(absent())  # who sent it may have left meanwhile
+            room().give(ticket)  # now Streamlit has it, and it is counted there
+            _look_again(absent())  # its visitor may have left meanwhile
 
 
 def _look_again(sessions: list[str]) -> None:
@@ -166,7 +166,7 @@ def _look_again(sessions: list[str]) -> None:
 
 @asynccontextmanager
 async def lifespan(_app: object) -> AsyncIterator[dict[str, object]]:
-    """A server begins with removing what killed ones have left, and its workers begin with it."""
+    """Start the server: remove what killed servers have left, and start the workers."""
     log.watch()
     runtime.get_instance().stats_mgr.register_provider(watching.NUMBERS)
     for prefix in (TRAININGS, UPLOADS, WORKS):
@@ -185,8 +185,8 @@ def _wants_gzip(scope: Scope) -> bool:
     return plain and "gzip" in headers.get("accept-encoding", "")
 
 
-def _size(kept: tuple[Headers, bytes] | tuple[()]) -> int:
-    return 1000 + (len(kept[1]) if kept else 0)
+def _size(entry: tuple[Headers, bytes] | tuple[()]) -> int:
+    return 1000 + (len(entry[1]) if entry else 0)
 
 
 async def _component_code(request: Request) -> Response:

@@ -62,7 +62,7 @@ class Numbers:
         self._seconds: dict[str, float] = {}
 
     def ran(self, page: str, seconds: float) -> None:
-        """Note that a run was answered so long after somebody asked for it."""
+        """Note how many seconds after its request a run was answered."""
         self._runs.setdefault(page, [0] * len(SECONDS))[bisect_left(SECONDS, seconds)] += 1
         self._seconds[page] = self._seconds.get(page, 0.0) + seconds
 
@@ -71,10 +71,10 @@ class Numbers:
         return list(dict.fromkeys(stat.family_name for stat in self._stats()))
 
     def get_stats(self, family_names: Sequence[str] | None = None) -> Mapping[str, Sequence[Stat]]:
-        found: dict[str, list[Stat]] = {}
+        families: dict[str, list[Stat]] = {}
         for stat in self._stats():
-            found.setdefault(stat.family_name, []).append(stat)
-        return found
+            families.setdefault(stat.family_name, []).append(stat)
+        return families
 
     def _stats(self) -> Iterator[Stat]:
         for (kind, status), times in [*self.requests.items()] or [(("page", 200), 0)]:
@@ -98,8 +98,8 @@ class Numbers:
         yield GaugeStat("gptviz_workers", line["slots"], help="Works that are done at a time.")
         waits = line["longest_wait_seconds"]
         yield GaugeStat("gptviz_work_wait_seconds", waits, None, "seconds", "Of whoever waits the longest.")
-        held = {"models": model_cache().nbytes, "runs": runs().nbytes, "works": line["result_bytes"]}
-        for name, size in held.items():
+        sizes = {"models": model_cache().nbytes, "runs": runs().nbytes, "works": line["result_bytes"]}
+        for name, size in sizes.items():
             yield GaugeStat("gptviz_cache_bytes", size, {"of": name}, "bytes", "Kept for all visitors.")
         yield GaugeStat("gptviz_uploads_bytes", room().nbytes, None, "bytes", "Visitors' own files.")
         trainings = queue().states()
@@ -171,11 +171,11 @@ class Watched:
 def _run_of(message: Message) -> ClientState | None:
     """The run that a browser's message asks for."""
     try:
-        said = BackMsg.FromString(message.get("bytes") or b"")
-    except DecodeError:  # Streamlit says what it thinks of it
+        request = BackMsg.FromString(message.get("bytes") or b"")
+    except DecodeError:  # Streamlit reports it
         return None
-    if said.WhichOneof("type") == "rerun_script":
-        return said.rerun_script
+    if request.WhichOneof("type") == "rerun_script":
+        return request.rerun_script
     return None
 
 
@@ -183,9 +183,9 @@ def _ends_a_run(message: Message) -> bool:
     content = message.get("bytes") or b""
     if len(content) > SMALL:
         return False
-    said = ForwardMsg.FromString(content)
-    over = said.WhichOneof("type") == "script_finished"
-    return over and said.script_finished != ForwardMsg.FINISHED_EARLY_FOR_RERUN
+    reply = ForwardMsg.FromString(content)
+    over = reply.WhichOneof("type") == "script_finished"
+    return over and reply.script_finished != ForwardMsg.FINISHED_EARLY_FOR_RERUN
 
 
 def not_ready() -> str | None:

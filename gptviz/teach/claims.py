@@ -96,12 +96,12 @@ def claim(
     """
     ids = lm.encode(text)
     if position is None:
-        at = len(ids) - 1
+        token = len(ids) - 1
     else:
-        at = position
-    opened = {"text": text, "token": at, "model": lm.name, "edits": ",".join(map(str, lm.edits))}
+        token = position
+    opened = {"text": text, "token": token, "model": lm.name, "edits": ",".join(map(str, lm.edits))}
     query = {name: value for name, value in opened.items() if value != ""}
-    return f"{address}/{page}?{urlencode(query | {'claims': written(lm, ids, at, numbers)})}"
+    return f"{address}/{page}?{urlencode(query | {'claims': written(lm, ids, token, numbers)})}"
 
 
 def written(lm: LanguageModel, ids: Sequence[int], position: int, numbers: Iterable[Asked]) -> str:
@@ -109,10 +109,12 @@ def written(lm: LanguageModel, ids: Sequence[int], position: int, numbers: Itera
 
     Raises ValueError for what cannot be asked.
     """
-    asked = [(name, dict(given)) for name, given in ((n, {}) if isinstance(n, str) else n for n in numbers)]
+    asked = [
+        (name, dict(arguments)) for name, arguments in ((n, {}) if isinstance(n, str) else n for n in numbers)
+    ]
     traces: Traces = {}
-    values = [_value(lm, ids, position, *one, traces)[0] for one in asked]
-    rows = [[name, given, value] for (name, given), value in zip(asked, values, strict=True)]
+    values = [_value(lm, ids, position, *question, traces)[0] for question in asked]
+    rows = [[name, arguments, value] for (name, arguments), value in zip(asked, values, strict=True)]
     content = {"model": model_hash(lm), "numbers": rows}
     return _packed(content | {"whole": _whole(content, lm, ids, position)})
 
@@ -123,19 +125,21 @@ def check(lm: LanguageModel, ids: Sequence[int], position: int, packed: str) -> 
     Raises ClaimError where it was damaged, or is about another text, place, change or model than these.
     """
     content = _unpacked(packed)
-    whole = content.pop("whole")
-    if content["model"] != (here := model_hash(lm)):
-        raise ClaimError(f"the claim is about another model than {lm.name}, whose hash is {here}")
-    if whole != _whole(content, lm, ids, position):
+    whole_hash = content.pop("whole")
+    if content["model"] != (own_hash := model_hash(lm)):
+        raise ClaimError(f"the claim is about another model than {lm.name}, whose hash is {own_hash}")
+    if whole_hash != _whole(content, lm, ids, position):
         raise ClaimError("the claim is not about this text, token and change, or part of the link is changed")
-    found: list[Checked] = []
+    checked: list[Checked] = []
     traces: Traces = {}
-    for name, given, claimed in content["numbers"]:
+    for name, arguments, claimed in content["numbers"]:
         try:
-            found.append(Checked(name, given, claimed, *_value(lm, ids, position, name, given, traces)))
+            checked.append(
+                Checked(name, arguments, claimed, *_value(lm, ids, position, name, arguments, traces))
+            )
         except (ValueError, ArithmeticError, RuntimeError) as error:
-            found.append(Checked(name, given, claimed, None, str(error)))
-    return found
+            checked.append(Checked(name, arguments, claimed, None, str(error)))
+    return checked
 
 
 def verify(link: str, lm: LanguageModel | None = None) -> list[Checked]:
@@ -144,22 +148,22 @@ def verify(link: str, lm: LanguageModel | None = None) -> list[Checked]:
     Of itself a link may name a model of the catalogue only: a stranger's link is to open no file and fetch
     no repository. Raises ValueError where the link makes no claim, and for a model that cannot be loaded.
     """
-    said = {name: values[-1] for name, values in parse_qs(urlsplit(link.strip()).query, True).items()}
-    if "claims" not in said:
+    query = {name: values[-1] for name, values in parse_qs(urlsplit(link.strip()).query, True).items()}
+    if "claims" not in query:
         raise ClaimError("this link makes no claim: one has claims= in it")
     if lm is None:
-        lm = load(_known(said.get("model", "mini")), dtype=said.get("dtype", "float32"))
-    if said.get("edits_off") == "on":
+        lm = load(_known(query.get("model", "mini")), dtype=query.get("dtype", "float32"))
+    if query.get("edits_off") == "on":
         edits = []
     else:
-        edits = said.get("edits", "").split(",")
-    changed = lm.edited(*(Edit.parse(edit) for edit in edits if edit))
-    ids = lm.encode(said.get("text", DEFAULT_TEXT), special_tokens=said.get("special") == "on")
+        edits = query.get("edits", "").split(",")
+    changed_lm = lm.edited(*(Edit.parse(edit) for edit in edits if edit))
+    ids = lm.encode(query.get("text", DEFAULT_TEXT), special_tokens=query.get("special") == "on")
     ids = ids[: lm.config.context_length]
-    token = said.get("token", str(len(ids) - 1))
+    token = query.get("token", str(len(ids) - 1))
     if token not in map(str, range(len(ids))):
         raise ClaimError(f"the link is about token {token[:20]!r} of a text of {len(ids)} tokens")
-    return check(changed, ids, int(token), said["claims"])
+    return check(changed_lm, ids, int(token), query["claims"])
 
 
 def _known(name: str) -> str:
@@ -181,14 +185,19 @@ def model_hash(lm: LanguageModel) -> str:
 
 
 def _value(
-    lm: LanguageModel, ids: Sequence[int], position: int, name: str, given: Mapping[str, Any], traces: Traces
+    lm: LanguageModel,
+    ids: Sequence[int],
+    position: int,
+    name: str,
+    options: Mapping[str, Any],
+    traces: Traces,
 ) -> tuple[Any, str]:
     """The number as JSON has it, and as the screen says it, by the passes so far. Raises ValueError."""
     if name not in NAMES:
         meant = did_you_mean(name, NAMES)
         raise ClaimError(f"there is no number {name[:60]!r} to claim{meant}; there are {', '.join(NAMES)}")
     kind, function = keys.KEYS[name]
-    arguments = keys.arguments(name, kind, tuple(given.items()))
+    arguments = keys.arguments(name, kind, tuple(options.items()))
     keep = keys.sites(name, lm, position, None, *arguments)
     if keep not in traces:
         traces[keep] = lm.trace(ids, keep=keep)
@@ -211,16 +220,15 @@ def _packed(content: dict[str, Any]) -> str:
 
 
 def _unpacked(packed: str) -> dict[str, Any]:
-    """Unpack what `_packed` made, and nothing else.
-
-    Raises ClaimError.
-    """
+    """Unpack what `_packed` made. Raises ClaimError for anything else."""
     try:
         content = json.loads(base64.urlsafe_b64decode(packed + "=" * (-len(packed) % 4)))
         rows = content["numbers"]
         fits = [*content] == ["model", "numbers", "whole"] and len(rows) <= MOST
         fits = fits and _packed(content) == packed
-        fits = fits and all(isinstance(name, str) and isinstance(given, dict) for name, given, _ in rows)
+        fits = fits and all(
+            isinstance(name, str) and isinstance(arguments, dict) for name, arguments, _ in rows
+        )
     except (binascii.Error, ValueError, TypeError, KeyError, RecursionError):
         fits = False
     if not fits:

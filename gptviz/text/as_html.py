@@ -6,7 +6,7 @@ from typing import Any
 
 
 def table(rows: Mapping[str, object]) -> str:
-    """A name and a value a row."""
+    """An HTML table with a name and a value in each row."""
     cells = "".join(f"<tr><th>{escape(name)}</th><td>{of(value)}</td></tr>" for name, value in rows.items())
     return f"<table>{cells}</table>"
 

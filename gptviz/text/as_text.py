@@ -8,9 +8,9 @@ JOINER = "\u2060"  # has no width, and no line breaks at it
 
 
 def unlinked(text: str) -> str:
-    """The same text, in which a browser's Markdown finds no address to make a link of.
+    """The text with a joiner in its addresses, so that a browser's Markdown makes no link of them.
 
-    Backslashes do not help there: it looks for addresses when they are gone.
+    Backslashes do not help: Markdown looks for addresses after it has removed them.
     """
     return _LINK_BEGINS.sub(JOINER, text)
 

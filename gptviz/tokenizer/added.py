@@ -39,14 +39,14 @@ def words_of(encoding: tiktoken.Encoding) -> frozenset[str]:
 
 
 def late_of(encoding: tiktoken.Encoding) -> frozenset[str]:
-    """The added tokens that are looked for in what the others have left."""
+    """The added tokens that are looked for after the others, in the text between those."""
     if isinstance(encoding, EncodingWithWords):
         return encoding.late
     return frozenset()
 
 
 def nameless(id: int) -> str:
-    """What goes for a token of this id where the tokenizer has none: `<id 50300>`, everywhere.
+    """The text for an id that the tokenizer has no token for: `<id 50300>`, everywhere.
 
     A model's matrices may be padded with such rows (nanoGPT's have 50,304 for GPT-2's 50,257), and
     now and then one of them is drawn.
@@ -96,42 +96,42 @@ class _Finder:
     lengths: dict[str, list[int]]  # of the names that begin with this character, the longest first
 
     def find(self, text: str) -> Iterator[tuple[int, int]]:
-        at = 0
-        while (found := self.first.search(text, at)) is not None:
-            start = found.start()
-            at = start + 1
-            for length in self.lengths[found[0]]:
+        position = 0
+        while (match := self.first.search(text, position)) is not None:
+            start = match.start()
+            position = start + 1
+            for length in self.lengths[match[0]]:
                 if text[start : start + length] in self.names:
-                    at = start + length
-                    yield start, at
+                    position = start + length
+                    yield start, position
                     break
 
     def cut(self, text: str, start: int, wanted: Collection[str] | None) -> Iterator[tuple[int, str, bool]]:
         """Yield the parts of a text that begins at `start` of a longer one, those that are empty left out."""
-        at = 0
+        position = 0
         for first, last in self.find(text):
             if wanted is not None and text[first:last] not in wanted:
                 continue
-            if at < first:
-                yield start + at, text[at:first], False
+            if position < first:
+                yield start + position, text[position:first], False
             yield start + first, text[first:last], True
-            at = last
-        if at < len(text):
-            yield start + at, text[at:], False
+            position = last
+        if position < len(text):
+            yield start + position, text[position:], False
 
 
 _known: WeakKeyDictionary[tiktoken.Encoding, list[_Finder]] = WeakKeyDictionary()
 
 
 def _finders(encoding: tiktoken.Encoding) -> list[_Finder]:
-    """One for the names that are looked for first, one for the late ones; none of no names."""
-    found = _known.get(encoding)
-    if found is None:
+    """A finder for the names that are looked for first, and one for the late ones, if there are any."""
+    finders = _known.get(encoding)
+    if finders is None:
         names = typed_specials(encoding)
         late = names & late_of(encoding)
-        found = [_finder(group) for group in (names - late, late) if group]
-        _known[encoding] = found
-    return found
+        finders = [_finder(group) for group in (names - late, late) if group]
+        _known[encoding] = finders
+    return finders
 
 
 def _finder(names: set[str]) -> _Finder:
@@ -139,5 +139,5 @@ def _finder(names: set[str]) -> _Finder:
     for name in names:
         lengths.setdefault(name[0], set()).add(len(name))
     first = re.compile(f"[{''.join(map(re.escape, lengths))}]")
-    ordered = {character: sorted(found, reverse=True) for character, found in lengths.items()}
+    ordered = {character: sorted(sizes, reverse=True) for character, sizes in lengths.items()}
     return _Finder(frozenset(names), first, ordered)

@@ -113,21 +113,22 @@ def with_ids(path: Path, beside: Beside, listed: list[Any], tokens: Mapping[str,
     `listed` are those of tokenizer.json, `tokens` the vocabulary. Raises ValueError where two lists differ,
     or a list gives another id than transformers does.
     """
-    own = [_added(path, token, "added_tokens") for token in listed]
-    claimed = _claimed(path, beside, own)
+    own_tokens = [_added(path, token, "added_tokens") for token in listed]
+    claimed = _claimed(path, beside, own_tokens)
     implied = [Added(END_OF_TEXT, True, False, key) for key in beside.unnamed if beside.anew]
     ordered = _in_order(beside, claimed, implied)
     ids: dict[str, int] = {}
     following = len(tokens)
     for token in ordered:
-        found = tokens.get(token.content, following)
-        following = max(following, found + 1)
-        if token.id is not None and token.id != found:
+        token_id = tokens.get(token.content, following)
+        following = max(following, token_id + 1)
+        if token.id is not None and token.id != token_id:
             raise ValueError(
                 f'{path}: "{token.key}" gives {token.content!r} the id {token.id}, and transformers gives it '
-                f"{found}: its id in the vocabulary, or else the next one behind all others. Correct the list"
+                f"{token_id}: its id in the vocabulary, or else the next one behind all others. "
+                "Correct the list"
             )
-        ids[token.content] = found
+        ids[token.content] = token_id
     brought = {token.content for token in [*claimed, *beside.named.values(), *beside.further]}
     late = {token.content for token in ordered if token.normalized}
     return AddedTokens(
@@ -161,18 +162,18 @@ def _in_order(beside: Beside, claimed: list[Added], implied: list[Added]) -> lis
     return ordered
 
 
-def _claimed(path: Path, beside: Beside, own: list[Added]) -> list[Added]:
+def _claimed(path: Path, beside: Beside, own_tokens: list[Added]) -> list[Added]:
     """The tokens of all lists, each once. Raises ValueError where two lists differ."""
-    first = own
-    others = [*(beside.decoder or []), *beside.old]
+    first = own_tokens
+    other_tokens = [*(beside.decoder or []), *beside.old]
     if beside.decoder is not None and beside.anew:
         first = beside.decoder
-        others = [*own, *beside.old]
+        other_tokens = [*own_tokens, *beside.old]
     claimed = {token.content: token for token in first}
     if len(claimed) < len(first):
         raise ValueError(f'{path}: "{first[0].key}" has an added token twice: let it be there once')
     complete = beside.decoder is not None and beside.anew  # transformers reads no other list then
-    for token in others:
+    for token in other_tokens:
         known = claimed.get(token.content)
         if known is None and not complete:
             claimed[token.content] = token
@@ -189,8 +190,8 @@ def _claimed(path: Path, beside: Beside, own: list[Added]) -> list[Added]:
     return list(claimed.values())
 
 
-def _alike(one: Added, other: Added) -> bool:
-    return (one.special, one.normalized) == (other.special, other.normalized)
+def _alike(token: Added, other: Added) -> bool:
+    return (token.special, token.normalized) == (other.special, other.normalized)
 
 
 def _is_made_anew(folder: Path, name: Any) -> bool:
@@ -213,22 +214,22 @@ def _names_of(path: Path, values: Mapping[str, Any]) -> tuple[dict[str, Added], 
     }
     lists: list[list[Added]] = []
     for key in FURTHER:
-        found = values.get(key)
-        if isinstance(found, dict):
-            named |= {name: _added(path, token, name, special=True) for name, token in found.items()}
-        elif isinstance(found, list):
-            lists.append([_added(path, token, key, special=True) for token in found])
-        elif found is not None:
-            raise ValueError(f'{path}: "{key}" is {shown(found)}; expected a list of tokens')
+        listed = values.get(key)
+        if isinstance(listed, dict):
+            named |= {name: _added(path, token, name, special=True) for name, token in listed.items()}
+        elif isinstance(listed, list):
+            lists.append([_added(path, token, key, special=True) for token in listed])
+        elif listed is not None:
+            raise ValueError(f'{path}: "{key}" is {shown(listed)}; expected a list of tokens')
     for further in lists[1:]:
         _check_one_list(path, lists[0], further)
     return named, lists[0] if lists else []
 
 
-def _check_one_list(path: Path, one: list[Added], other: list[Added]) -> None:
-    if one and [token.content for token in one] != [token.content for token in other]:
+def _check_one_list(path: Path, first: list[Added], second: list[Added]) -> None:
+    if first and [token.content for token in first] != [token.content for token in second]:
         raise ValueError(
-            f'{path}: "{other[0].key}" has other tokens than "{one[0].key}". Let both lists say the same'
+            f'{path}: "{second[0].key}" has other tokens than "{first[0].key}". Let both lists say the same'
         )
 
 
@@ -242,13 +243,13 @@ def _by_id(path: Path, decoder: Any) -> list[Added]:
 
 def _old(path: Path, values: Mapping[str, Any], specials: set[str]) -> list[Added]:
     """The tokens of added_tokens.json: names with ids."""
-    found = []
+    tokens = []
     for content, id in values.items():
         if type(id) is not int or id < 0 or not content:
             raise ValueError(f"{path}: {content!r} has the id {id!r}; expected a whole number from 0 on")
         special = content in specials
-        found.append(Added(content, special, not special, ADDED_TOKENS, id))
-    return found
+        tokens.append(Added(content, special, not special, ADDED_TOKENS, id))
+    return tokens
 
 
 def _added(path: Path, token: Any, key: str, special: bool = False) -> Added:

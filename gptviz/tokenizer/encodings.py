@@ -157,10 +157,10 @@ def well_formed(text: str) -> str:
 
 def check_well_formed(text: str) -> None:
     """Raise a ValueError for a lone surrogate; a pair is a character."""
-    found = _LONE_SURROGATE.search(text)
-    if found is not None:
+    match = _LONE_SURROGATE.search(text)
+    if match is not None:
         raise ValueError(
-            f"the text has {found[0]!r} at character {found.start()} (counted from 0): half of a surrogate "
+            f"the text has {match[0]!r} at character {match.start()} (counted from 0): half of a surrogate "
             "pair, which no UTF-8 can hold, so it has no tokens. Take it out, or give "
             "gptviz.tokenizer.well_formed(text), which puts U+FFFD in its place"
         )
@@ -263,12 +263,12 @@ def _gpt2() -> tiktoken.Encoding:
 
 def _check(path: Path, sha256: str) -> None:
     try:
-        found = hashlib.sha256(path.read_bytes()).hexdigest()
+        digest = hashlib.sha256(path.read_bytes()).hexdigest()
     except OSError as error:
         raise ValueError(f"GPT-2's vocabulary file {path} cannot be read: {error.strerror}.") from error
-    if found != sha256:
+    if digest != sha256:
         raise ValueError(
-            f"{path} is not GPT-2's vocabulary: its SHA-256 is {found}, expected {sha256}. "
+            f"{path} is not GPT-2's vocabulary: its SHA-256 is {digest}, expected {sha256}. "
             "It ships with gptviz: install that again"
         )
 

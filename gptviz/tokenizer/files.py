@@ -78,7 +78,7 @@ def read_tokenizer_json(path: Path) -> Vocabulary:
 
 
 def of_json(whole: dict[str, Any], path: Path, beside: Beside) -> Vocabulary:
-    """The same of what such a file holds. `path` is where it is from, for a sentence."""
+    """As `read_tokenizer_json`, from the content of such a file. `path` names it in errors."""
     check_known(path, whole, WHOLE | WITHOUT_EFFECT)
     model = whole.get("model")
     if not isinstance(model, dict):
@@ -137,7 +137,7 @@ def _check_tokens(path: Path, tokens: dict[str, Any]) -> None:
 def _vocabulary(
     path: Path, tokens: dict[str, int], merges: list[tuple[str, ...]], added: AddedTokens
 ) -> Vocabulary:
-    """Their spelling to bytes; checked."""
+    """The checked vocabulary, with GPT-2's spelling of tokens turned into bytes."""
     if len(merges) > len(tokens):  # each makes a token of its own
         raise ValueError(f"{path}: {len(merges):,} merges are more than its {len(tokens):,} tokens")
     merged = {"".join(pair) for pair in merges}
@@ -166,48 +166,48 @@ def _vocabulary(
     return vocabulary
 
 
-def _check_normalizer(path: Path, found: Any) -> None:
-    """Raise ValueError for a normalizer; a sequence of none is none."""
-    if found is None or (isinstance(found, dict) and found.get("normalizers") == []):
+def _check_normalizer(path: Path, normalizer: Any) -> None:
+    """Raise ValueError for a normalizer; an empty sequence of them is none."""
+    if normalizer is None or (isinstance(normalizer, dict) and normalizer.get("normalizers") == []):
         return
-    if isinstance(found, dict):
-        kind = found.get("type")
+    if isinstance(normalizer, dict):
+        kind = normalizer.get("type")
     else:
-        kind = found
+        kind = normalizer
     raise refused_part(path, "normalizer", kind)
 
 
-def _check_pre_tokenizer(path: Path, found: Any) -> None:
+def _check_pre_tokenizer(path: Path, pre_tokenizer: Any) -> None:
     """Raise ValueError for a pre-tokenizer that cuts otherwise than GPT-2's regex."""
-    if isinstance(found, dict):
-        says = found
+    if isinstance(pre_tokenizer, dict):
+        settings = pre_tokenizer
     else:
-        says = {}
-    parts = says.get("pretokenizers")
-    if says.get("type") == "Sequence" and isinstance(parts, list) and len(parts) == 1:
+        settings = {}
+    parts = settings.get("pretokenizers")
+    if settings.get("type") == "Sequence" and isinstance(parts, list) and len(parts) == 1:
         _check_pre_tokenizer(path, parts[0])
         return
-    if says.get("type") != "ByteLevel":
-        raise refused_part(path, "pre_tokenizer", says.get("type", found))
-    check(path, {"add_prefix_space": True, "use_regex": True, **says}, BYTE_LEVEL, "pre_tokenizer.")
-    check_known(path, says, {*BYTE_LEVEL, "type", "trim_offsets"}, "pre_tokenizer.")
+    if settings.get("type") != "ByteLevel":
+        raise refused_part(path, "pre_tokenizer", settings.get("type", pre_tokenizer))
+    check(path, {"add_prefix_space": True, "use_regex": True, **settings}, BYTE_LEVEL, "pre_tokenizer.")
+    check_known(path, settings, {*BYTE_LEVEL, "type", "trim_offsets"}, "pre_tokenizer.")
 
 
-def _check_post_processor(path: Path, found: Any) -> None:
+def _check_post_processor(path: Path, post_processor: Any) -> None:
     """Raise ValueError for a post-processor that puts tokens around a text."""
-    if isinstance(found, dict):
-        says = found
+    if isinstance(post_processor, dict):
+        settings = post_processor
     else:
-        says = {}
-    kind = says.get("type", found)
-    parts = says.get("processors")
-    if found is None or kind == "ByteLevel":  # which changes offsets
+        settings = {}
+    kind = settings.get("type", post_processor)
+    parts = settings.get("processors")
+    if post_processor is None or kind == "ByteLevel":  # which changes offsets
         return
     if kind == "Sequence" and isinstance(parts, list):
         for part in parts:
             _check_post_processor(path, part)
         return
-    template = says.get("single")
+    template = settings.get("single")
     if kind == "TemplateProcessing" and isinstance(template, list):
         if [_text_of(item) for item in template] == ["A"]:
             return
@@ -217,16 +217,16 @@ def _check_post_processor(path: Path, found: Any) -> None:
 
 def _text_of(item: Any) -> Any:
     """Which text a part of a template stands for, None where it stands for a token."""
-    found = None
+    sequence = None
     if isinstance(item, dict):
-        found = item.get("Sequence")
-    if isinstance(found, dict):
-        return found.get("id")
+        sequence = item.get("Sequence")
+    if isinstance(sequence, dict):
+        return sequence.get("id")
     return None
 
 
 def _check_merges(path: Path, ranks: dict[bytes, int], merges: list[tuple[bytes, bytes]]) -> None:
-    """Merging by id gives the same tokens as merging by the list, for every text.
+    """Raise ValueError unless merging by id gives the same tokens as merging by the list, for every text.
 
     It does when merges are listed in the order of their results' ids, when each result is younger than
     its parts, and when each token, merged by ids from its own bytes, comes about as the list says: a
@@ -262,14 +262,14 @@ def _last_merge(ranks: dict[bytes, int], token: bytes, id: int) -> tuple[bytes, 
 
 @cache
 def byte_of_unicode() -> dict[str, int]:
-    """Return GPT-2's stand-in character for each byte, read back: `Ġ` is a space (Radford et al., 2019).
+    """The byte that each of GPT-2's stand-in characters means: `Ġ` is a space (Radford et al., 2019).
 
     Bytes that print stand for themselves, the others for code points from 256 on, in order, so that a
     vocabulary can be written as text.
     """
     printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
-    others = (value for value in range(256) if value not in printable)
-    return {chr(value): value for value in printable} | {chr(256 + n): v for n, v in enumerate(others)}
+    unprintable = (value for value in range(256) if value not in printable)
+    return {chr(value): value for value in printable} | {chr(256 + n): v for n, v in enumerate(unprintable)}
 
 
 def bytes_of(token: str) -> bytes:
@@ -278,9 +278,9 @@ def bytes_of(token: str) -> bytes:
 
 def _read_json(path: Path) -> dict[str, Any]:
     try:
-        whole = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         raise ValueError(f"{path} is not JSON: {error}") from None
-    if not isinstance(whole, dict):
-        raise ValueError(f"{path} holds a {type(whole).__name__}; expected a JSON object")
-    return whole
+    if not isinstance(content, dict):
+        raise ValueError(f"{path} holds a {type(content).__name__}; expected a JSON object")
+    return content

@@ -50,7 +50,7 @@ def read_object(given: Any) -> Vocabulary:
 
 
 def _check_alone(name: str, tokenizer: Any) -> None:
-    """Check what a Tokenizer does by itself, and one of transformers only where a call asks for it."""
+    """Refuse truncation and padding, which a Tokenizer does by itself, and transformers only on request."""
     truncation = getattr(tokenizer, "truncation", None)
     padding = getattr(tokenizer, "padding", None)
     if truncation is not None:
@@ -60,10 +60,10 @@ def _check_alone(name: str, tokenizer: Any) -> None:
         raise refusal(name, "padding", padding, "fills short texts up", "Call its no_padding()")
 
 
-def _encode_of(given: Any, fast: Any) -> Callable[[str], list[int]]:
-    if fast is given:
-        return lambda text: list(given.encode(text).ids)
-    return lambda text: list(given(text)["input_ids"])
+def _encode_of(tokenizer: Any, fast: Any) -> Callable[[str], list[int]]:
+    if fast is tokenizer:
+        return lambda text: list(tokenizer.encode(text).ids)
+    return lambda text: list(tokenizer(text)["input_ids"])
 
 
 def _check_ids(name: str, vocabulary: Vocabulary, theirs: Callable[[str], list[int]]) -> None:
@@ -71,15 +71,15 @@ def _check_ids(name: str, vocabulary: Vocabulary, theirs: Callable[[str], list[i
     encoding = fitted(vocabulary, name, vocabulary.size)
     added = [f"the {token}s{token} {token}" for token in list(vocabulary.special)[:ADDED_TRIED]]
     for text in (*TRIED, *added):
-        ours = encode(encoding, text, special_tokens=True)
-        if max(ours) >= vocabulary.size:  # a character that it does not have
+        our_ids = encode(encoding, text, special_tokens=True)
+        if max(our_ids) >= vocabulary.size:  # a character that it does not have
             continue
         try:
-            found = theirs(text)
+            their_ids = theirs(text)
         except Exception as error:  # of somebody's own class, whatever it is
             raise ValueError(f"{name} cannot encode {text!r:.40}: {type(error).__name__} {error}") from error
-        if found != ours:
+        if their_ids != our_ids:
             raise ValueError(
-                f"{name} gives {text!r:.40} the ids {found[:8]}, and by its vocabulary and merges they are "
-                f"{ours[:8]}: it does more than can be followed here. Give a tokenizer without that"
+                f"{name} gives {text!r:.40} the ids {their_ids[:8]}, and by its vocabulary and merges they "
+                f"are {our_ids[:8]}: it does more than can be followed here. Give a tokenizer without that"
             )

@@ -23,22 +23,22 @@ def one_token(encoding: tiktoken.Encoding, vocab_size: int, token: OneToken, wha
         return _of_text(encoding, vocab_size, token, what)
     try:
         if isinstance(token, bool):
-            found = None
+            token_id = None
         else:
-            found = operator.index(token)
+            token_id = operator.index(token)
     except TypeError:  # of a number with a fraction, and of a tensor of many
-        found = None
-    if found is None:
+        token_id = None
+    if token_id is None:
         raise ValueError(f"{what} is {token!r}; give a token's id, or its text")
-    if not 0 <= found < vocab_size:
-        raise ValueError(f"{what} is {found}; the ids go from 0 to {vocab_size - 1}")
-    return found
+    if not 0 <= token_id < vocab_size:
+        raise ValueError(f"{what} is {token_id}; the ids go from 0 to {vocab_size - 1}")
+    return token_id
 
 
 def both_ids(
     id_of: Callable[[OneToken, str], int], token: OneToken, against: Against = MEAN
 ) -> tuple[int, int | None]:
-    """Return both as ids by `id_of(token, what)`, None for the mean. ValueError for what is no token."""
+    """Both tokens as ids, by `id_of(token, what)`; None for the mean. Raises ValueError for no token."""
     if against is None or (isinstance(against, str) and against == MEAN):
         return id_of(token, "token"), None
     return id_of(token, "token"), id_of(against, "against")

@@ -33,8 +33,8 @@ def cut(pattern: str, text: str) -> Iterator[tuple[int, str, str]]:
         shadow = text.translate(dict.fromkeys(map(ord, unknown), "\ufffe"))
     else:
         shadow = text
-    for found in compiled.finditer(shadow):
-        yield found.start(), text[found.start() : found.end()], rules[found.lastindex - 1]
+    for match in compiled.finditer(shadow):
+        yield match.start(), text[match.start() : match.end()], rules[match.lastindex - 1]
 
 
 def alternatives(pattern: str) -> list[str]:
@@ -46,13 +46,13 @@ def alternatives(pattern: str) -> list[str]:
     rules = [""]
     depth = 0
     in_set = False
-    at = 0
-    while at < len(pattern):
-        if pattern[at] == "\\":
-            step = pattern[at : at + 2]
+    position = 0
+    while position < len(pattern):
+        if pattern[position] == "\\":
+            step = pattern[position : position + 2]
         else:
-            step = pattern[at]
-        at += len(step)
+            step = pattern[position]
+        position += len(step)
         if step == "|" and depth == 0 and not in_set:
             rules.append("")
             continue
@@ -87,8 +87,8 @@ def members(kind: str) -> str:
     ('\\u{61}-\\u{63}', '\\u{78}-\\u{78}')
     """
     asking = _asking(kind)
-    every = "".join(map(chr, (*range(0xD800), *range(0xE000, 0x110000))))
-    codes = [ord(one) for one in asking.decode(asking.encode_ordinary(every))]
+    all_characters = "".join(map(chr, (*range(0xD800), *range(0xE000, 0x110000))))
+    codes = [ord(character) for character in asking.decode(asking.encode_ordinary(all_characters))]
     starts = [code for before, code in pairwise([-2, *codes]) if code != before + 1]
     stops = [code for code, after in pairwise([*codes, -2]) if after != code + 1]
     return "".join(f"\\u{{{start:x}}}-\\u{{{stop:x}}}" for start, stop in zip(starts, stops, strict=True))

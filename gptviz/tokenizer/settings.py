@@ -1,7 +1,7 @@
 """The keys of Hugging Face's tokenizer files: which are followed, which change nothing, which are refused.
 
 A key that changes ids is followed, or refused by its name; one that is not known here is refused, too, since
-nobody can say what it does. The table in docs/models.md has the same rows.
+it may change ids. The table in docs/models.md has the same rows.
 """
 
 import json
@@ -210,7 +210,7 @@ def names_a_token(key: str, value: Any) -> bool:
 
 
 def same(value: Any, other: Any) -> bool:
-    """Equal as JSON: 0 is not false."""
+    """Whether two values are equal as JSON: 0 is not false."""
     if isinstance(value, bool) or isinstance(other, bool):
         return value is other
     return bool(value == other)
@@ -219,9 +219,9 @@ def same(value: Any, other: Any) -> bool:
 def shown(value: Any) -> str:
     """A value as its file has it, no longer than a sentence can hold."""
     try:
-        found = json.dumps(value, ensure_ascii=False)
+        text = json.dumps(value, ensure_ascii=False)
     except (TypeError, ValueError):
-        found = repr(value)
-    if len(found) <= 80:
-        return found
-    return f"{found[:77]}..."
+        text = repr(value)
+    if len(text) <= 80:
+        return text
+    return f"{text[:77]}..."

@@ -192,8 +192,8 @@ def _pieces(encoding: Encoding, text: str, special_tokens: bool) -> Iterator[Pie
             ids = (encoding._special_tokens[part],)
             yield Piece(part, start, raw, (), (raw,), ids, "", special=True, word=part in words)
             continue
-        for at, found, rule in cut(encoding._pat_str, part):
-            yield _piece(encoding, found, start + at, rule)
+        for offset, piece_text, rule in cut(encoding._pat_str, part):
+            yield _piece(encoding, piece_text, start + offset, rule)
 
 
 def _piece(encoding: Encoding, text: str, start: int, rule: str) -> Piece:

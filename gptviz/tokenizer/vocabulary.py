@@ -76,14 +76,14 @@ class Vocabulary:
     @property
     def has_each_id_once(self) -> bool:
         """Whether every id is of one token; a special token may be one of the others, too."""
-        own = [
+        own_ids = [
             id for name, id in self.special.items() if self.ranks.get(name.encode("utf-8", "replace")) != id
         ]
-        ids = [*self.ranks.values(), *own]
+        ids = [*self.ranks.values(), *own_ids]
         return len(set(ids)) == len(ids)
 
     def without(self, names: Collection[str]) -> "Vocabulary":
-        """The same without these special tokens."""
+        """The same vocabulary without these special tokens."""
         special = {name: id for name, id in self.special.items() if name not in names}
         kinds = (self.words - set(names), self.late - set(names), self.implied - set(names))
         return Vocabulary(self.pattern, self.ranks, special, *kinds)
@@ -148,12 +148,12 @@ def without_surplus(vocabulary: Vocabulary, vocab_size: int, drop_surplus: bool 
     brought = sorted(surplus.keys() - vocabulary.implied, key=surplus.__getitem__)
     if brought and not drop_surplus:
         shown = ", ".join(f"{name[:40]!r} ({surplus[name]})" for name in brought[:MOST_NAMED])
-        more = ""
+        and_more = ""
         if len(brought) > MOST_NAMED:
-            more = f" and {len(brought) - MOST_NAMED:,} more"
+            and_more = f" and {len(brought) - MOST_NAMED:,} more"
         raise Surplus(
-            f"the tokenizer has added tokens that the model has no row for: {shown}{more}. The model's ids "
-            f"end at {vocab_size - 1:,}, as they do where the embedding was not resized for added tokens"
+            f"the tokenizer has added tokens that the model has no row for: {shown}{and_more}. The model's "
+            f"ids end at {vocab_size - 1:,}, as they do where the embedding was not resized for added tokens"
         )
     return vocabulary.without(surplus)
 
@@ -172,7 +172,7 @@ def of_characters(characters: dict[str, int]) -> Vocabulary:
 
 
 def save_vocabulary(vocabulary: Vocabulary, path: Path) -> None:
-    """Write it as JSON: whether it is of characters, tokens in base64 with their ids, special ones, KINDS."""
+    """Write as JSON whether it is of characters, tokens in base64 with their ids, special ones, KINDS."""
     ranks = {b64encode(token).decode(): id for token, id in vocabulary.ranks.items()}
     saved = {"characters": vocabulary.pattern == CHARACTERS, "ranks": ranks, "special": vocabulary.special}
     saved |= {kind: sorted(getattr(vocabulary, kind)) for kind in KINDS}

@@ -228,10 +228,12 @@ def run_heads(args: argparse.Namespace) -> None:
     from gptviz.models.loading import load
     from gptviz.training.export import measured_heads
 
-    found = measured_heads(load(args.model), lambda done, of: print(f"{done} of {of} trials", flush=True))
+    measured = measured_heads(
+        load(args.model), lambda done, total: print(f"{done} of {total} trials", flush=True)
+    )
     out = args.model / SHIPPED.name
     lines = ",\n".join(
-        f"{json.dumps(name)}:{json.dumps(value, separators=(',', ':'))}" for name, value in found.items()
+        f"{json.dumps(name)}:{json.dumps(value, separators=(',', ':'))}" for name, value in measured.items()
     )
     out.write_text(f"{{\n{lines}\n}}\n", encoding="utf-8")
     print(f"{out}: {out.stat().st_size:,} bytes")
@@ -332,24 +334,24 @@ def _train_far(address: str, *options: Any) -> LiveRun:
 def planned(args: argparse.Namespace) -> LiveRun:
     """The run of the command's folder, begun if it is not there yet. Raises ValueError, a sentence."""
     options = ("task", "activation", *NUMBERS, *SWITCHES)
-    given = {name: getattr(args, name) for name in options if getattr(args, name) is not None}
+    set_options = {name: getattr(args, name) for name in options if getattr(args, name) is not None}
     if (args.work / PLAN).exists():
         run = LiveRun(args.work)
-        other = {name: value for name, value in given.items() if getattr(run.config, name) != value}
-        if other or args.text or args.fork_of:
+        conflicts = {name: value for name, value in set_options.items() if getattr(run.config, name) != value}
+        if conflicts or args.text or args.fork_of:
             raise ValueError(
                 f"{args.work} has a run already; to go on with it, give no options of another: "
-                f"{', '.join(other) or '--text, --fork-of'}"
+                f"{', '.join(conflicts) or '--text, --fork-of'}"
             )
         return run
     if args.fork_of is not None:
-        if args.at is None or set(given) - {"steps"}:
+        if args.at is None or set(set_options) - {"steps"}:
             raise ValueError("a fork takes --at STEP, and beside it only --mute and --steps")
         return fork(LiveRun(args.fork_of), args.at, args.work, tuple(args.mute), args.steps)
     text = None
     if args.text:
         text = args.text.read_text(encoding="utf-8")
-    return begin(args.work, LiveConfig(**given, muted=tuple(args.mute)), text)
+    return begin(args.work, LiveConfig(**set_options, muted=tuple(args.mute)), text)
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ def train_ranks(texts: Iterable[str], vocab_size: int) -> dict[bytes, int]:
 
 
 def train_tokenizer(texts: Iterable[str], vocab_size: int) -> Tokenizer:
-    """Return the library's own tokenizer with `vocab_size - 1` entries; text is cut with GPT-2's regex."""
+    """Train the library's own tokenizer with `vocab_size - 1` entries; text is cut with GPT-2's regex."""
     if vocab_size < 258:
         raise ValueError(f"vocab_size is {vocab_size}; 256 bytes, <|endoftext|> and a merge need 258 or more")
     tokenizer = Tokenizer(models.BPE())
@@ -45,9 +45,9 @@ def ranks_of(tokenizer: Tokenizer) -> dict[bytes, int]:
 def _paragraphs(texts: Iterable[str]) -> Iterator[str]:
     """Yield books in pieces, for the trainer's parallel work: no token reaches over an empty line."""
     for text in texts:
-        first, *rest = text.split("\n\n")
+        first, *later = text.split("\n\n")
         yield first
-        yield from ("\n\n" + paragraph for paragraph in rest)
+        yield from ("\n\n" + paragraph for paragraph in later)
 
 
 def save_ranks(ranks: dict[bytes, int], path: Path) -> None:

@@ -105,8 +105,8 @@ def _line(cells: Iterable[object]) -> str:
 
 def _book_list(books: dict[str, list[dict[str, Any]]]) -> str:
     marks = {"training": "", "held_out": " — **held out**"}
-    every = [(b["author"], b["year"], b["title"], marks[part]) for part in books for b in books[part]]
-    return "\n".join(f"- {author}, *{title}*, {year}{mark}" for author, year, title, mark in sorted(every))
+    entries = [(b["author"], b["year"], b["title"], marks[part]) for part in books for b in books[part]]
+    return "\n".join(f"- {author}, *{title}*, {year}{mark}" for author, year, title, mark in sorted(entries))
 
 
 def _loss_table(held_out: dict[str, Any]) -> str:
@@ -143,15 +143,15 @@ def _asked(heads: list[dict[str, Any]], copying: list[dict[str, Any]]) -> str:
     rows = []
     for name, score, least in (("induction", "induction", 0.75), ("previous-token", "previous_token", 0.6)):
         best = _best(heads, score)
-        said = f"{best[score]:.3f} (block {best['block']}, head {best['head']})"
-        rows.append([f"best {name} score", f"at least {least}", said])
+        measured = f"{best[score]:.3f} (block {best['block']}, head {best['head']})"
+        rows.append([f"best {name} score", f"at least {least}", measured])
     ratio = max(loss["ratio"] for loss in copying)
     rows.append(["loss on the second half / on the first", "below 0.333", f"{ratio:.3f}"])
     return table(["asked of this model", "wanted", "measured"], rows)
 
 
 def _world(recipe: dict[str, Any]) -> str:
-    """What is said of the small world, and of the weights that the run went on from."""
+    """Sentences about the small world, and the weights that the run went on from; "" for neither."""
     sentences = []
     if recipe.get("world_share"):
         share = recipe["world_share"]
@@ -201,10 +201,10 @@ def _commands(saved: dict[str, Any]) -> str:
 
 
 def _curve_table(curve: list[dict[str, float]]) -> str:
-    every = max(1, round(len(curve) / CURVE_ROWS))
+    stride = max(1, round(len(curve) / CURVE_ROWS))
     shown = "{step:,} {millions:.1f} {train:.3f} {validation:.3f} {minutes:.0f}"
     rows = [
         shown.format(millions=point["tokens"] / 1e6, minutes=point["seconds"] / 60, **point).split()
-        for point in curve[::-1][::every][::-1]  # the last point always among them
+        for point in curve[::-1][::stride][::-1]  # the last point always among them
     ]
     return table(["step", "million tokens", "training loss", "validation loss", "minutes"], rows)

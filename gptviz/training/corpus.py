@@ -59,8 +59,8 @@ def read_books(text_path: Path, table_path: Path) -> list[Book]:
             f"{table_path.name} has {len(rows)} rows with {len(by_length)} different numbers of characters, "
             f"{text_path.name} holds {len(texts)} books; the numbers must match one to one"
         )
-    found = [(by_length[len(text)], text) for text in texts]
-    return [Book(row["author"], row["title"], int(row["year"]), text) for row, text in found]
+    pairs = [(by_length[len(text)], text) for text in texts]
+    return [Book(row["author"], row["title"], int(row["year"]), text) for row, text in pairs]
 
 
 def split_books(books: list[Book], held_out: Iterable[str] = HELD_OUT) -> tuple[list[Book], list[Book]]:
@@ -116,7 +116,7 @@ def encoded_corpus(
 
 
 def write_world(tokenizer: Path, work: Path, parts: int, seed: int, processes: int) -> tuple[int, int]:
-    """Write `parts` times 20,000 passages as ids into `work`; how many passages these are, and tokens.
+    """Write `parts` times 20,000 passages as ids into `work`; return the number of passages, and of tokens.
 
     Each part has a seed of its own, so that the text is the same whatever the number of processes.
     """
@@ -127,9 +127,9 @@ def write_world(tokenizer: Path, work: Path, parts: int, seed: int, processes: i
     else:
         with ProcessPoolExecutor(processes) as pool:
             encoded = list(pool.map(_world_part, repeat(tokenizer), seeds))
-    lengths = np.concatenate([part_lengths for _, part_lengths in encoded])
-    ids = np.concatenate([part_ids for part_ids, _ in encoded])
-    starts = np.concatenate([[0], np.cumsum(lengths)[:-1]])
+    lengths = np.concatenate([part_lengths for _, part_lengths in encoded])  # (passages,)
+    ids = np.concatenate([part_ids for part_ids, _ in encoded])  # (tokens of all passages,)
+    starts = np.concatenate([[0], np.cumsum(lengths)[:-1]])  # (passages,)
     np.savez(work / WORLD_FILE, ids=ids, starts=starts)
     return len(lengths), len(ids)
 
@@ -144,7 +144,7 @@ def read_world(work: Path, max_length: int) -> PassageWindows:
 
 
 def world_sample(characters: int, seed: int = 0) -> Iterator[str]:
-    """Passages of the small world, until they have so many characters."""
+    """Yield passages of the small world until they have this many characters."""
     endless = passages(seed)
     count = 0
     while count < characters:

@@ -98,6 +98,7 @@ class Batches:
     def __getitem__(self, step: int) -> tuple[Tensor, Tensor]:
         """Inputs and targets of one step, (batch_size, max_length) each."""
         rng = np.random.default_rng((self.seed, step))
+        # (batch_size, max_length + 1)
         windows = torch.stack([self._vary(self.dataset.window(i), rng) for i in self._indices(step)])
         inputs = windows[:, :-1]
         if self.noise:
@@ -109,8 +110,9 @@ class Batches:
         shares = rng.uniform(0, self.noise, size=(len(inputs), 1))  # one for each window
         shares[rng.random(len(inputs)) < 0.5] = 0.0
         replaced = torch.from_numpy(rng.random(inputs.shape) < shares)
-        others = inputs.flatten()[torch.from_numpy(rng.permutation(inputs.numel()))].view_as(inputs)
-        return torch.where(replaced, others, inputs)
+        # (b, T) -> (b * T,), in random order -> (b, T)
+        replacements = inputs.flatten()[torch.from_numpy(rng.permutation(inputs.numel()))].view_as(inputs)
+        return torch.where(replaced, replacements, inputs)
 
     def _indices(self, step: int) -> list[int]:
         steps_per_epoch = len(self.dataset) // self.batch_size
@@ -135,15 +137,15 @@ def _epoch_order(windows: int, seed: int, epoch: int) -> np.ndarray:
 
 @dataclass(frozen=True)
 class MixedBatches:
-    """Each batch holds a batch of every part: so many windows of books, so many of another text."""
+    """Batches that hold a batch of every part: windows of books, and of another text."""
 
     parts: Sequence[Batches]
 
     def __getitem__(self, step: int) -> tuple[Tensor, Tensor]:
         """Inputs and targets of one step, (the parts' batch sizes together, max_length) each."""
         drawn = [part[step] for part in self.parts]
-        inputs = torch.cat([one for one, _ in drawn])
-        targets = torch.cat([one for _, one in drawn])
+        inputs = torch.cat([part_inputs for part_inputs, _ in drawn])  # (b, max_length)
+        targets = torch.cat([part_targets for _, part_targets in drawn])  # (b, max_length)
         return inputs, targets
 
 

@@ -124,9 +124,12 @@ def score(title: str, tokens: int, bytes: int, nats: Mapping[str, float]) -> Sco
 
 def together(scores: list[Score]) -> Score:
     """Return all books as one text: sums of tokens, bytes and nats, so that long books weigh more."""
-    tokens, bytes = (sum(one[unit] for one in scores) for unit in ("tokens", "bytes"))
+    tokens, bytes = (sum(book_score[unit] for book_score in scores) for unit in ("tokens", "bytes"))
     names = scores[0]["nats_per_token"]
-    nats = {name: sum(one["nats_per_token"][name] * one["tokens"] for one in scores) for name in names}
+    nats = {
+        name: sum(book_score["nats_per_token"][name] * book_score["tokens"] for book_score in scores)
+        for name in names
+    }
     return score("all held-out books", tokens, bytes, nats)
 
 
@@ -143,19 +146,19 @@ def model_nats(model: GPTModel, ids: Ids, stride: int, batch_size: int = 8) -> n
     if not 1 <= stride <= context:
         raise ValueError(f"stride is {stride}; with a context of {context} it must be from 1 to {context}")
     row = torch.from_numpy(np.asarray(ids).astype(np.int64))
-    whole = max(0, (len(row) - 1 - context) // stride + 1)  # windows with a target for every position
+    full_windows = max(0, (len(row) - 1 - context) // stride + 1)  # windows with a target for every position
     parts = []
-    for first in range(0, whole, batch_size):
-        starts = [index * stride for index in range(first, min(first + batch_size, whole))]
+    for first in range(0, full_windows, batch_size):
+        starts = [index * stride for index in range(first, min(first + batch_size, full_windows))]
         windows = torch.stack([row[start : start + context + 1] for start in starts])  # (b, context + 1)
         losses = _losses(model, windows)  # (b, context)
         parts += [loss[0 if start == 0 else -stride :] for start, loss in zip(starts, losses, strict=True)]
     done = sum(len(part) for part in parts)
     if done < len(row) - 1:
-        start = whole * stride
+        start = full_windows * stride
         parts.append(_losses(model, row[None, start:])[0, done - start :])
     if parts:
-        return torch.cat(parts).double().numpy()
+        return torch.cat(parts).double().numpy()  # (N-1,)
     return np.zeros(0)
 
 
@@ -222,9 +225,9 @@ def samples(
     lm: LanguageModel, prompt: str = "Once upon a time", tokens: int = 60, seeds: Sequence[int] = (1, 2, 3)
 ) -> list[dict[str, Any]]:
     """Return the prompt continued, once a seed; the first seeds there are, not the best of many."""
-    asked = {"prompt": prompt, "temperature": TEMPERATURE, "tokens": tokens}
-    made = {seed: [*generate(lm, prompt, tokens, TEMPERATURE, seed=seed)][-1] for seed in seeds}
-    return [asked | {"seed": seed, "text": last.text_so_far} for seed, last in made.items()]
+    settings = {"prompt": prompt, "temperature": TEMPERATURE, "tokens": tokens}
+    last_steps = {seed: [*generate(lm, prompt, tokens, TEMPERATURE, seed=seed)][-1] for seed in seeds}
+    return [settings | {"seed": seed, "text": last.text_so_far} for seed, last in last_steps.items()]
 
 
 def footprint(folder: Path) -> dict[str, Any]:

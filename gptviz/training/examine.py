@@ -18,7 +18,7 @@ LONGEST_WORD = 5  # tokens of a word that goes on
 
 @dataclass(frozen=True)
 class Prompt:
-    """`right`: the continuations that are accepted; `wrong`: for names, who must not be named."""
+    """A prompt. `right`: the continuations that are accepted; `wrong`: for names, those that are wrong."""
 
     kind: str
     text: str
@@ -49,9 +49,9 @@ def examine(lm: LanguageModel, prompts: list[Prompt]) -> pd.DataFrame:
     """A row a prompt: kind, prompt, right, what the model writes (greedily), and whether that is correct."""
     rows = []
     for prompt in prompts:
-        said = answer(lm, prompt)
+        written = answer(lm, prompt)
         row = {"kind": prompt.kind, "prompt": prompt.text, "right": " | ".join(prompt.right)}
-        rows.append(row | {"said": said, "correct": is_correct(prompt, said)})
+        rows.append(row | {"said": written, "correct": is_correct(prompt, written)})
     return pd.DataFrame(rows)
 
 

@@ -109,22 +109,22 @@ def measured_heads(lm: LanguageModel, progress: Progress = unheard) -> dict[str,
     All of it is measured, whatever is on disk. `progress(done, of)` is called after each label's trial.
     """
     general = head_general.general(lm, disk=False)
-    found: dict[str | None, Any] = {general.key: head_general.to_json(general)}
+    measured: dict[str | None, Any] = {general.key: head_general.to_json(general)}
     name = head_trial.names(lm, head_trial.passages_of(lm))
     labelled = general.table[general.table["role"].isin(head_trial.TESTABLE)]
     claims = [(row.block, row.head, row.role) for row in labelled.itertuples()]
     for done, claim in enumerate(claims, 1):
-        found[name(*claim)] = head_trial.to_json(head_trial.trial(lm, *claim, known=general, disk=False))
+        measured[name(*claim)] = head_trial.to_json(head_trial.trial(lm, *claim, known=general, disk=False))
         progress(done, len(claims))
-    assert None not in found, "a model without edits has a name"
-    return cast(dict[str, Any], _rounded(found))
+    assert None not in measured, "a model without edits has a name"
+    return cast(dict[str, Any], _rounded(measured))
 
 
 def _rounded(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _rounded(one) for key, one in value.items()}
+        return {key: _rounded(part) for key, part in value.items()}
     if isinstance(value, list):
-        return [_rounded(one) for one in value]
+        return [_rounded(part) for part in value]
     if isinstance(value, float):
         return float(f"{value:.{DIGITS}g}")
     return value

@@ -37,9 +37,11 @@ def make_optimizers(model: GPTModel, recipe: Recipe) -> list[torch.optim.Optimiz
     """Muon (Jordan et al., 2024) for the blocks' matrices, AdamW for embeddings, norms and biases."""
     hidden = [p for p in model.trf_blocks.parameters() if p.dim() == 2]
     ids = {id(p) for p in hidden}
-    others = [p for p in model.parameters() if id(p) not in ids]
+    other_parameters = [p for p in model.parameters() if id(p) not in ids]
     adam_options: dict[str, Any] = {"betas": (0.9, recipe.beta2), "weight_decay": recipe.weight_decay}
-    optimizers: list[torch.optim.Optimizer] = [torch.optim.AdamW(others, lr=recipe.other_lr, **adam_options)]
+    optimizers: list[torch.optim.Optimizer] = [
+        torch.optim.AdamW(other_parameters, lr=recipe.other_lr, **adam_options)
+    ]
     if recipe.hidden_optimizer == "muon":
         optimizers.append(torch.optim.Muon(hidden, lr=recipe.hidden_lr, weight_decay=recipe.weight_decay))
     else:
@@ -139,7 +141,7 @@ class TrainingRun:
         self.recent = saved.get("recent", [])
 
     def state(self) -> dict[str, Any]:
-        """All that it takes to go on from here."""
+        """The state of the run, from which it can go on."""
         return {
             "config": self.config.to_dict(),
             "recipe": asdict(self.recipe),
@@ -171,7 +173,7 @@ class TrainingRun:
         """Go on to the recipe's last step, or to `stop_at`; validate and save every `validate_every` steps.
 
         `watch` is called after every step, with the run's new point of the curve, if there is one, in
-        place; the run ends when it says False. `seconds` are those of the steps and their validation.
+        place; the run ends when it returns False. `seconds` are those of the steps and their validation.
         Raises ValueError when the held-out text has no window to validate on.
         """
         if not len(validation):
@@ -223,7 +225,7 @@ class TrainingRun:
         loss = loss_function(inputs.to(self.device), targets.to(self.device))
         loss.backward()
         for name, parameter in self.model.named_parameters():
-            if name in self.held and parameter.grad is not None:  # what is held has no say in the clipping
+            if name in self.held and parameter.grad is not None:  # a held part must not count in the clipping
                 parameter.grad.mul_(self.held[name])
         nn.utils.clip_grad_norm_(self.model.parameters(), self.recipe.clip_norm)
         for optimizer in self.optimizers:
@@ -262,4 +264,4 @@ def validation_windows(dataset: TokenWindows, batch_size: int, batches: int) -> 
     """(batches, batch_size, T+1): the held-out windows that a run is validated on."""
     chosen = np.linspace(0, len(dataset) - 1, batches * batch_size).astype(int)
     windows = torch.stack([dataset.window(i) for i in chosen])  # (batches * batch_size, T+1)
-    return windows.view(batches, batch_size, -1)
+    return windows.view(batches, batch_size, -1)  # (batches, batch_size, T+1)

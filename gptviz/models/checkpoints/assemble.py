@@ -46,11 +46,11 @@ class Copy:
         return turned.chunk(3)[self.third]
 
     def source_shape(self, target_shape: tuple[int, ...]) -> tuple[int, ...]:
-        out, *rest = target_shape
-        whole = (out if self.third is None else 3 * out, *rest)
+        out, *inner = target_shape
+        full = (out if self.third is None else 3 * out, *inner)
         if self.transposed:
-            return whole[::-1]
-        return whole
+            return full[::-1]
+        return full
 
 
 @dataclass(frozen=True)
@@ -139,13 +139,13 @@ def checked(
     for copy in copies:
         name = names[copy.source]
         wanted.setdefault(name, []).append(copy)
-        found = tensors.shapes[name]
+        shape = tensors.shapes[name]
         expected = copy.source_shape(shapes[copy.target])
-        if copy.first and found[:1] > expected[:1]:
-            expected = found[:1] + expected[1:]
-        if found != expected:
+        if copy.first and shape[:1] > expected[:1]:
+            expected = shape[:1] + expected[1:]
+        if shape != expected:
             where = f"{tensors.where(name)}: {name}"
-            raise CheckpointError(f"{where} has the shape {found}; the config asks for {expected}")
+            raise CheckpointError(f"{where} has the shape {shape}; the config asks for {expected}")
         if head is not None and copy.target == "tok_emb.weight":
             _check_tied(tensors, head, name)
     return model, _copied(tensors, wanted, shapes, dtype, config)
@@ -163,16 +163,16 @@ def _check_names(tensors: Tensors, names: dict[str, str], expected: set[str]) ->
 
 
 def _check_tied(tensors: Tensors, head: str, embedding: str) -> None:
-    found = tensors.shapes[head]
+    shape = tensors.shapes[head]
     expected = tensors.shapes[embedding]
     if tensors.shares(head, embedding):
         return
-    if found == expected:
+    if shape == expected:
         first, second = (tensor.clone() for _, tensor in tensors.read([embedding, head]))
         if torch.equal(first, second):
             return
     raise CheckpointError(
-        f"{tensors.where(head)}: {head} {found} is not the same as {embedding} {expected}, but the "
+        f"{tensors.where(head)}: {head} {shape} is not the same as {embedding} {expected}, but the "
         "config says that the output head is tied to the embedding"
     )
 
@@ -180,7 +180,7 @@ def _check_tied(tensors: Tensors, head: str, embedding: str) -> None:
 def _copied(
     tensors: Tensors, wanted: dict[str, list[Copy]], shapes: Shapes, dtype: torch.dtype, config: GPTConfig
 ) -> Iterator[tuple[str, torch.Tensor]]:
-    """Our names with their own memory, one tensor of the file at a time."""
+    """Yield our names with tensors in memory of their own, one tensor of the file at a time."""
     largest: dict[str, float] = {}
     source: dict[str, str] = {}  # our name -> where it came from, for a sentence
     for name, tensor in tensors.read(wanted):
@@ -232,31 +232,31 @@ def largest_possible(config: GPTConfig, largest: Mapping[str, float]) -> float:
     `largest`: the largest absolute value of each tensor that there is; a tied output head may be left out.
     """
 
-    def of(name: str) -> float:
+    def largest_in(name: str) -> float:
         return largest.get(name, 0.0)
 
-    def linear(at: str, n: int, x: float) -> float:
-        return n * of(f"{at}.weight") * x + of(f"{at}.bias")
+    def linear(path: str, n: int, x: float) -> float:
+        return n * largest_in(f"{path}.weight") * x + largest_in(f"{path}.bias")
 
-    def norm(at: str) -> float:
-        return math.sqrt(width) * of(f"{at}.scale") + of(f"{at}.shift")
+    def norm(path: str) -> float:
+        return math.sqrt(width) * largest_in(f"{path}.scale") + largest_in(f"{path}.shift")
 
     def variance(x: float) -> float:  # before it is divided: the sum of (x - mean)²
         return width * (2 * x) * (2 * x)  # not **: that raises where this is infinite
 
     width = config.emb_dim
-    stream = of("tok_emb.weight") + of("pos_emb.weight")
-    seen = [variance(stream)]
+    stream = largest_in("tok_emb.weight") + largest_in("pos_emb.weight")
+    bounds = [variance(stream)]
     for block in range(config.n_layers):
-        at = f"trf_blocks.{block}"
-        x = norm(f"{at}.norm1")
-        y = norm(f"{at}.norm2")
-        q, k, v = (linear(f"{at}.att.W_{part}", width, x) for part in ("query", "key", "value"))
-        stream += linear(f"{at}.att.out_proj", width, v)
-        seen += [config.head_dim * q * k, variance(stream)]
-        up = linear(f"{at}.ff.layers.0", width, y)
-        stream += linear(f"{at}.ff.layers.2", 4 * width, up)
-        seen += [up, variance(stream), variance(x), variance(y)]
+        path = f"trf_blocks.{block}"
+        x = norm(f"{path}.norm1")
+        y = norm(f"{path}.norm2")
+        q, k, v = (linear(f"{path}.att.W_{part}", width, x) for part in ("query", "key", "value"))
+        stream += linear(f"{path}.att.out_proj", width, v)
+        bounds += [config.head_dim * q * k, variance(stream)]
+        up = linear(f"{path}.ff.layers.0", width, y)
+        stream += linear(f"{path}.ff.layers.2", 4 * width, up)
+        bounds += [up, variance(stream), variance(x), variance(y)]
     final = norm("final_norm")
-    head = largest.get("out_head.weight", of("tok_emb.weight"))
-    return max(*seen, variance(final), width * head * final)
+    head = largest.get("out_head.weight", largest_in("tok_emb.weight"))
+    return max(*bounds, variance(final), width * head * final)

@@ -42,7 +42,7 @@ def config_of(tensors: Tensors, n_heads: int | None) -> GPTConfig:
     """The config that the shapes give, with the caller's number of heads. Raises CheckpointError."""
     names = DIALECT.names(tensors)
     sizes = embedding_sizes(tensors, "tok_emb.weight", "pos_emb.weight", names)
-    blocks = {found[1] for name in names if (found := IN_BLOCK.match(name))}
+    blocks = {match[1] for name in names if (match := IN_BLOCK.match(name))}
     if n_heads is None:
         raise heads_missing(tensors.path, sizes["emb_dim"])
     tied = "out_head.weight" not in names or tensors.shares(names["out_head.weight"], names["tok_emb.weight"])

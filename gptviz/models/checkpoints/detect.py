@@ -21,7 +21,7 @@ from gptviz.tokenizer import files as tokenizer_files
 from gptviz.tokenizer.vocabulary import Vocabulary
 
 NANOGPT = "ckpt.pt"
-SPARE = 2**18  # parameters, for which nobody asks
+SPARE = 2**18  # parameters: a file may have that many too few
 TORCH_SUFFIXES = (".pth", ".pt", ".bin", ".ckpt")
 
 
@@ -30,7 +30,7 @@ class Checkpoint:
     """A checkpoint that was recognised: its config is known and can be built, its weights are not read yet.
 
     `vocabulary` reads the tokenizer that came with it, None where none did. `activation_is_assumed`: which
-    GELU it has stands in no file, and nobody said it; where that is often wrong, `doubt` is a sentence of it.
+    GELU it has stands in no file, and no caller said it; where that is often wrong, `doubt` says so.
     """
 
     path: Path
@@ -43,11 +43,11 @@ class Checkpoint:
 
     def check_bytes(self) -> None:
         """Raise CheckpointError where the files have less than a byte for each parameter."""
-        found = bytes_of(self.path)
+        n_bytes = bytes_of(self.path)
         parameters = self.config.parameters
-        if parameters > found + SPARE:  # one number, shown as a million
+        if parameters > n_bytes + SPARE:  # one number, shown as a million
             raise CheckpointError(
-                f"{self.path} has {found:,} bytes, too few for a model of {parameters:,} parameters"
+                f"{self.path} has {n_bytes:,} bytes, too few for a model of {parameters:,} parameters"
             )
 
     def model(self, dtype: torch.dtype = torch.float32) -> GPTModel:
@@ -66,29 +66,31 @@ def recognise(path: Path, n_heads: int | None = None, activation: str | None = N
         raise CheckpointError(f"there is no file or folder {path}")
     path = meant(path)
     if path.is_dir():
-        found = _in_folder(path, n_heads)
+        checkpoint = _in_folder(path, n_heads)
     else:
-        found = _file(path, n_heads)
-    if n_heads is not None and n_heads != found.config.n_heads:
-        raise CheckpointError(f"{path} has {found.config.n_heads} heads, not {n_heads}: leave n_heads out")
-    if activation is None:
-        return found
-    return _with_activation(found, activation)
-
-
-def _with_activation(found: Checkpoint, activation: str) -> Checkpoint:
-    """The same with the activation that was said. Raises CheckpointError where its files say another."""
-    with errors_of(found.path):
-        one_of("activation", activation, ACTIVATIONS)
-    if found.activation_is_assumed:
-        config = replace(found.config, activation=activation)
-        return replace(found, config=config, activation_is_assumed=False, doubt="")
-    if activation != found.config.activation:
+        checkpoint = _file(path, n_heads)
+    if n_heads is not None and n_heads != checkpoint.config.n_heads:
         raise CheckpointError(
-            f"{found.path} says that its activation is {found.config.activation}, not {activation}: leave "
-            "activation out"
+            f"{path} has {checkpoint.config.n_heads} heads, not {n_heads}: leave n_heads out"
         )
-    return found
+    if activation is None:
+        return checkpoint
+    return _with_activation(checkpoint, activation)
+
+
+def _with_activation(checkpoint: Checkpoint, activation: str) -> Checkpoint:
+    """The checkpoint with this activation. Raises CheckpointError if its files say another."""
+    with errors_of(checkpoint.path):
+        one_of("activation", activation, ACTIVATIONS)
+    if checkpoint.activation_is_assumed:
+        config = replace(checkpoint.config, activation=activation)
+        return replace(checkpoint, config=config, activation_is_assumed=False, doubt="")
+    if activation != checkpoint.config.activation:
+        raise CheckpointError(
+            f"{checkpoint.path} says that its activation is {checkpoint.config.activation}, not "
+            f"{activation}: leave activation out"
+        )
+    return checkpoint
 
 
 def _in_folder(path: Path, n_heads: int | None) -> Checkpoint:
@@ -108,8 +110,10 @@ def _in_folder(path: Path, n_heads: int | None) -> Checkpoint:
     if (path / NANOGPT).is_file():
         return _file(path / NANOGPT, n_heads)
     if len(files) == 1:
-        found = _file(files[0], n_heads)
-        return replace(found, vocabulary=lambda: found.vocabulary() or tokenizer_files.read_folder(path))
+        checkpoint = _file(files[0], n_heads)
+        return replace(
+            checkpoint, vocabulary=lambda: checkpoint.vocabulary() or tokenizer_files.read_folder(path)
+        )
     several = f"several files of weights: name one of {', '.join(file.name for file in files)}"
     what = several if files else "no weights"
     raise CheckpointError(f"{path} has no {folder.CONFIG} and {what}")
@@ -162,10 +166,10 @@ def _state_dict(path: Path, tensors: Tensors, n_heads: int | None) -> Checkpoint
                 "put the one that belongs to it there"
             )
         return _hugging_face(path.parent, tensors)
-    some = ", ".join(sorted(names)[:3])
+    examples = ", ".join(sorted(names)[:3])
     raise CheckpointError(
-        f"{path} has {len(names)} tensors that belong to no model known here (such as {some}); known are the "
-        "book's GPTModel, Hugging Face's GPT2LMHeadModel and GPTNeoForCausalLM, and nanoGPT"
+        f"{path} has {len(names)} tensors that belong to no model known here (such as {examples}); known are "
+        "the book's GPTModel, Hugging Face's GPT2LMHeadModel and GPTNeoForCausalLM, and nanoGPT"
     )
 
 

@@ -110,17 +110,17 @@ def _bounded(remotes: list[Remote], most_bytes: int) -> None:
 def _tokenizer(repository: str, commit: str) -> list[Remote]:
     """The tokenizer's files, with those beside it that may change ids.
 
-    Where none can be read, whatever there is of one, so that who reads the folder can name it.
+    If none can be read, whatever files there are of one, so that the folder's reader can name them.
     """
     beside = [remote for name in BESIDE if (remote := ask(repository, name, commit))]
-    there: dict[str, Remote] = {}
+    incomplete: dict[str, Remote] = {}
     for names in TOKENIZERS:
-        found = [remote for name in names if (remote := ask(repository, name, commit))]
-        if len(found) == len(names):
-            return found + beside
-        there |= {remote.name: remote for remote in found}
-    there |= {name: remote for name in OTHERS if (remote := ask(repository, name, commit))}
-    return [*there.values(), *beside]
+        on_hub = [remote for name in names if (remote := ask(repository, name, commit))]
+        if len(on_hub) == len(names):
+            return on_hub + beside
+        incomplete |= {remote.name: remote for remote in on_hub}
+    incomplete |= {name: remote for name in OTHERS if (remote := ask(repository, name, commit))}
+    return [*incomplete.values(), *beside]
 
 
 def _weights(cache: "_Cache", repository: str, commit: str) -> list[Remote]:
@@ -133,10 +133,10 @@ def _weights(cache: "_Cache", repository: str, commit: str) -> list[Remote]:
         _bounded([remote], MOST_OF_INDEX)
         cache.fetch([remote], None)
         shards = {name: ask(repository, name, commit) for name in shards_of(cache.folder(remote) / name)}
-        missing = [shard for shard, found in shards.items() if found is None]
+        missing = [shard for shard, file in shards.items() if file is None]
         if missing:
             raise CheckpointError(f"{repository} lacks {missing[0]}, which its {name} names")
-        return [found for found in shards.values() if found is not None]
+        return [file for file in shards.values() if file is not None]
     raise CheckpointError(f"{repository} has no weights: none of {', '.join(WEIGHTS)}")
 
 
@@ -159,17 +159,19 @@ class _Cache:
         return self.home / "blobs" / remote.etag
 
     def fetch(self, remotes: list[Remote], report: Report | None) -> None:
-        """Every file, or a CheckpointError."""
-        here = {remote: self._bytes_here(remote) for remote in remotes}
+        """Fetch every file, or raise a CheckpointError."""
+        arrived = {remote: self._bytes_here(remote) for remote in remotes}
         total = sum(remote.size or 0 for remote in remotes)
-        self._check_space(total - sum(here.values()))
+        self._check_space(total - sum(arrived.values()))
         started = time.monotonic()
-        resumed = sum(here.values())
+        resumed = sum(arrived.values())
 
         def received(remote: Remote, bytes_here: int) -> None:
-            here[remote] = bytes_here
+            arrived[remote] = bytes_here
             if report is not None:
-                report(Progress(remote.name, sum(here.values()), total, resumed, time.monotonic() - started))
+                report(
+                    Progress(remote.name, sum(arrived.values()), total, resumed, time.monotonic() - started)
+                )
 
         for remote in remotes:
             fetch(remote, self.blob(remote), self.locks / f"{remote.etag}.lock", partial(received, remote))

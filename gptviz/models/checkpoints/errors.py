@@ -24,7 +24,7 @@ class TokenizerMissing(CheckpointError):
 
 
 class SurplusTokens(CheckpointError):
-    """The tokenizer has added tokens that the model has no row for: it must be said to go on without them."""
+    """The tokenizer has added tokens that the model has no row for; `drop_surplus` goes on without them."""
 
 
 CODE = "\n\n    "  # between a sentence and its lines of Python

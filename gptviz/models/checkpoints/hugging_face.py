@@ -179,7 +179,7 @@ def dialect_of(config: GPTConfig, values: dict[str, Any]) -> Dialect:
 
 
 def query_factors(config: GPTConfig, values: dict[str, Any]) -> list[float]:
-    """How many times longer our queries are than a GPT-2's, of each block, so that all scores are the same.
+    """The factor of our queries to a GPT-2's, for each block, so that all scores are the same.
 
     Ours divides every score by the root of a head's width. With "scale_attn_weights" false theirs does not,
     and with "scale_attn_by_inverse_layer_idx" it divides by the number of the block, from 1, as well.
@@ -223,10 +223,10 @@ def config_of(values: dict[str, Any], path: Path) -> GPTConfig:
     expected = ARCHITECTURES[architectures[0]] if architectures else kind
     if kind not in (None, expected) or not isinstance(expected, str) or expected not in FAMILIES:
         if architectures:
-            does = expected
+            model_types = expected
         else:
-            does = " and ".join(FAMILIES)
-        raise CheckpointError(f'{path}: "model_type" is {kind!r}; this model does only {does}')
+            model_types = " and ".join(FAMILIES)
+        raise CheckpointError(f'{path}: "model_type" is {kind!r}; this model does only {model_types}')
     keys = FAMILIES[expected]
     for key, value in ONLY.items():
         if values.get(key, value) != value and not (value == {} and values[key] is None):
@@ -239,8 +239,10 @@ def config_of(values: dict[str, Any], path: Path) -> GPTConfig:
     inner = theirs.pop("inner")
     if inner is not None and isinstance(width, int) and inner != 4 * width:
         name = keys["inner"][0]
-        of = keys["emb_dim"][0]
-        raise CheckpointError(f'{path}: "{name}" is {inner!r}; this model does only 4 x {of}, {4 * width}')
+        width_key = keys["emb_dim"][0]
+        raise CheckpointError(
+            f'{path}: "{name}" is {inner!r}; this model does only 4 x {width_key}, {4 * width}'
+        )
     for key in ("tie_word_embeddings", *SCALES):
         if not isinstance(values.get(key, True), bool):
             raise CheckpointError(f'{path}: "{key}" is {values[key]!r}; it must be true or false')

@@ -1,4 +1,4 @@
-"""What a file, a folder or a model in memory is, and what to do with it: one table for all who bring one.
+"""What a file, a folder or a model in memory is, and what to do with it: one table for all readers.
 
 A row that loads names what its reader recognises. Every other row says what the thing is, and what to do
 instead, with lines of Python where some work. `load`, `wrap`, the command line and the app's upload box look

@@ -1,4 +1,4 @@
-"""What a file is, by its first bytes, in the words of a person who looks at it."""
+"""What a file is, by its first bytes, in plain words."""
 
 import json
 import re
@@ -90,7 +90,7 @@ def meant(path: Path) -> Path:
     """
     if not path.is_dir() or (path / CONFIG).is_file():
         return path
-    steps = {int(found[1]): folder for folder in path.iterdir() if (found := STEP.fullmatch(folder.name))}
+    steps = {int(match[1]): folder for folder in path.iterdir() if (match := STEP.fullmatch(folder.name))}
     if steps:
         return steps[max(steps)]
     commit = path / "refs" / "main"

@@ -109,7 +109,7 @@ def config_of(tensors: Tensors, n_heads: int | None) -> GPTConfig:
         return GPTConfig(
             **sizes,
             n_heads=n_heads,
-            n_layers=len({found[1] for name in names if (found := IN_BLOCK.match(name))}),
+            n_layers=len({match[1] for name in names if (match := IN_BLOCK.match(name))}),
             qkv_bias=bias,
             tie_embeddings=tied,
             # minGPT alone has a head of its own
@@ -126,8 +126,8 @@ def _is_tied(tensors: Tensors, names: dict[str, str]) -> bool:
         return True
     if tensors.shapes[head] != tensors.shapes[embedding]:
         return False
-    found = dict(tensors.read([embedding, head]))  # two views of the file: nothing is copied
-    return torch.equal(found[head], found[embedding])
+    weights = dict(tensors.read([embedding, head]))  # two views of the file: nothing is copied
+    return torch.equal(weights[head], weights[embedding])
 
 
 def doubt(path: Path, config: GPTConfig) -> str:

@@ -59,11 +59,11 @@ def heads_beside(saved: object) -> int | None:
     """
     if not isinstance(saved, dict):
         return None
-    found = set()
-    for beside in saved.values():
-        settings = settings_of(beside)
+    numbers = set()
+    for value in saved.values():
+        settings = settings_of(value)
         for inner in (settings, *map(settings_of, settings.values())):
-            found |= {inner[name] for name in HEADS if type(inner.get(name)) is int}
-    if len(found) == 1:
-        return found.pop()
+            numbers |= {inner[name] for name in HEADS if type(inner.get(name)) is int}
+    if len(numbers) == 1:
+        return numbers.pop()
     return None

@@ -50,15 +50,15 @@ class Entry:
 
 def index_in(folder: Path) -> Path | None:
     """The index of the folder's checkpoint, of several the one that its file `checkpoint` names, or None."""
-    found = sorted(path for path in folder.glob("*.index") if path.with_suffix(DATA).is_file())
+    paths = sorted(path for path in folder.glob("*.index") if path.with_suffix(DATA).is_file())
     last = folder / "checkpoint"
     if last.is_file() and last.stat().st_size <= LONGEST_TEXT:
-        named = re.search(r'^model_checkpoint_path: "([^"]*)"', last.read_text("utf-8", "replace"))
-        for path in found:
-            if named is not None and path.name == f"{Path(named[1]).name}.index":
+        match = re.search(r'^model_checkpoint_path: "([^"]*)"', last.read_text("utf-8", "replace"))
+        for path in paths:
+            if match is not None and path.name == f"{Path(match[1]).name}.index":
                 return path
-    if found:
-        return found[-1]
+    if paths:
+        return paths[-1]
     return None
 
 
@@ -102,16 +102,17 @@ class TensorFlowTensors(Tensors):
                 content = bytearray(file.read(entry.size))
                 if len(content) != entry.size:
                     raise CheckpointError(f"{self._data} changed while it was being read; try again")
+                # (n,) -> the tensor's own shape
                 yield name, torch.frombuffer(content, dtype=torch.float32).reshape(self.shapes[name])
                 del content
 
 
 def plain_name(theirs: str) -> str | None:
     """Hugging Face's name for one of OpenAI's, such as "model/h0/attn/c_attn/w"; None if it is none."""
-    found = NAME.fullmatch(theirs)
-    if found is None:
+    match = NAME.fullmatch(theirs)
+    if match is None:
         return None
-    block, embedding, part, kind = found.groups()
+    block, embedding, part, kind = match.groups()
     start = "" if block is None else f"h.{block}."
     if embedding is not None:
         return f"{start}{embedding}.weight"
@@ -152,9 +153,9 @@ def _entries_of(index: Path) -> dict[str, Entry]:
         footer = table[-FOOTER:]
         if len(footer) < FOOTER or not footer.endswith(MAGIC):
             raise ValueError("its last bytes are not those of an index")
-        _, at = _handle(footer, 0)
-        blocks, _ = _handle(footer, at)
-        found: dict[str, Entry] = {}
+        _, end = _handle(footer, 0)
+        blocks, _ = _handle(footer, end)
+        entries: dict[str, Entry] = {}
         read = 0
         for _, handle in _block(table, *blocks):
             for key, value in _block(table, *_handle(handle, 0)[0]):
@@ -162,31 +163,31 @@ def _entries_of(index: Path) -> dict[str, Entry]:
                 if read > MOST_ENTRIES:  # its blocks can be made to be the same ones again and again
                     raise ValueError(f"it has more than {MOST_ENTRIES:,} entries")
                 if key:  # the first entry is about the whole checkpoint
-                    found[key.decode("utf-8")] = _entry(value)
+                    entries[key.decode("utf-8")] = _entry(value)
                 elif _fields(value).get(1, 1) != 1:
                     raise ValueError("its numbers are in several files; only one can be read")
-        return found
+        return entries
     except (ValueError, IndexError, OSError) as error:
         raise CheckpointError(f"{index} is not a whole index of TensorFlow's: {error}") from None
 
 
-def _varint(content: bytes, at: int) -> tuple[int, int]:
+def _varint(content: bytes, position: int) -> tuple[int, int]:
     """A number of seven bits a byte, and where it ends."""
     value = 0
     for shift in range(0, 64, 7):
-        byte = content[at]
-        at += 1
+        byte = content[position]
+        position += 1
         value |= (byte & 0x7F) << shift
         if byte < 0x80:
-            return value, at
+            return value, position
     raise ValueError("a number in it has no end")
 
 
-def _handle(content: bytes, at: int) -> tuple[tuple[int, int], int]:
+def _handle(content: bytes, position: int) -> tuple[tuple[int, int], int]:
     """A block's place and size, and where that ends."""
-    offset, at = _varint(content, at)
-    size, at = _varint(content, at)
-    return (offset, size), at
+    offset, position = _varint(content, position)
+    size, position = _varint(content, position)
+    return (offset, size), position
 
 
 def _block(table: bytes, offset: int, size: int) -> Iterator[tuple[bytes, bytes]]:
@@ -197,17 +198,17 @@ def _block(table: bytes, offset: int, size: int) -> Iterator[tuple[bytes, bytes]
     restarts = int.from_bytes(block[-4:], "little")
     end = size - 4 - 4 * restarts
     key = b""
-    at = 0
-    while at < end:
-        shared, at = _varint(block, at)
-        own, at = _varint(block, at)
-        length, at = _varint(block, at)
-        if shared > len(key) or at + own + length > end:
+    position = 0
+    while position < end:
+        shared, position = _varint(block, position)
+        own_length, position = _varint(block, position)
+        length, position = _varint(block, position)
+        if shared > len(key) or position + own_length + length > end:
             raise ValueError("an entry of it is longer than its block")
-        key = key[:shared] + block[at : at + own]
-        at += own
-        yield key, block[at : at + length]
-        at += length
+        key = key[:shared] + block[position : position + own_length]
+        position += own_length
+        yield key, block[position : position + length]
+        position += length
 
 
 def _entry(value: bytes) -> Entry:
@@ -228,25 +229,25 @@ def _fields(message: bytes) -> dict[int, int | bytes]:
 
 def _all_fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
     """The fields of a protocol buffer, by their numbers: whole numbers, and bytes for all else."""
-    at = 0
-    while at < len(message):
-        tag, at = _varint(message, at)
+    position = 0
+    while position < len(message):
+        tag, position = _varint(message, position)
         number = tag >> 3
         wire = tag & 7
         if wire == 0:
-            value, at = _varint(message, at)
+            value, position = _varint(message, position)
             yield number, value
             continue
         if wire == 2:
-            length, at = _varint(message, at)
+            length, position = _varint(message, position)
         elif wire in (1, 5):
             length = 8 if wire == 1 else 4
         else:
             raise ValueError(f"a field in it is of the unknown kind {wire}")
-        if at + length > len(message):
+        if position + length > len(message):
             raise ValueError("a field of it is cut off")
-        yield number, message[at : at + length]
-        at += length
+        yield number, message[position : position + length]
+        position += length
 
 
 def _number(value: int | bytes) -> int:

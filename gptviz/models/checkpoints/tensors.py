@@ -2,7 +2,7 @@
 
 safetensors files hold nothing but numbers. What `torch.save` writes is a pickle: torch reads it with
 `weights_only=True`, which builds tensors, dicts, lists and numbers and refuses everything else. Files
-are mapped rather than read, so that a tensor nobody asks for (an optimizer's, say) costs nothing.
+are mapped rather than read, so that a tensor that is not used (an optimizer's, say) costs nothing.
 """
 
 import re
@@ -51,7 +51,7 @@ class Tensors(ABC):
         """
 
     def release(self, name: str) -> None:  # noqa: B027
-        """Say that the tensor is not needed again, where it takes memory of its own."""
+        """Free the memory of a tensor that is not needed again, if it has its own."""
 
     def where(self, name: str) -> Path:
         """The file that holds the tensor."""
@@ -120,8 +120,8 @@ class TorchTensors(Tensors):
             self._whole.pop(name, None)
 
     def shares(self, name: str, other: str) -> bool:
-        found = (self._start.get(name), self._start.get(other))
-        return None not in found and found[0] == found[1] and self.shapes[name] == self.shapes[other]
+        starts = (self._start.get(name), self._start.get(other))
+        return None not in starts and starts[0] == starts[1] and self.shapes[name] == self.shapes[other]
 
     def _open_again(self) -> dict[str, torch.Tensor]:
         state = self._state_of(self.path, read_pickle(self.path))
@@ -170,14 +170,14 @@ class ShardedTensors(Tensors):
         homes = weight_map(index)
         self._shards = {file: open_tensors(index.parent / file) for file in sorted(set(homes.values()))}
         self._homes = homes
-        found = {name: file for file, shard in self._shards.items() for name in shard.shapes}
+        file_of = {name: file for file, shard in self._shards.items() for name in shard.shapes}
         for name, file in homes.items():
             if name not in self._shards[file].shapes:
                 raise CheckpointError(f"{index.parent / file} lacks {name}, which {index.name} says is in it")
-        surplus = sorted(found.keys() - homes.keys())
+        surplus = sorted(file_of.keys() - homes.keys())
         if surplus:
             raise CheckpointError(
-                f"{index.parent / found[surplus[0]]} has {surplus[0]}, which {index.name} does not list"
+                f"{index.parent / file_of[surplus[0]]} has {surplus[0]}, which {index.name} does not list"
             )
         super().__init__(index, {name: self._shards[file].shapes[name] for name, file in homes.items()})
 
@@ -230,7 +230,7 @@ def read_pickle(path: Path) -> Any:
 
 
 class Record:
-    """What stands in the place of an object beside the weights, such as build-nanogpt's GPTConfig.
+    """A stand-in for an object beside the weights, such as build-nanogpt's GPTConfig.
 
     Its class is never looked up, and nothing of it runs: its fields are kept as data.
     """
@@ -272,10 +272,10 @@ def _load(path: Path, mapped: bool) -> Any:
 
 def _refused_name(error: Exception) -> str | None:
     """The name of a class or function that torch would have had to look up, if that is what it refused."""
-    found = re.search(r"GLOBAL `?([\w.]+)`? (was not an allowed global|whose module)", str(error))
-    if found is None:
+    match = re.search(r"GLOBAL `?([\w.]+)`? (was not an allowed global|whose module)", str(error))
+    if match is None:
         return None
-    return found[1]
+    return match[1]
 
 
 def _is_zip(path: Path) -> bool:

@@ -42,21 +42,21 @@ def ask(repository: str, name: str, revision: str) -> Remote | None:
 
     url = hf_hub_url(repository, name, revision=revision)
     try:
-        found = get_hf_file_metadata(url, timeout=WAIT_SECONDS)
+        metadata = get_hf_file_metadata(url, timeout=WAIT_SECONDS)
     except EntryNotFoundError:
         return None
     except Exception as error:
         raise _in_words(error, repository) from error
     # both become parts of paths in the cache
-    commit = found.commit_hash or ""
-    etag = found.etag or ""
+    commit = metadata.commit_hash or ""
+    etag = metadata.etag or ""
     if not re.fullmatch(r"[0-9a-f]{40}", commit) or not re.fullmatch(r"[\w-][\w.-]*", etag):
         raise CheckpointError(f"{url} is not served by a hub: it came without a commit and an ETag")
-    return Remote(repository, name, url, commit, etag, found.size)
+    return Remote(repository, name, url, commit, etag, metadata.size)
 
 
 def fetch(remote: Remote, blob: Path, lock_path: Path, received: Received) -> None:
-    """The file at `blob`, whole and checked. What arrived before an interruption is not asked for again.
+    """Download a file to `blob`, whole and checked, going on from what arrived before an interruption.
 
     An exception that `received` raises stops the download, which can be resumed. When another session
     downloads the same file, this waits for it. Raises CheckpointError.
@@ -113,7 +113,7 @@ def _receive_all(remote: Remote, partial: Path, received: Received) -> None:
 
 
 def _receive(remote: Remote, partial: Path, have: int, received: Received) -> None:
-    """One request, from byte `have` on, until the server has no more or the connection breaks."""
+    """Make one request, from byte `have` on, until the server has no more or the connection breaks."""
     from huggingface_hub.utils import build_hf_headers, get_session, hf_raise_for_status
 
     headers = build_hf_headers() | {"Accept-Encoding": "identity"}
@@ -148,17 +148,17 @@ def _receive(remote: Remote, partial: Path, have: int, received: Received) -> No
 
 
 def _check(remote: Remote, partial: Path) -> None:
-    """The size and the hash that the server named. Wrong bytes are thrown away, so that none stay."""
-    found = _hash(partial, remote.etag)
+    """Compare size and hash with the server's; delete a wrong file and raise CheckpointError."""
+    actual = _hash(partial, remote.etag)
     expected = remote.etag
     if remote.size not in (None, _size(partial)):
-        found = f"{_size(partial):,} bytes"
+        actual = f"{_size(partial):,} bytes"
         expected = f"{remote.size:,}"
-    if found not in (None, expected):
+    if actual not in (None, expected):
         partial.unlink()
         raise CheckpointError(
             f"{remote.name} of {remote.repository} arrived damaged and was thrown away: "
-            f"found {found}, expected {expected}; download it again"
+            f"found {actual}, expected {expected}; download it again"
         )
 
 

@@ -33,7 +33,7 @@ def bare_names(names: Iterable[str]) -> dict[str, str]:
     """
     bare = {name: AROUND_A_LAYER.sub("", name) for name in names}
     start = _before_all(list(bare.values()))
-    return {name: without.removeprefix(start) for name, without in bare.items()}
+    return {name: bare_name.removeprefix(start) for name, bare_name in bare.items()}
 
 
 def _before_all(names: list[str]) -> str:
@@ -64,11 +64,11 @@ def keys_to_state(saved: object) -> tuple[str, ...]:
         inner = {key: saved[key] for key in KEYS if isinstance(saved.get(key), dict)}
         # beside the weights there may be a dict of settings under another of these names
         of_weights = [key for key, value in inner.items() if _has_weights(value)]
-        found = of_weights or [*inner]
-        if not found:
+        candidates = of_weights or [*inner]
+        if not candidates:
             break
-        keys.append(found[0])
-        saved = inner[found[0]]
+        keys.append(candidates[0])
+        saved = inner[candidates[0]]
     return tuple(keys)
 
 

@@ -1,4 +1,4 @@
-"""A class that answers together: who is in it, where its teacher has led it, what each has answered.
+"""A class that answers together: its members, the step that its teacher is at, and all answers.
 
 It lives in a database, outside every process, since a server may be several: SQLite in the folder for caches,
 or what GPTVIZ_DATABASE names (`postgresql+psycopg://...`). Nothing personal is kept: pupils get their names

@@ -63,7 +63,7 @@ class Classes:
     # ---- the teacher ----
 
     def answers(self) -> None:
-        """Nothing, if the database answers. Raises ClassError."""
+        """Check that the database answers. Raises ClassError if it does not."""
         with self._change() as connection:
             connection.execute(select(1))
 
@@ -75,35 +75,35 @@ class Classes:
         browser: str | None = None,
         address: str | None = None,
     ) -> str:
-        """A new class with the text of its guide, its model's parameters of the address, and the pages that
-        pupils see (none for all). Gives the teacher's secret, which alone steers it.
+        """Begin a class with the text of its guide, its model's parameters of the address, and the pages that
+        pupils see (none for all). Returns the teacher's secret, which alone steers it.
 
-        A `browser`, by its name, and an `address` have so many classes at a time and no more.
+        A `browser`, by its name, may have OF_BROWSER classes at a time, an `address` OF_ADDRESS.
         """
         secret = secrets.token_urlsafe(24)
         source = source_of(address)
         with self._change() as connection:
             _sweep(connection)
-            own = CLASSES.c.browser == _hash(browser or "")
-            if browser and _count(connection, CLASSES, own) >= OF_BROWSER:
+            same_browser = CLASSES.c.browser == _hash(browser or "")
+            if browser and _count(connection, CLASSES, same_browser) >= OF_BROWSER:
                 raise ClassError(
                     f"{OF_BROWSER} classes of this browser are running. End one of them first: each has a "
                     "button for that, and ends by itself after a day."
                 )
-            here = CLASSES.c.id.in_(self._from(self._begun, source))
-            if source and _count(connection, CLASSES, here) >= OF_ADDRESS:
+            same_address = CLASSES.c.id.in_(self._from(self._begun, source))
+            if source and _count(connection, CLASSES, same_address) >= OF_ADDRESS:
                 raise ClassError(
                     f"{OF_ADDRESS} classes from your address are running, and no more may. End one first, or "
                     "wait: each ends after a day."
                 )
             if _count(connection, CLASSES) >= MOST_CLASSES:
                 raise ClassError(f"There are {MOST_CLASSES} classes already; one has to end first.")
-            given = {"guide": guide, "model": model, "pages": list(pages)}
-            texts = {name: json.dumps(value) for name, value in given.items()}
+            values = {"guide": guide, "model": model, "pages": list(pages)}
+            texts = {name: json.dumps(value) for name, value in values.items()}
             texts |= {"browser": _hash(browser)} if browser else {}
             ends = _now() + DAY
-            made = insert(CLASSES).values(code=new_code(), teacher=_hash(secret), ends=ends, **texts)
-            number = connection.execute(made.returning(CLASSES.c.id)).scalar_one()
+            insertion = insert(CLASSES).values(code=new_code(), teacher=_hash(secret), ends=ends, **texts)
+            number = connection.execute(insertion.returning(CLASSES.c.id)).scalar_one()
         self._note(self._begun, source, number)
         return secret
 
@@ -115,13 +115,13 @@ class Classes:
         frozen: bool | None = None,
         marks: tuple[int, Sequence[str]] | None = None,
     ) -> None:
-        """What the teacher changes, and None for what stays; `marks` are a step and all that it has now."""
+        """Change what the teacher gives, and keep what is None; `marks` are a step and all that it has."""
         with self._change() as connection:
             row = _touched(connection, CLASSES.c.teacher == _hash(secret), steered=CLASSES.c.steered + 1)
             changed: dict[str, Any] = {"step": step, "together": together, "frozen": frozen}
             if marks is not None:
-                kept = sorted(set(marks[1]) & set(MARKS))
-                changed["marks"] = json.dumps(json.loads(row.marks) | {str(marks[0]): kept})
+                valid_marks = sorted(set(marks[1]) & set(MARKS))
+                changed["marks"] = json.dumps(json.loads(row.marks) | {str(marks[0]): valid_marks})
             changed = {name: value for name, value in changed.items() if value is not None}
             if changed:
                 connection.execute(update(CLASSES).where(CLASSES.c.id == row.id).values(**changed))
@@ -136,8 +136,8 @@ class Classes:
         """Take a pupil of this teacher's class out of it, by name, with all answers."""
         with self._change() as connection:
             row = _touched(connection, CLASSES.c.teacher == _hash(secret))
-            mine = (PUPILS.c.class_id == row.id) & (PUPILS.c.name == name)
-            pupil = connection.scalar(select(PUPILS.c.id).where(mine))
+            this_pupil = (PUPILS.c.class_id == row.id) & (PUPILS.c.name == name)
+            pupil = connection.scalar(select(PUPILS.c.id).where(this_pupil))
             if pupil is None:
                 raise ClassError(f"Nobody called {name[:40]!r} is in this class any more.")
             _remove(connection, pupil)
@@ -145,12 +145,12 @@ class Classes:
     # ---- pupils ----
 
     def join(self, code: str, address: str | None = None, browser: str | None = None) -> str:
-        """A pupil of the class with this code; gives the pupil's secret.
+        """Join the class with this code as a pupil; returns the pupil's secret.
 
-        A `browser`, by its name, that has a place in this class gets it again, with a new secret. From an
-        `address` half of a class may come.
+        A `browser`, by its name, that has a place in this class gets it again, with a new secret. At most
+        half of a class may join from one `address`.
         """
-        plain = parse_code(code)
+        plain_code = parse_code(code)
         source = source_of(address)
         with self._lock:
             if self._wrong.get(source, 0) >= WRONG_CODES:
@@ -159,51 +159,53 @@ class Classes:
         with self._change() as connection:
             _sweep(connection)
             try:
-                row = _touched(connection, CLASSES.c.code == plain)
+                row = _touched(connection, CLASSES.c.code == plain_code)
             except ClassError:
                 with self._lock:
                     self._wrong[source] = self._wrong.get(source, 0) + 1
-                known = "is no code"
-                if plain:
-                    known = "has no class here, or it has ended"
+                reason = "is no code"
+                if plain_code:
+                    reason = "has no class here, or it has ended"
                 raise ClassError(
-                    f"{code.strip()[:20]!r} {known}. A code has six letters and digits, like "
+                    f"{code.strip()[:20]!r} {reason}. A code has six letters and digits, like "
                     f"{written_code('KF7M2Q')}; it stands on the teacher's screen."
                 ) from None
-            seat = {"secret": _hash(secret), "joined": time.time()}
+            columns = {"secret": _hash(secret), "joined": time.time()}
             if browser:
-                seat["browser"] = _hash(f"{row.id} {browser}")
-                again = (PUPILS.c.class_id == row.id) & (PUPILS.c.browser == seat["browser"])
-                if connection.execute(update(PUPILS).where(again).values(secret=_hash(secret))).rowcount:
+                columns["browser"] = _hash(f"{row.id} {browser}")
+                same_browser = (PUPILS.c.class_id == row.id) & (PUPILS.c.browser == columns["browser"])
+                if connection.execute(
+                    update(PUPILS).where(same_browser).values(secret=_hash(secret))
+                ).rowcount:
                     return secret
             names = connection.scalars(select(PUPILS.c.name).where(PUPILS.c.class_id == row.id)).all()
             if len(names) >= MOST_PUPILS:
                 raise ClassError(
                     f"This class is full: {MOST_PUPILS} have joined. Its teacher can take somebody out."
                 )
-            here = (PUPILS.c.class_id == row.id) & PUPILS.c.id.in_(self._from(self._joined, source))
-            if source and _count(connection, PUPILS, here) >= PUPILS_OF_ADDRESS:
+            same_address = (PUPILS.c.class_id == row.id) & PUPILS.c.id.in_(self._from(self._joined, source))
+            if source and _count(connection, PUPILS, same_address) >= PUPILS_OF_ADDRESS:
                 raise ClassError(
                     f"{PUPILS_OF_ADDRESS} have joined this class from your address, and no more may. Its "
                     "teacher can take somebody out."
                 )
-            seat |= {"class_id": row.id, "name": free_name(set(names))}
-            number = connection.execute(insert(PUPILS).values(**seat).returning(PUPILS.c.id)).scalar_one()
+            columns |= {"class_id": row.id, "name": free_name(set(names))}
+            number = connection.execute(insert(PUPILS).values(**columns).returning(PUPILS.c.id)).scalar_one()
         self._note(self._joined, source, number)
         return secret
 
-    def _from(self, came: "TTLCache[str, set[int]]", source: str) -> list[int]:
-        """The numbers of what was begun, or who has joined, from an address."""
+    def _from(self, by_source: "TTLCache[str, set[int]]", source: str) -> list[int]:
+        """The numbers of the classes that were begun, or the pupils that joined, from an address."""
         with self._lock:
-            return sorted(came.get(source, ()))
+            return sorted(by_source.get(source, ()))
 
-    def _note(self, came: "TTLCache[str, set[int]]", source: str, number: int) -> None:
+    def _note(self, by_source: "TTLCache[str, set[int]]", source: str, number: int) -> None:
         if source:
             with self._lock:
-                came[source] = {*came.get(source, ()), number}
+                by_source[source] = {*by_source.get(source, ()), number}
 
     def vote(self, member: Member, step: int, given: Any, hints: int = 0) -> None:
-        """A pupil's answer; a later one takes its place until the step is locked or its truth is told."""
+        """Note a pupil's answer; a later one replaces it until the step is locked or its truth is shown."""
         try:
             text = json.dumps(given, allow_nan=False)
         except ValueError:
@@ -217,8 +219,8 @@ class Classes:
                 raise ClassError("This answer came too late and does not count: the votes are locked.")
             if row.frozen:
                 raise ClassError("The class stands still for a moment; answer when it goes on.")
-            mine = (ANSWERS.c.pupil_id == member.pupil) & (ANSWERS.c.step == step)
-            before = connection.execute(select(ANSWERS.c.changes).where(mine)).first()
+            this_answer = (ANSWERS.c.pupil_id == member.pupil) & (ANSWERS.c.step == step)
+            before = connection.execute(select(ANSWERS.c.changes).where(this_answer)).first()
             new = {"given": text, "hints": hints, "at": time.time()}
             if before is None:
                 connection.execute(
@@ -227,7 +229,9 @@ class Classes:
             elif not row.together:  # the truth was told after the first
                 raise ClassError("You have answered this step; the first answer counts.")
             else:
-                connection.execute(update(ANSWERS).where(mine).values(changes=before.changes + 1, **new))
+                connection.execute(
+                    update(ANSWERS).where(this_answer).values(changes=before.changes + 1, **new)
+                )
 
     def leave(self, member: Member) -> None:
         """Take a pupil and its answers out of the class."""
@@ -246,23 +250,23 @@ class Classes:
             CLASSES, PUPILS.c.class_id == CLASSES.c.id
         )
         with self._change() as connection:
-            found = connection.execute(select(*room).where(CLASSES.c.teacher == hashed, running)).first()
-            if found is not None:
-                return Member(_room(found))
-            found = connection.execute(pupil.where(PUPILS.c.secret == hashed, running)).first()
-            if found is None:  # perhaps its class has just ended
+            row = connection.execute(select(*room).where(CLASSES.c.teacher == hashed, running)).first()
+            if row is not None:
+                return Member(_room(row))
+            row = connection.execute(pupil.where(PUPILS.c.secret == hashed, running)).first()
+            if row is None:  # perhaps its class has just ended
                 _sweep(connection)
-            if found is None:
+            if row is None:
                 return None
-            return Member(_room(found), found.name, found.pupil)
+            return Member(_room(row), row.name, row.pupil)
 
     def guide(self, room: int) -> str:
         """The text of the guide of the class with this number."""
         with self._change() as connection:
-            found = connection.scalar(select(CLASSES.c.guide).where(CLASSES.c.id == room))
-        if found is None:
+            guide_text = connection.scalar(select(CLASSES.c.guide).where(CLASSES.c.id == room))
+        if guide_text is None:
             raise ClassError("This class has ended.")
-        return str(json.loads(found))
+        return str(json.loads(guide_text))
 
     def news(self, room: Room) -> tuple[int, int]:
         """Two numbers that grow: with what the teacher does, with all that happens. (-1, -1) at the end."""
@@ -277,8 +281,8 @@ class Classes:
     def names(self, room: Room) -> list[str]:
         """The names of those who have joined, in the order of joining."""
         with self._change() as connection:
-            mine = PUPILS.c.class_id == room.id
-            return list(connection.scalars(select(PUPILS.c.name).where(mine).order_by(PUPILS.c.id)))
+            in_class = PUPILS.c.class_id == room.id
+            return list(connection.scalars(select(PUPILS.c.name).where(in_class).order_by(PUPILS.c.id)))
 
     def votes(self, room: Room, step: int | None = None, pupil: int | None = None) -> list[Vote]:
         """The answers of all, or of one pupil, to all steps or to one; in the order of steps and joining."""
@@ -313,22 +317,22 @@ class Classes:
 def source_of(address: str | None) -> str:
     """What counts as one visitor's address: of IPv6 the network of one household; "" for this machine."""
     try:
-        found = ipaddress.ip_address(address or "")
+        ip = ipaddress.ip_address(address or "")
     except ValueError:  # none that a network has
         return address or ""
-    if found.is_loopback:
+    if ip.is_loopback:
         return ""
-    if isinstance(found, ipaddress.IPv6Address):
-        if found.ipv4_mapped is not None:
-            return f"{found.ipv4_mapped}"
-        return f"{ipaddress.ip_network((found, 64), strict=False)}"
-    return f"{found}"
+    if isinstance(ip, ipaddress.IPv6Address):
+        if ip.ipv4_mapped is not None:
+            return f"{ip.ipv4_mapped}"
+        return f"{ipaddress.ip_network((ip, 64), strict=False)}"
+    return f"{ip}"
 
 
 def _count(connection: Connection, table: Table, which: Any = None) -> int:
-    """How many rows there are, or such rows."""
-    asked = select(func.count()).select_from(table)
-    return connection.scalar(asked if which is None else asked.where(which)) or 0
+    """The number of rows of a table, or of those that `which` selects."""
+    query = select(func.count()).select_from(table)
+    return connection.scalar(query if which is None else query.where(which)) or 0
 
 
 def _remove(connection: Connection, pupil: int | None) -> None:
@@ -342,11 +346,11 @@ def _hash(secret: str) -> str:
 
 
 def _touched(connection: Connection, which: Any, **changes: Any) -> Row[Any]:
-    """The class, locked until the transaction ends: who comes second sees what the first has done."""
+    """The class, locked until the transaction ends: a second caller sees what the first has done."""
     values = {"news": CLASSES.c.news + 1} | changes
-    held = (CLASSES.c.id, CLASSES.c.marks, CLASSES.c.frozen, CLASSES.c.together)
+    columns = (CLASSES.c.id, CLASSES.c.marks, CLASSES.c.frozen, CLASSES.c.together)
     row = connection.execute(
-        update(CLASSES).where(which, CLASSES.c.ends > _now()).values(**values).returning(*held)
+        update(CLASSES).where(which, CLASSES.c.ends > _now()).values(**values).returning(*columns)
     ).first()
     if row is None:
         raise ClassError("This class has ended.")
@@ -354,7 +358,7 @@ def _touched(connection: Connection, which: Any, **changes: Any) -> Row[Any]:
 
 
 def _room(row: Row[Any]) -> Room:
-    marks = {int(step): frozenset(found) for step, found in json.loads(row.marks).items()}
+    marks = {int(step): frozenset(step_marks) for step, step_marks in json.loads(row.marks).items()}
     model = json.loads(row.model)
     pages = tuple(json.loads(row.pages))
     return Room(
@@ -371,10 +375,10 @@ def _sweep(connection: Connection) -> None:
 
 def _delete(connection: Connection, ids: Sequence[int]) -> None:
     pupils = select(PUPILS.c.id).where(PUPILS.c.class_id.in_(ids))
-    whose: list[tuple[Table, Any]] = [
+    conditions: list[tuple[Table, Any]] = [
         (ANSWERS, ANSWERS.c.pupil_id.in_(pupils)),
         (PUPILS, PUPILS.c.class_id.in_(ids)),
         (CLASSES, CLASSES.c.id.in_(ids)),
     ]
-    for table, which in whose:
+    for table, which in conditions:
         connection.execute(delete(table).where(which))

@@ -34,7 +34,7 @@ class Room:
 
 @dataclass(frozen=True)
 class Member:
-    """Who somebody is in a class: a pupil with a name, or its teacher, without."""
+    """A member of a class: a pupil with a name, or its teacher, without one."""
 
     room: Room
     name: str = ""
@@ -72,12 +72,12 @@ LENGTH = 6  # 31^6 = 887 million codes, of which a visitor may try `classes.WRON
 
 
 def new_code() -> str:
-    """A code that nobody can guess."""
+    """A random code for a class."""
     return "".join(secrets.choice(ALPHABET) for _ in range(LENGTH))
 
 
 def parse_code(text: str) -> str | None:
-    """The code that somebody has typed, in any case and with any gaps; None where it can be none."""
+    """The code in a typed text, in any case and with any gaps; None if it cannot be one."""
     plain = "".join(char for char in text[:40].upper() if char not in " -\u2013\t\n")
     if len(plain) == LENGTH and set(plain) <= set(ALPHABET):
         return plain

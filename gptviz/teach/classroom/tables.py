@@ -136,7 +136,7 @@ def _file() -> str:
 
 
 def _begin_well(connection: Any, _record: Any) -> None:
-    """Readers beside a writer, and what is acknowledged survives a power cut."""
+    """Set SQLite so that readers work beside a writer, and a commit survives a power cut."""
     connection.execute("PRAGMA journal_mode=WAL")
     connection.execute("PRAGMA synchronous=FULL")
     connection.execute("PRAGMA foreign_keys=ON")
@@ -155,6 +155,6 @@ def _migrate(engine: sa.Engine) -> None:
                 f"The database of classes has version {version}, made by a newer gptviz; "
                 f"this one knows {newest}."
             )
-        for statement in (one for step in MIGRATIONS[version - 1 :] for one in step):
+        for statement in (sql for step in MIGRATIONS[version - 1 :] for sql in step):
             connection.execute(sa.text(statement))
         connection.execute(sa.update(VERSION).values(version=newest))

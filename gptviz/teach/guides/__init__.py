@@ -18,7 +18,7 @@ __all__ = ["Guide", "GuideError", "Question", "Step", "file_of", "files", "find"
 
 def files() -> dict[str, Path]:
     """The guides there are, by name: those that ship, and a teacher's own, which may take a name over."""
-    folders = [FOLDER, *(Path(found) for found in [os.environ.get(SETTING)] if found)]
+    folders = [FOLDER, *(Path(own_folder) for own_folder in [os.environ.get(SETTING)] if own_folder)]
     return {file.stem: file for folder in folders for file in sorted(folder.glob("*.md"))}
 
 
@@ -29,8 +29,8 @@ def find(name: str) -> Guide:
 
 def file_of(name: str) -> Path:
     """The file of the guide of this name. Raises GuideError where there is none."""
-    there = files()
-    if name not in there:
-        meant = did_you_mean(name, there)
-        raise GuideError([(0, f"there is no guide {name[:60]!r}{meant}; there are {', '.join(there)}")])
-    return there[name]
+    guides = files()
+    if name not in guides:
+        meant = did_you_mean(name, guides)
+        raise GuideError([(0, f"there is no guide {name[:60]!r}{meant}; there are {', '.join(guides)}")])
+    return guides[name]

@@ -1,4 +1,4 @@
-"""What a key of a guide's question is asked, and the answer that it gives."""
+"""The input of a key of a guide's question, and the answer that the key gives."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -111,13 +111,13 @@ class Asked:
             right = None
         else:
             right = self.given == options[truth]
-        said = self.given or ""
-        if said and said not in options:
-            said = as_code(said)
-        return Answer(options[truth], options[truth], facts, right, said, tuple(options))
+        given_text = self.given or ""
+        if given_text and given_text not in options:
+            given_text = as_code(given_text)
+        return Answer(options[truth], options[truth], facts, right, given_text, tuple(options))
 
     def token(self, truth: int, /, fact: str = "", told: Told = str, **facts: str) -> Answer:
-        """The token at a position. What is `told` of it is the `fact`, of the given one `given_...`."""
+        """The token at a position. `told` gives the fact named `fact` of it, `given_...` of the given one."""
         if self.given is not None and self.given >= len(self.t):  # it was answered when the text was another
             raise CannotAsk(f"position {self.given} was your answer, and this text ends at {len(self.t) - 1}")
         return self._one_of([truth], self.given, self.place, {fact: told} if fact else {}, facts)
@@ -125,20 +125,20 @@ class Asked:
     def head(self, right: Sequence[Head], fact: str, told: Told, /, **facts: str) -> Answer:
         """A head, of which the first is the truth and each is right; the `fact` as of a token."""
         if self.given is None:
-            given = None
+            given_head = None
         else:
-            given = (int(self.given[0]), int(self.given[1]))
-        return self._one_of(right, given, head_name, {fact: told}, facts)
+            given_head = (int(self.given[0]), int(self.given[1]))
+        return self._one_of(right, given_head, head_name, {fact: told}, facts)
 
     def _one_of(
-        self, right: Sequence[Any], given: Any, name: Told, told: dict[str, Told], facts: dict[str, str]
+        self, right: Sequence[Any], answer: Any, name: Told, texts: dict[str, Told], facts: dict[str, str]
     ) -> Answer:
         truth = right[0]
-        facts |= {fact: of(truth) for fact, of in told.items()}
-        if given is None:
+        facts |= {fact: text_of(truth) for fact, text_of in texts.items()}
+        if answer is None:
             return Answer(truth, name(truth), facts)
-        facts |= {f"given_{fact}": of(given) for fact, of in told.items()}
-        return Answer(truth, name(truth), facts, given in right, name(given))
+        facts |= {f"given_{fact}": text_of(answer) for fact, text_of in texts.items()}
+        return Answer(truth, name(truth), facts, answer in right, name(answer))
 
 
 def written(tokens: Sequence[Token]) -> str:

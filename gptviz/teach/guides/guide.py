@@ -1,4 +1,4 @@
-"""A guide as a text: Markdown with a head, a step under each heading. What is wrong in it is told by line.
+"""A guide as a text: Markdown with a head, and a step under each heading. Its faults are listed by line.
 
     ---
     title: The tour
@@ -63,7 +63,7 @@ class GuideError(ValueError):
     def __init__(self, faults: list[tuple[int, str]]):
         self.all_faults = faults
         self.faults = faults[:MOST_FAULTS]
-        lines = [f"line {line}: {said}" if line else said for line, said in self.faults]
+        lines = [f"line {line}: {sentence}" if line else sentence for line, sentence in self.faults]
         if len(faults) > MOST_FAULTS:
             lines.append(f"and {len(faults) - MOST_FAULTS} more")
         super().__init__("\n".join(lines))
@@ -121,11 +121,11 @@ class _Draft:
 
 
 def read(text: str) -> Guide:
-    """The guide that a file's text is. Raises GuideError with what is wrong in it, at most MOST_FAULTS."""
-    found = _known(text)
-    if isinstance(found, GuideError):
-        raise GuideError(found.all_faults)
-    return found
+    """Parse a guide from its file's text. Raises GuideError with its faults, at most MOST_FAULTS."""
+    guide = _known(text)
+    if isinstance(guide, GuideError):
+        raise GuideError(guide.all_faults)
+    return guide
 
 
 @lru_cache(maxsize=32)  # a rerun asks for the same guide again, also for one that is none
@@ -170,28 +170,28 @@ def _read(text: str) -> Guide:
 def _drafts(lines: list[str], first: int, faults: list[tuple[int, str]]) -> list[_Draft]:
     """The steps of a guide's body, whose first line has this number (from 0)."""
     drafts: list[_Draft] = []
-    read = 0  # characters of the step so far
+    n_characters = 0  # characters of the step so far
     for node in SyntaxTreeNode(_blocks.parse("\n".join(lines[first:]))).children:
         assert node.map is not None
-        at = first + node.map[0] + 1
+        line = first + node.map[0] + 1
         source = lines[first + node.map[0] : first + node.map[1]]
         if node.type == "heading" and node.tag == "h2":
-            read = 0
-            drafts.append(_Draft(at, _words(source[0].lstrip("# ").strip(), at, faults)))
+            n_characters = 0
+            drafts.append(_Draft(line, _words(source[0].lstrip("# ").strip(), line, faults)))
         elif not drafts:
-            faults.append((at, "this stands before the first step, which begins with a line `## Heading`"))
+            faults.append((line, "this stands before the first step, which begins with a line `## Heading`"))
         elif node.type == "fence" and node.info.strip() == "step":
             if drafts[-1].block is not None:
-                faults.append((at, "a step has one block, and this is its second"))
-            drafts[-1].at = at
-            drafts[-1].block = _fields(node.content, at, STEP, "a step", faults)
+                faults.append((line, "a step has one block, and this is its second"))
+            drafts[-1].at = line
+            drafts[-1].block = _fields(node.content, line, STEP, "a step", faults)
         else:
             words = "\n".join(source)
-            read += len(words)
-            if read > LONGEST_STEP:
-                said = f"a step's sentences may have {LONGEST_STEP:,} characters; this step has more"
-                raise GuideError([*sorted(faults)[: MOST_FAULTS - 1], (at, said)])
-            drafts[-1].texts[drafts[-1].block is not None].append(_words(words, at, faults, _REFUSED))
+            n_characters += len(words)
+            if n_characters > LONGEST_STEP:
+                sentence = f"a step's sentences may have {LONGEST_STEP:,} characters; this step has more"
+                raise GuideError([*sorted(faults)[: MOST_FAULTS - 1], (line, sentence)])
+            drafts[-1].texts[drafts[-1].block is not None].append(_words(words, line, faults, _REFUSED))
     return drafts
 
 
@@ -207,7 +207,7 @@ def _words(text: str, line: int, faults: list[tuple[int, str]], refused: Mapping
     What it may not hold is a fault: a guide is read as data, in rooms without a network.
     """
     where: dict[str, Any] = {}
-    kinds = {one.type for one in SyntaxTreeNode(_markdown.parse(text, where)).walk()}
+    kinds = {node.type for node in SyntaxTreeNode(_markdown.parse(text, where)).walk()}
     if where.get("references"):
         kinds.add("definition")
     for what in dict.fromkeys(refused[kind] for kind in refused if kind in kinds):
@@ -224,12 +224,12 @@ def _fields(
         return {}
     try:
         _check_plain(text)
-        found = yaml.load(text, _Plain)
+        values = yaml.load(text, _Plain)
     except (yaml.YAMLError, ValueError) as error:
         mark = getattr(error, "problem_mark", None)
         faults.append((line + 1 + (mark.line if mark else 0), f"{what} is no YAML: {_brief(error)}"))
         return {}
-    return _checked(found, text, line, kinds, what, faults)
+    return _checked(values, text, line, kinds, what, faults)
 
 
 class _Plain(yaml.SafeLoader):
@@ -269,18 +269,22 @@ def _check_plain(text: str) -> None:
 
 
 def _checked(
-    found: Any, text: str, line: int, kinds: Mapping[str, type], what: str, faults: list[tuple[int, str]]
+    values: Any, text: str, line: int, kinds: Mapping[str, type], what: str, faults: list[tuple[int, str]]
 ) -> dict[str, Any]:
-    if not isinstance(found, dict):
+    if not isinstance(values, dict):
         faults.append((line, f"{what} is made of lines `name: value`"))
         return {}
     good = {}
-    for name, value in found.items():
-        at = line + 1 + next((n for n, one in enumerate(text.split("\n")) if f"{name}:" in one), 0)
+    for name, value in values.items():
+        line_of_name = (
+            line + 1 + next((n for n, text_line in enumerate(text.split("\n")) if f"{name}:" in text_line), 0)
+        )
         if name not in kinds:
-            faults.append((at, f"{what} has no {str(name)[:60]!r}; it has {', '.join(kinds)}"))
+            faults.append((line_of_name, f"{what} has no {str(name)[:60]!r}; it has {', '.join(kinds)}"))
         elif not isinstance(value, kinds[name]) or isinstance(value, bool):
-            faults.append((at, f"{name} of {what} is {str(value)[:60]!r}; it must be {CALLED[kinds[name]]}"))
+            faults.append(
+                (line_of_name, f"{name} of {what} is {str(value)[:60]!r}; it must be {CALLED[kinds[name]]}")
+            )
         else:
             good[name] = value
     return good
@@ -291,7 +295,7 @@ def _brief(error: Exception) -> str:
 
 
 def _step(draft: _Draft, faults: list[tuple[int, str]]) -> Step:
-    """A step of what was read of it; `page` is asked for."""
+    """Make a step from its draft; a missing `page` is a fault."""
     block = draft.block or {}
     if not block.get("page"):
         faults.append((draft.at or draft.line, f"the step {draft.heading[:60]!r} names no page"))
@@ -305,14 +309,15 @@ def _step(draft: _Draft, faults: list[tuple[int, str]]) -> Step:
     return Step(draft.line, draft.heading, text, page, place, look, until, ask, after)
 
 
-def _address(found: dict[Any, Any], line: int, faults: list[tuple[int, str]]) -> Address:
+def _address(values: dict[Any, Any], line: int, faults: list[tuple[int, str]]) -> Address:
     """Address parameters as texts; on and off are YAML's truths."""
     switch = {True: "on", False: "off"}
-    for name, value in found.items():
+    for name, value in values.items():
         if not isinstance(name, str) or not isinstance(value, str | int | float):
             faults.append((line, f"{str(name)[:60]!r} of a place must be a name with one value"))
     return tuple(
-        (str(name), switch[value] if isinstance(value, bool) else str(value)) for name, value in found.items()
+        (str(name), switch[value] if isinstance(value, bool) else str(value))
+        for name, value in values.items()
     )
 
 
@@ -322,29 +327,29 @@ def _hashable(value: Any) -> Any:
     return str(value)
 
 
-def _question(found: dict[str, Any], line: int, faults: list[tuple[int, str]]) -> Question | None:
-    asked = _checked(found, "", line, ASK, "a question", faults)
+def _question(values: dict[str, Any], line: int, faults: list[tuple[int, str]]) -> Question | None:
+    asked = _checked(values, "", line, ASK, "a question", faults)
     missing = [name for name in ("kind", "question", "key") if not asked.get(name)]
     if missing:
         faults.append((line, f"the question has no {', '.join(missing)}"))
         return None
     if asked["kind"] not in KINDS:
         faults.append((line, f"a question's kind is {asked['kind'][:60]!r}; it must be {', '.join(KINDS)}"))
-    given = tuple((str(name), _hashable(value)) for name, value in asked.get("with", {}).items())
+    arguments = tuple((str(name), _hashable(value)) for name, value in asked.get("with", {}).items())
     between = _between(asked.get("between"), line, faults)
     question = _words(asked["question"], line, faults)
-    options = tuple(_words(str(one), line, faults) for one in asked.get("options", ()))
-    hints = tuple(_words(str(one), line, faults) for one in asked.get("hints", ()))
-    return Question(asked["kind"], question, asked["key"], given, between, options, hints)
+    options = tuple(_words(str(option), line, faults) for option in asked.get("options", ()))
+    hints = tuple(_words(str(hint), line, faults) for hint in asked.get("hints", ()))
+    return Question(asked["kind"], question, asked["key"], arguments, between, options, hints)
 
 
-def _between(found: list[Any] | None, line: int, faults: list[tuple[int, str]]) -> tuple[int, int] | None:
+def _between(ends: list[Any] | None, line: int, faults: list[tuple[int, str]]) -> tuple[int, int] | None:
     """The ends of a slider."""
-    if found is None:
+    if ends is None:
         return None
-    if len(found) == 2 and all(type(end) is int for end in found) and found[0] < found[1]:
-        return found[0], found[1]
-    faults.append((line, f"between is {str(found)[:60]}; it must be two whole numbers, the smaller first"))
+    if len(ends) == 2 and all(type(end) is int for end in ends) and ends[0] < ends[1]:
+        return ends[0], ends[1]
+    faults.append((line, f"between is {str(ends)[:60]}; it must be two whole numbers, the smaller first"))
     return None
 
 
@@ -358,11 +363,11 @@ def with_facts(step: Step, facts: Mapping[str, str]) -> Step:
 
 
 def filled(text: str, facts: Mapping[str, str]) -> str:
-    """The text with each {name} that there is a fact of; a sentence with one that there is not goes."""
-    kept = []
+    """The text with each {name} replaced by its fact; a sentence with an unknown name is left out."""
+    sentences = []
     for sentence in re.split(r"(?<=[.!?:])(?=\s)", text):
         for name, value in facts.items():
             sentence = sentence.replace(f"{{{name}}}", value)
         if not re.search(r"\{\w+\}", sentence):
-            kept.append(sentence)
-    return "".join(kept)
+            sentences.append(sentence)
+    return "".join(sentences)

@@ -62,15 +62,15 @@ def _key(kind: str, *sites: str | Callable[..., Sites]) -> Callable[[Key], Key]:
     """Mark `f(q, ...)` as a key that reads these sites, or those that a function of (lm, ...) gives."""
 
     def register(function: Key) -> Key:
-        own = counted(function, 1)
+        bind = counted(function, 1)
 
         @functools.wraps(function)
         def asked(lm: LanguageModel, t: Trace, position: int, given: Any, *args: Any) -> Answer:
             try:
                 t.of(lm.model)
                 q = Asked(lm, t, index_of("position", position, len(t)), given)
-                return function(q, *own(t, args, {})[0])
-            except ValueError as error:  # a block that there is not
+                return function(q, *bind(t, args, {})[0])
+            except ValueError as error:  # such as a block that the model does not have
                 raise CannotAsk(str(error)) from error
 
         KEYS[function.__name__] = (kind, reads(*sites)(asked))
@@ -93,9 +93,9 @@ def arguments(name: str, kind: str, given: tuple[tuple[str, Any], ...]) -> tuple
         raise ValueError(f"the key {name} answers a question of the kind {asks}, not {kind}")
     parameters = [*inspect.signature(function).parameters.values()][1:]
     named = dict(given)
-    kinds = {one.name: one.annotation for one in parameters}
+    kinds = {argument.name: argument.annotation for argument in parameters}
     if named.keys() != kinds.keys():
-        takes, has = (", ".join(one) or "nothing" for one in (kinds, named))
+        takes, has = (", ".join(names) or "nothing" for names in (kinds, named))
         raise ValueError(f"the key {name} takes {takes}, not {has}")
     accepted: dict[Any, Any] = {int: int, float: (int, float)}
     for parameter, value in named.items():
@@ -135,21 +135,21 @@ def next_word(q: Asked) -> Answer:
     """The most probable next token. Right is what begins with it, with or without a space before."""
     p = q.chances
     best = int(p.argmax())
-    found = Answer(best, q.called(best), {"probability": percent(float(p[best]))})
+    answer = Answer(best, q.called(best), {"probability": percent(float(p[best]))})
     if q.given is None or not q.given.strip():
-        return found
+        return answer
     firsts = [q.lm.encode(text)[0] for word in q.words for text in (f" {word}", word)]
-    # of what no token begins with a space for, the space alone would come first: nobody said that
-    firsts = [one for one in firsts if q.lm.decode([one]).strip()]
+    # where no token begins with a space and the word, the space alone would come first: not what was typed
+    firsts = [token_id for token_id in firsts if q.lm.decode([token_id]).strip()]
     first = best if best in firsts else firsts[0]
     if first >= len(p):  # a character that the model never saw
-        return replace(found, right=False, said=as_code(q.words[0]))
+        return replace(answer, right=False, said=as_code(q.words[0]))
     facts = {"given_probability": percent(float(p[first]))}
     facts["given_rank"] = f"{int((p > p[first]).sum()) + 1:,}"
-    said = q.called(first)
+    shown = q.called(first)
     if q.lm.decode([first]).strip().lower() not in map(str.lower, q.words):
-        said += f" of {as_code(q.words[0])}"
-    return replace(found, facts=found.facts | facts, right=first == best, said=said)
+        shown += f" of {as_code(q.words[0])}"
+    return replace(answer, facts=answer.facts | facts, right=first == best, said=shown)
 
 
 @_key("number")
@@ -170,10 +170,13 @@ def nearest(q: Asked, token: str) -> Answer:
     """The token whose embedding is most like this one's, among three that are farther and farther away."""
     most = min(2000, q.lm.config.vocab_size - 1)
     table = nearest_tokens(q.lm.model.tok_emb.weight, q.id_of(token), most)
-    found = [int(table["id"][rank]) for rank in (0, 40, 400, 1999) if rank < len(table)]
-    options = [*dict.fromkeys(q.called(one) for one in sorted(found))]  # by id: not by likeness
+    neighbours = [int(table["id"][rank]) for rank in (0, 40, 400, 1999) if rank < len(table)]
+    # by id: not by likeness
+    options = [*dict.fromkeys(q.called(neighbour) for neighbour in sorted(neighbours))]
     cosine = fixed(float(table["cosine"][0]), 2)
-    return replace(q.choice(options, options.index(q.called(found[0])), cosine=cosine), truth=found[0])
+    return replace(
+        q.choice(options, options.index(q.called(neighbours[0])), cosine=cosine), truth=neighbours[0]
+    )
 
 
 @_key("number")
@@ -226,18 +229,18 @@ def same_id(q: Asked, one: str, other: str) -> Answer:
 @_key("choice", "tok_emb", "embed")
 def row_again(q: Asked) -> Answer:
     """Ask what the selected token shares with an earlier copy of it: its row, and what goes into block 0."""
-    at = q.position
+    position = q.position
     copy = q.ids.index(q.ids[q.position])
-    if copy == at:
+    if copy == position:
         raise CannotAsk("the selected token does not stand in the text before")
-    same = [bool(torch.equal(q.t[site][copy], q.t[site][at])) for site in ("tok_emb", "embed")]
+    same = [bool(torch.equal(q.t[site][copy], q.t[site][position])) for site in ("tok_emb", "embed")]
     options = (
         "The looked-up row is the same, and so is what goes into the first block",
         "The looked-up row is the same, what goes into the first block is not",
         "Already the looked-up row is different",
     )
-    cosine = torch.cosine_similarity(q.t["embed"][copy].double(), q.t["embed"][at].double(), dim=0)
-    facts = {"one": q.place(copy), "other": q.place(at), "cosine": fixed(float(cosine), 2)}
+    cosine = torch.cosine_similarity(q.t["embed"][copy].double(), q.t["embed"][position].double(), dim=0)
+    facts = {"one": q.place(copy), "other": q.place(position), "cosine": fixed(float(cosine), 2)}
     if not same[0]:
         truth = 2
     elif same[1]:
@@ -248,24 +251,26 @@ def row_again(q: Asked) -> Answer:
 
 
 def _windows(q: Asked, length: int, stride: int) -> Windows:
-    found = Windows(tuple(q.ids), length, stride, batch_size=1)
-    if not len(found):
+    windows = Windows(tuple(q.ids), length, stride, batch_size=1)
+    if not len(windows):
         raise CannotAsk(f"the text has {len(q.t)} tokens: too few for a window of {length} and a last target")
-    return found
+    return windows
 
 
 @_key("number")
 def window_count(q: Asked, length: int, stride: int) -> Answer:
-    """Ask how many windows of this length the text has, each so many tokens further on."""
+    """Ask how many windows of this length the text has, each `stride` tokens further on."""
     return q.count(len(_windows(q, length, stride)), tokens=str(len(q.t)))
 
 
 @_key("token")
 def last_target(q: Asked, length: int, window: int) -> Answer:
     """The target of the last input of a window, where they begin one token apart."""
-    at = below("window", window, len(_windows(q, length, 1))) + length
+    target = below("window", window, len(_windows(q, length, 1))) + length
     tokens = q.t.tokens
-    return q.token(at, inputs=written(tokens[window:at]), targets=written(tokens[window + 1 : at + 1]))
+    return q.token(
+        target, inputs=written(tokens[window:target]), targets=written(tokens[window + 1 : target + 1])
+    )
 
 
 # ---- of choosing a token ----
@@ -273,13 +278,13 @@ def last_target(q: Asked, length: int, window: int) -> Answer:
 
 @_key("choice")
 def temperature_changes(q: Asked, temperature: float) -> Answer:
-    """Ask what another temperature changes: the model's logits, the order of the tokens,
-    or the chances alone.
-    """
-    by = float(temperature)
-    one, other = (next(iter(q.lm.generate(q.read, 1, t, seed=0))).logits for t in (1.0, by))
-    plain = distribution(one)
-    scaled = distribution(other, Sampling(by))
+    """Ask what another temperature changes: the logits, the order of the tokens, or the chances alone."""
+    other_temperature = float(temperature)
+    plain_logits, other_logits = (
+        next(iter(q.lm.generate(q.read, 1, t, seed=0))).logits for t in (1.0, other_temperature)
+    )
+    plain = distribution(plain_logits)
+    scaled = distribution(other_logits, Sampling(other_temperature))
     options = (
         "The model's logits",
         "Not the logits, but which token comes first, second, third ...",
@@ -288,15 +293,20 @@ def temperature_changes(q: Asked, temperature: float) -> Answer:
     )
     if torch.equal(plain.probabilities, scaled.probabilities):
         truth = 3
-    elif not torch.equal(one, other):
+    elif not torch.equal(plain_logits, other_logits):
         truth = 0
     elif not torch.equal(plain.order, scaled.order):
         truth = 1
     else:
         truth = 2
     best = int(plain.order[0])
-    before, now = (percent(float(row.probabilities[best])) for row in (plain, scaled))
-    facts = {"token": q.called(best), "before": before, "now": now, "logit": fixed(float(one[best]), 2)}
+    before, after = (percent(float(row.probabilities[best])) for row in (plain, scaled))
+    facts = {
+        "token": q.called(best),
+        "before": before,
+        "now": after,
+        "logit": fixed(float(plain_logits[best]), 2),
+    }
     return q.choice(options, truth, **facts)
 
 
@@ -305,11 +315,11 @@ def with_top_k(q: Asked, k: int) -> Answer:
     """The probability, in percent, of the most probable token where only the first k may be drawn."""
     logits = q.t.logits(q.position)
     plain = distribution(logits)
-    kept = distribution(logits, Sampling(top_k=k))
+    filtered = distribution(logits, Sampling(top_k=k))
     best = int(plain.order[0])
     facts = {"token": q.called(best), "before": percent(float(plain.probabilities[best]))}
-    facts["kept"] = percent(float(plain.probabilities[kept.kept].sum()))
-    return q.percent(float(kept.probabilities[best]), 10, **facts)
+    facts["kept"] = percent(float(plain.probabilities[filtered.kept].sum()))
+    return q.percent(float(filtered.probabilities[best]), 10, **facts)
 
 
 @_key("choice")
@@ -331,16 +341,14 @@ _AGAIN = ("The same list", "Another list")
 def after_another(q: Asked, before: str) -> Answer:
     """Ask whether the list of next tokens is another one when the model has just read something else."""
     q.lm.trace(before, keep=())
-    again = q.lm.trace(q.ids, keep=()).logits(q.position)
-    largest = float((again - q.t.logits(q.position)).abs().max())
+    logits_again = q.lm.trace(q.ids, keep=()).logits(q.position)
+    largest = float((logits_again - q.t.logits(q.position)).abs().max())
     return q.choice(_AGAIN, int(largest > ROUNDING), difference=fixed(largest, 5))
 
 
 @_key("choice")
 def written_or_read(q: Asked, tokens: int) -> Answer:
-    """Ask whether a text that the model wrote gives it the same next tokens as when it
-    is handed that text.
-    """
+    """Ask whether the model's next tokens after a text it wrote are those after the same text, read."""
     *wrote, then = q.lm.generate(q.read, tokens + 1, 0.0)
     if len(q.read) + len(wrote) > q.lm.config.context_length:
         raise CannotAsk(f"this text leaves no room for {tokens} tokens more")
@@ -359,15 +367,15 @@ def _in_block(lm: LanguageModel, block: int, head: int) -> Sites:
     return (("attn", block),)
 
 
-def _share(one: HeadRole, role: str) -> float:
-    return one.shares.get(role) or 0.0
+def _share(head: HeadRole, role: str) -> float:
+    return head.shares.get(role) or 0.0
 
 
 @_key("token", _in_block)
 def looked_at(q: Asked, block: int, head: int) -> Answer:
     """The token that this head looks at most, from the selected one."""
     row = q.t["attn", block][head, q.position]  # (T,)
-    return q.token(int(row.argmax()), "weight", lambda at: percent(float(row[at])))
+    return q.token(int(row.argmax()), "weight", lambda position: percent(float(row[position])))
 
 
 @_key("number", _in_block)
@@ -381,26 +389,26 @@ def to_later(q: Asked, block: int, head: int) -> Answer:
 def head_with(q: Asked, role: str) -> Answer:
     """The head with the largest share of this role on this text; right is every head that has the role."""
     one_of("role", role, ROLES)
-    every = {(one.block, one.head): one for row in roles(q.t) for one in row}
-    those = [place for place in every if every[place].kind == role]
-    if not those:
+    heads = {(head.block, head.head): head for row in roles(q.t) for head in row}
+    with_role = [place for place in heads if heads[place].kind == role]
+    if not with_role:
         raise CannotAsk(f"no head has the role “{ROLES[role].label}” on this text")
 
     def share(place: Head) -> str:
-        return percent(_share(every[place], role) if place in every else 0.0)
+        return percent(_share(heads[place], role) if place in heads else 0.0)
 
-    those.sort(key=lambda place: -_share(every[place], role))
-    return q.head(those, "share", share, heads=f"{len(those)}", role=ROLES[role].label)
+    with_role.sort(key=lambda place: -_share(heads[place], role))
+    return q.head(with_role, "share", share, heads=f"{len(with_role)}", role=ROLES[role].label)
 
 
 @_key("number", "attn", "z")
 def heads_with(q: Asked, role: str) -> Answer:
     """Ask how many heads have this role on this text; right within a tenth of all heads."""
     one_of("role", role, ROLES)
-    every = [one.kind for row in roles(q.t) for one in row]
-    count = every.count(role)
-    of = len(every)
-    return q.number(count, str(count), of / 10, heads=str(of), role=ROLES[role].label)
+    kinds = [head.kind for row in roles(q.t) for head in row]
+    count = kinds.count(role)
+    n_heads = len(kinds)
+    return q.number(count, str(count), n_heads / 10, heads=str(n_heads), role=ROLES[role].label)
 
 
 @_key("choice", "attn", "z")
@@ -418,10 +426,10 @@ def role_here(q: Asked, block: int, head: int) -> Answer:
 def _both(q: Asked, edits: list[str], keep: Sites = ()) -> tuple[Trace, Trace]:
     """The text's pass through the model as it is, and with these changes."""
     try:
-        changed = q.lm.plain.trace(q.ids, keep=keep, edits=edits)
+        changed_trace = q.lm.plain.trace(q.ids, keep=keep, edits=edits)
     except ValueError as error:
         raise CannotAsk(f"this change cannot be made here: {error}") from error
-    return q.lm.plain.trace(q.ids, keep=keep), changed
+    return q.lm.plain.trace(q.ids, keep=keep), changed_trace
 
 
 def _moved(q: Asked, edits: list[str]) -> Prediction:
@@ -437,7 +445,7 @@ def without(q: Asked, edit: str) -> Answer:
     """
     edits = edit.split(",")
     moved = _moved(q, edits)
-    alone = " or ".join(percent(_moved(q, [one]).after) for one in edits)
+    alone = " or ".join(percent(_moved(q, [single_edit]).after) for single_edit in edits)
     facts = {"token": q.called(moved.token), "now": q.called(moved.now), "before": percent(moved.before)}
     return q.percent(moved.after, **facts, alone=alone)
 
@@ -448,7 +456,7 @@ def needed_more(q: Asked, one: str, other: str) -> Answer:
     places = [place for text in (one, other) for place in _heads(q.lm, text, 1)]
     first, second = (_moved(q, [f"z.{block}.{head}=zero"]) for block, head in places)
     options = (*(head_name(place).capitalize() for place in places), "Neither: the prediction stays as it is")
-    lost = [left.before - left.after for left in (first, second)]
+    lost = [moved.before - moved.after for moved in (first, second)]
     if max(lost) < 0.01:
         worst = 2
     else:
@@ -494,7 +502,9 @@ def carries(q: Asked, other: str, block: int) -> Answer:
     """The token whose stream, on its way into this block, brings back most of the answer."""
     table = _patched(q, other, "resid_pre")
     back = table[table.block == block].set_index("position")["metric"]
-    return q.token(int(back.idxmax()), "back", lambda at: percent(float(back.get(at, 0.0))), block=str(block))
+    return q.token(
+        int(back.idxmax()), "back", lambda position: percent(float(back.get(position, 0.0))), block=str(block)
+    )
 
 
 @_key("head")
@@ -512,7 +522,7 @@ def _losses(t: Trace) -> torch.Tensor:
     """The loss of each token but the first, in nats: (T - 1,)."""
     if len(t) < 3:
         raise CannotAsk("this takes a text of three tokens or more")
-    logits = torch.stack([t.logits(at) for at in range(len(t) - 1)])  # (T - 1, V)
+    logits = torch.stack([t.logits(position) for position in range(len(t) - 1)])  # (T - 1, V)
     return loss_steps(logits, torch.tensor([token.id for token in t.tokens[1:]])).loss
 
 
@@ -521,9 +531,9 @@ def dearest(q: Asked) -> Answer:
     """The token of the text that the model expected least: the one with the largest loss."""
     loss = _losses(q.t)
 
-    def cost(at: int) -> str:
-        if at:
-            return fixed(float(loss[at - 1]), 2)
+    def cost(position: int) -> str:
+        if position:
+            return fixed(float(loss[position - 1]), 2)
         return "none: nothing stands before it"
 
     return q.token(int(loss.argmax()) + 1, "loss", cost, mean=fixed(float(loss.mean()), 2))
@@ -540,9 +550,7 @@ def loss_of(q: Asked, probability: float) -> Answer:
 
 @_key("number")
 def blind_loss(q: Asked) -> Answer:
-    """Ask what each token costs, in nats, with a guess that gives the whole vocabulary
-    the same probability.
-    """
+    """Ask what each token costs, in nats, with a uniform guess over the whole vocabulary."""
     loss = uniform_loss(q.lm.config.vocab_size)
     return q.number(loss, fixed(loss, 2), 1.0, vocabulary=f"{q.lm.config.vocab_size:,}")
 
@@ -616,13 +624,13 @@ def normalised(q: Asked, norm: str) -> Answer:
 @_key("choice", _norm)
 def doubled(q: Asked, norm: str) -> Answer:
     """Ask what becomes of the output of this LayerNorm when all numbers that go in are doubled."""
-    one = inside(q.lm, q.t, norm, q.position)
-    two = norm_steps(find_norm(q.lm.model, norm), 2 * one.before).after
-    moved = float(abs(two - one.after).max() / max(abs(one.after).max(), 1e-12))
+    steps = inside(q.lm, q.t, norm, q.position)
+    after_doubling = norm_steps(find_norm(q.lm.model, norm), 2 * steps.before).after
+    moved = float(abs(after_doubling - steps.after).max() / max(abs(steps.after).max(), 1e-12))
     options = ("All of them are doubled, too", "They stay the same, or very nearly", "They are halved")
     if moved < 0.05:
         truth = 1
-    elif (abs(two) > abs(one.after)).mean() > 0.5:
+    elif (abs(after_doubling) > abs(steps.after)).mean() > 0.5:
         truth = 0
     else:
         truth = 2
@@ -646,17 +654,18 @@ def longer(q: Asked) -> Answer:
 @_key("choice", *STREAM)
 def adds_up(q: Asked) -> Answer:
     """Ask whether embedding and all writes of all blocks sum to the stream at the end."""
-    found = stream(q.lm, q.t)
+    residual = stream(q.lm, q.t)
     options = ("Yes, exactly, but for rounding", "No, something is left over")
     largest = float(abs(q.t["resid_post", q.lm.config.n_layers - 1].double()).max())
-    facts = {"parts": str(1 + len(found.writes)), "difference": significant(found.difference, 2)}
-    return q.choice(options, int(found.is_broken), **facts, largest=significant(largest))
+    facts = {"parts": str(1 + len(residual.writes)), "difference": significant(residual.difference, 2)}
+    return q.choice(options, int(residual.is_broken), **facts, largest=significant(largest))
 
 
 @_key("word", *KEEP)
 def lens_word(q: Asked, blocks: int) -> Answer:
-    """Ask what the lens reads after so many blocks;
-    after 0 of the embedding. Right is the token's own text.
+    """Ask what the lens reads after this number of blocks (0: of the embedding).
+
+    Right is the token's own text.
     """
     if not 0 <= blocks <= q.lm.config.n_layers:
         raise CannotAsk(f"this model has {q.lm.config.n_layers} blocks")
@@ -664,11 +673,11 @@ def lens_word(q: Asked, blocks: int) -> Answer:
     best = int(rows[2 * blocks].argmax())
     end = int(rows[-1].argmax())
     facts = {"probability": percent(float(rows[2 * blocks, best])), "end": q.called(end)}
-    given = (q.given or "").strip()
+    typed = (q.given or "").strip()
     right = None
-    if given:
+    if typed:
         right = q.lm.decode([best]).strip() in q.words
-    return Answer(best, q.called(best), facts, right, as_code(given) if given else "")
+    return Answer(best, q.called(best), facts, right, as_code(typed) if typed else "")
 
 
 @_key("choice", *KEEP)
@@ -676,10 +685,10 @@ def lens_rises(q: Asked, block: int) -> Answer:
     """Ask whether the lens gives the final prediction a larger probability after this block than before."""
     rows = logit_lens(q.t, q.lm.model, q.position)  # (2L + 1, V)
     end = int(rows[-1].argmax())
-    found = followed(rows[[2 * block, 2 * block + 2]], [end])
-    before, after = found.probabilities[:, 0].tolist()
+    lens = followed(rows[[2 * block, 2 * block + 2]], [end])
+    before, after = lens.probabilities[:, 0].tolist()
     facts = {"before": significant(before), "after": significant(after)}
-    facts |= dict(zip(("rank_before", "rank_after"), map("{:,}".format, found.ranks[:, 0]), strict=True))
+    facts |= dict(zip(("rank_before", "rank_after"), map("{:,}".format, lens.ranks[:, 0]), strict=True))
     return q.choice(("Larger", "Smaller"), int(after < before), token=q.called(end), **facts)
 
 
@@ -690,7 +699,9 @@ def _by_hand(way: str) -> tuple[tuple[str, ...], Heads]:
     """The words of the book's sentence, and its attention as the page "Attention by hand" works it out."""
     sentence = SENTENCES["Your journey starts with one step"]
     seed, count, causal = _WAYS[one_of("way", way, _WAYS)]
-    heads = [[matrix.tolist() for matrix in vars(one).values()] for one in linear_weights(seed, count)]
+    heads = [
+        [matrix.tolist() for matrix in vars(weights).values()] for weights in linear_weights(seed, count)
+    ]
     return sentence.words, by_hand(sentence.vectors, heads, causal)
 
 
@@ -701,8 +712,8 @@ _WAYS |= {"causal": (123, 1, True), "heads": (123, 2, True)}
 
 def _row(way: str, word: str) -> tuple[tuple[str, ...], torch.Tensor]:
     """The words, and the weights that this one gives to each, (T,)."""
-    words, found = _by_hand(way)
-    return words, found.heads[0].weights[words.index(one_of("word", word, words))]
+    words, attention = _by_hand(way)
+    return words, attention.heads[0].weights[words.index(one_of("word", word, words))]
 
 
 @_key("choice")
@@ -718,23 +729,25 @@ def hand_sum(q: Asked, way: str, word: str) -> Answer:
     """The sum of the weights that this word of the book's sentence gives."""
     _, row = _row(way, word)
     total = float(row.sum())
-    return q.number(total, fixed(total, 2), 0.001, row=" + ".join(fixed(one, 4) for one in row.tolist()))
+    return q.number(
+        total, fixed(total, 2), 0.001, row=" + ".join(fixed(weight, 4) for weight in row.tolist())
+    )
 
 
 @_key("number")
 def hand_seen(q: Asked, way: str, word: str) -> Answer:
     """Ask how many words this word of the book's sentence gives any weight to."""
     words, row = _row(way, word)
-    seen = [one for one, weight in zip(words, row, strict=True) if weight > 0]
+    seen = [seen_word for seen_word, weight in zip(words, row, strict=True) if weight > 0]
     return q.count(len(seen), words=", ".join(seen))
 
 
 @_key("choice")
 def hand_mirror(q: Asked, way: str, one: str, other: str) -> Answer:
     """Ask whether the score of one word with another is that of the other with it."""
-    words, found = _by_hand(way)
+    words, attention = _by_hand(way)
     i, j = (words.index(one_of("word", word, words)) for word in (one, other))
-    scores = found.heads[0].scores
+    scores = attention.heads[0].scores
     forth = float(scores[i, j])
     back = float(scores[j, i])
     truth = int(abs(forth - back) > 1e-9)
@@ -744,8 +757,8 @@ def hand_mirror(q: Asked, way: str, one: str, other: str) -> Answer:
 @_key("number")
 def hand_width(q: Asked, way: str) -> Answer:
     """Ask how many numbers each word's context has."""
-    _, found = _by_hand(way)
-    return q.count(found.context.shape[1], heads=str(len(found.heads)))
+    _, attention = _by_hand(way)
+    return q.count(attention.context.shape[1], heads=str(len(attention.heads)))
 
 
 @_key("number")
@@ -766,10 +779,10 @@ def after_character(q: Asked, character: str) -> Answer:
     if character not in counts.characters:
         raise CannotAsk(f"the chapter has no {character!r}")
     chances = counts.probabilities[counts.characters.index(character)]
-    shown = [as_code(show_token(one.encode())) for one in counts.characters]
+    shown = [as_code(show_token(char.encode())) for char in counts.characters]
     best = int(chances.argmax())
-    often = counts.pairs.sum(axis=0).argsort()[::-1][:4].tolist()
-    options = sorted(shown[one] for one in {best, *often})
+    frequent = counts.pairs.sum(axis=0).argsort()[::-1][:4].tolist()
+    options = sorted(shown[index] for index in {best, *frequent})
     facts = {"probability": percent(float(chances[best])), "seen": f"{int(counts.firsts.sum()):,}"}
     return q.choice(options, options.index(shown[best]), **facts)
 
@@ -785,7 +798,7 @@ def one_step(q: Asked, rate: float) -> Answer:
     ids = torch.tensor([q.ids])
     with forward.alone(), torch.enable_grad():
         model = copy.deepcopy(q.lm.model).cpu().float().requires_grad_(True)
-        old = [parameter.detach().clone() for parameter in model.parameters()]
+        old_parameters = [parameter.detach().clone() for parameter in model.parameters()]
         adam = torch.optim.Adam(model.parameters(), lr=float(rate))
 
         def loss() -> torch.Tensor:
@@ -795,8 +808,8 @@ def one_step(q: Asked, rate: float) -> Answer:
         before.backward()
         adam.step()
         facts = {"before": fixed(before.item(), 2), "after": fixed(loss().item(), 2)}
-        changed = sum(int((a != b).sum()) for a, b in zip(old, model.parameters(), strict=True))
-    total = sum(parameter.numel() for parameter in old)
+        changed = sum(int((a != b).sum()) for a, b in zip(old_parameters, model.parameters(), strict=True))
+    total = sum(parameter.numel() for parameter in old_parameters)
     return q.percent(changed / total, 10, **facts, parameters=many(total))
 
 
@@ -813,18 +826,18 @@ def strongest(q: Asked, role: str) -> Answer:
     if q.given is not None:
         ids = q.lm.encode(q.given[0])[: q.lm.config.context_length]
         if len(ids) < SENTENCE:
-            said = f"a text of {len(ids)} tokens, which is too short: {SENTENCE} at least"
-            return Answer(None, "no head", facts, False, said)
+            sentence = f"a text of {len(ids)} tokens, which is too short: {SENTENCE} at least"
+            return Answer(None, "no head", facts, False, sentence)
         trace = q.lm.trace(ids, keep=["attn"])
-    shares = {(one.block, one.head): _share(one, role) for row in roles(trace) for one in row}
+    shares = {(head.block, head.head): _share(head, role) for row in roles(trace) for head in row}
     best = max(shares, key=lambda place: shares[place])
     share = percent(shares[best])
-    found = Answer(best, f"{head_name(best)} with {share}", facts | {"share": share})
+    answer = Answer(best, f"{head_name(best)} with {share}", facts | {"share": share})
     if q.given is None:
-        return found
+        return answer
     (place,) = _heads(q.lm, q.given[1], 1)
-    said = f"{head_name(place)} with {percent(shares[place])} on {_quoted(q, ids[:12])}"
-    return replace(found, right=place == best, said=said, score=shares[place])
+    sentence = f"{head_name(place)} with {percent(shares[place])} on {_quoted(q, ids[:12])}"
+    return replace(answer, right=place == best, said=sentence, score=shares[place])
 
 
 @_key("find")
@@ -837,26 +850,26 @@ def smallest_circuit(q: Asked) -> Answer:
         heads = []
     else:
         heads = _heads(q.lm, q.given[1])
-    everyone = all_heads(q.lm)
+    model_heads = all_heads(q.lm)
     draw = random.Random(len(heads))
-    others = [draw.sample(everyone, len(heads)) for _ in range(RANDOM_CIRCUITS)]
-    empty, value, *by_chance = passes.of([(), heads, *(others if q.given else ())]).tolist()
-    whole = passes.whole
+    random_choices = [draw.sample(model_heads, len(heads)) for _ in range(RANDOM_CIRCUITS)]
+    empty, value, *by_chance = passes.of([(), heads, *(random_choices if q.given else ())]).tolist()
+    with_all = passes.whole
     enough = allowed(passes.whole, empty)
-    low, high = (percent(min(1.0, max(0.0, whole + sign * enough))) for sign in (-1, 1))
-    facts = {"token": q.called(token), "whole": percent(whole), "empty": percent(empty)}
-    found = Answer(whole, f"{percent(whole)} with all heads; {low} to {high} keeps it", facts)
+    low, high = (percent(min(1.0, max(0.0, with_all + sign * enough))) for sign in (-1, 1))
+    facts = {"token": q.called(token), "whole": percent(with_all), "empty": percent(empty)}
+    answer = Answer(with_all, f"{percent(with_all)} with all heads; {low} to {high} keeps it", facts)
     if q.given is None:
-        return found
-    kept, *lucky = (abs(whole - one) <= enough for one in (value, *by_chance))
-    verdict = "kept" if kept else "not kept"
-    said = f"{len(heads)} heads with {percent(value)}: {verdict}"
-    said += f". Of {RANDOM_CIRCUITS} random choices of {len(heads)} heads {sum(lucky)} keep it"
-    return replace(found, right=kept, said=said, score=-float(len(heads)) if kept else None)
+        return answer
+    is_kept, *chance_kept = (abs(with_all - share) <= enough for share in (value, *by_chance))
+    verdict = "kept" if is_kept else "not kept"
+    sentence = f"{len(heads)} heads with {percent(value)}: {verdict}"
+    sentence += f". Of {RANDOM_CIRCUITS} random choices of {len(heads)} heads {sum(chance_kept)} keep it"
+    return replace(answer, right=is_kept, said=sentence, score=-float(len(heads)) if is_kept else None)
 
 
 def _heads(lm: LanguageModel, text: str, count: int | None = None) -> list[Head]:
-    """The heads that were handed in; so many of them, where that is said."""
+    """The heads that were handed in; exactly `count` of them, if that is given."""
     heads = parse(text, lm)
     if count is not None and len(heads) != count:
         raise CannotAsk(f"{text!r} names {len(heads)} heads; hand in {count}")

@@ -13,13 +13,13 @@ section { break-inside: avoid; margin-top: 1.6em; } h2 { font-size: 1.1em; margi
 
 
 def printed(guide: Guide, notes: bool = False) -> str:
-    """The HTML of a guide: with lines to write on, or the notes of who teaches, with what is read after."""
+    """The HTML of a guide: with lines to write on, or with `notes` the hints and what is read afterwards."""
     markdown = MarkdownIt("commonmark", {"html": False})
     minutes = ""
     if guide.minutes:
         minutes = f"{guide.minutes} minutes"
-    told = " · ".join(filter(None, (guide.audience, minutes, guide.learnt)))
-    parts = [f"<h1>{escape(guide.title)}</h1><p class='place'>{escape(told)}</p>"]
+    subtitle = " · ".join(filter(None, (guide.audience, minutes, guide.learnt)))
+    parts = [f"<h1>{escape(guide.title)}</h1><p class='place'>{escape(subtitle)}</p>"]
     for number, step in enumerate(guide.steps, 1):
         text = dict(step.place).get("text", "")
         if text:
@@ -35,10 +35,10 @@ def printed(guide: Guide, notes: bool = False) -> str:
                 parts += ["<div class='line'></div>"] * 2
         if notes:
             if step.ask:
-                said = step.ask.hints
+                step_hints = step.ask.hints
             else:
-                said = ()
-            hints = "".join(f"<li>{markdown.renderInline(hint)}</li>" for hint in said)
+                step_hints = ()
+            hints = "".join(f"<li>{markdown.renderInline(hint)}</li>" for hint in step_hints)
             parts.append(f"<div class='truth'>{markdown.render(step.after)}</div>")
             parts.append(f"<ol>{hints}</ol>" if hints else "")
         parts.append("</section>")

@@ -52,22 +52,24 @@ def handout(
         raise ValueError(
             f"a hand-out has no page {page!r}{did_you_mean(page, PAGES)}; it has {', '.join(PAGES)}"
         )
-    changed = lm.edited(*edits)
-    if not known(changed):
-        made = ", ".join(map(str, changed.edits))
-        raise ValueError(f"a hand-out cannot make all of {made}: the values it knows are {', '.join(EDITS)}")
+    edited_lm = lm.edited(*edits)
+    if not known(edited_lm):
+        all_edits = ", ".join(map(str, edited_lm.edits))
+        raise ValueError(
+            f"a hand-out cannot make all of {all_edits}: the values it knows are {', '.join(EDITS)}"
+        )
     numbers = lm.config.parameters
     if numbers > LARGEST:  # a byte for each is less than weights can be packed into
         raise ValueError(_too_large(lm, f"{numbers / 1e6:,.0f} million numbers"))
     text = well_formed(text)
-    start = {"text": text, "edits": [str(edit) for edit in changed.edits], "page": page} | _head(lm, text)
+    start = {"text": text, "edits": [str(edit) for edit in edited_lm.edits], "page": page} | _head(lm, text)
     if guide is None:
         led_by = None
     else:
         led_by = led(guide, lm, text)
     tensors, weights = _weights(lm)
-    given = {"name": lm.name, "config": lm.config.to_dict(), "parameters": numbers, "start": start}
-    given |= {
+    data = {"name": lm.name, "config": lm.config.to_dict(), "parameters": numbers, "start": start}
+    data |= {
         "guide": led_by,
         "tensors": tensors,
         "tokenizer": _tokenizer(lm.tokenizer),
@@ -76,15 +78,15 @@ def handout(
     parts = {
         "TITLE": escape(f"{lm.name}: a GPT in one file"),
         "STYLE": _file("page.css"),
-        "GIVEN": json.dumps(given).replace("<", r"\u003c"),
+        "GIVEN": json.dumps(data).replace("<", r"\u003c"),
         "WEIGHTS": weights,
         "SCRIPT": script("\n".join([bundle(*COMPONENTS), *map(_file, SCRIPTS)])),
     }
-    made_file = re.sub(r"\{\{([A-Z]+)\}\}", lambda found: parts[found[1]], _file("page.html"))
-    size = len(made_file.encode())
+    html = re.sub(r"\{\{([A-Z]+)\}\}", lambda match: parts[match[1]], _file("page.html"))
+    size = len(html.encode())
     if size > LARGEST:
         raise ValueError(_too_large(lm, f"a file of {size / 1e6:,.1f} MB"))
-    return made_file
+    return html
 
 
 def _too_large(lm: LanguageModel, size: str) -> str:
@@ -97,11 +99,11 @@ def _too_large(lm: LanguageModel, size: str) -> str:
 def _head(lm: LanguageModel, text: str) -> dict[str, int]:
     """The head that it is opened on: as in the app, one of the rarest role that the text brings out."""
     ids = lm.encode(text)[: lm.config.context_length]
-    found = None
+    head = None
     if ids:
-        found = most_telling(roles(lm.plain.trace(ids, keep=("attn",))))
-    if found:
-        return {"block": found.block, "head": found.head}
+        head = most_telling(roles(lm.plain.trace(ids, keep=("attn",))))
+    if head:
+        return {"block": head.block, "head": head.head}
     return {"block": 0, "head": 0}
 
 
@@ -119,7 +121,7 @@ def _weights(lm: LanguageModel) -> tuple[list[tuple[str, int]], str]:
     if lm.config.tie_embeddings:
         del tensors["out_head.weight"]
     numbers = np.concatenate(list(tensors.values())).astype("<f4")
-    planes = np.ascontiguousarray(numbers.view(np.uint8).reshape(-1, 4).T)
+    planes = np.ascontiguousarray(numbers.view(np.uint8).reshape(-1, 4).T)  # (N,) -> (N, 4) -> (4, N) bytes
     packed = gzip.compress(planes.tobytes(), compresslevel=3, mtime=0)
     return [(name, tensor.size) for name, tensor in tensors.items()], base64.b64encode(packed).decode()
 

@@ -39,8 +39,8 @@ def led(guide: Guide, lm: LanguageModel, text: str) -> dict[str, Any]:
         place |= dict(step.place)
         if step.page not in PAGES or place.get("model", "") not in ("", lm.name):
             continue
-        others = {name for name, value in step.place if value} - {*PLACE, "model"}
-        if others or {name for name, _ in step.until} - {"edits"}:
+        other_names = {name for name, value in step.place if value} - {*PLACE, "model"}
+        if other_names or {name for name, _ in step.until} - {"edits"}:
             continue
         try:
             steps.append(_step(step, place, lm))
@@ -57,27 +57,28 @@ def _step(step: Step, place: Mapping[str, str], lm: LanguageModel) -> dict[str, 
     lm = lm.plain.edited(*filter(None, place.get("edits", "").split(",")))
     if not known(lm):
         raise CannotAsk("the edits of its place need more than the file has")
-    there = {name: place[name] for name in PLACE if name in place}
-    made = {"heading": step.heading, "page": step.page, "place": there, "ask": None}
+    own_place = {name: place[name] for name in PLACE if name in place}
+    page_step = {"heading": step.heading, "page": step.page, "place": own_place, "ask": None}
     if step.ask is None:
         done = dict(step.until).get("edits")
         after = _markdown.render(step.after)
-        return made | {"text": _markdown.render(step.text), "until": done, "after": after}
+        return page_step | {"text": _markdown.render(step.text), "until": done, "after": after}
     if step.ask.kind == "find":
         raise CannotAsk("it is hunted for in the app")
     answer = answer_at(place, step.ask, lm)
     facts = {"truth": answer.shown} | answer.facts | {"said": SAID}
-    told = with_facts(step, facts)
-    assert told.ask is not None
-    asked = {
-        "question": _markdown.renderInline(told.ask.text),
-        "kind": told.ask.kind,
+    filled_step = with_facts(step, facts)
+    assert filled_step.ask is not None
+    question = {
+        "question": _markdown.renderInline(filled_step.ask.text),
+        "kind": filled_step.ask.kind,
         "options": [
-            [one.replace("`", ""), _markdown.renderInline(one)] for one in told.ask.options or answer.options
+            [option.replace("`", ""), _markdown.renderInline(option)]
+            for option in filled_step.ask.options or answer.options
         ],
-        "between": told.ask.between,
-        "hints": [*map(_markdown.renderInline, told.ask.hints)],
+        "between": filled_step.ask.between,
+        "hints": [*map(_markdown.renderInline, filled_step.ask.hints)],
         "truth": _markdown.renderInline(answer.shown),
-        "after": _markdown.render(told.after),
+        "after": _markdown.render(filled_step.after),
     }
-    return made | {"text": _markdown.render(told.text), "ask": asked}
+    return page_step | {"text": _markdown.render(filled_step.text), "ask": question}

@@ -51,7 +51,7 @@ class LiveConfig:
     so that the model is a GPTModel as any other; without `layer_norm` or `shortcut`, or with ReLU, no
     GPTModel's file can say so. `dropout` is the book's `drop_rate`, in its three places.
     `threads` of torch belong to a run for good, and to its forks: more of them add the same numbers in
-    another order, so that only as many give the same curve again. What is learnt is no other for it.
+    another order, so that only as many give the same curve again. What is learnt is the same.
     """
 
     task: str = "repeats"
@@ -81,11 +81,11 @@ class LiveConfig:
         one_of("the activation", self.activation, ACTIVATIONS)
         for name, (low, high) in LIMITS.items():
             value = getattr(self, name)
-            whole = isinstance(low, int)
-            kind = int if whole else (int, float)
+            is_whole = isinstance(low, int)
+            kind = int if is_whole else (int, float)
             if not isinstance(value, kind) or isinstance(value, bool) or not low <= value <= high:
                 number = "a number"
-                if whole:
+                if is_whole:
                     number = "a whole number"
                 raise ValueError(f"{name} is {value!r}; it must be {number} from {low:,} to {high:,}")
         for name in SWITCHES:
@@ -99,14 +99,14 @@ class LiveConfig:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "LiveConfig":
-        """From `dataclasses.asdict`, or JSON of it. Raises ValueError for choices that there are not."""
+        """From `dataclasses.asdict`, or JSON of it. Raises ValueError for unknown choices."""
         unknown = sorted(set(values) - {option.name for option in fields(cls)})
         if unknown:
             raise ValueError(f"a training run has no {', '.join(unknown)}")
         return cls(**values)
 
     def gpt_config(self, vocab_size: int) -> GPTConfig:
-        """The model's own config, for a task with so many tokens."""
+        """The model's own config, for a task with `vocab_size` tokens."""
         sizes = (self.context_length, self.emb_dim, self.n_heads, self.n_layers)
         return GPTConfig(vocab_size, *sizes, drop_rate=self.dropout)
 
@@ -118,8 +118,9 @@ class LiveConfig:
         return tuple((block, head) for block in range(self.n_layers) for head in range(self.n_heads))
 
     def recipe(self) -> Recipe:
-        """For the loop that made the bundled model. The book's first weights: with GPT-2's small ones an
-        induction head takes several times as many steps to come."""
+        """The recipe for the loop that made the bundled model, from the book's first weights: with GPT-2's
+        small ones an induction head takes several times as many steps to form.
+        """
         return Recipe(
             steps=self.steps,
             batch_size=self.batch_size,
@@ -158,18 +159,18 @@ class LiveConfig:
     @property
     def why_not_elsewhere(self) -> str | None:
         """Why such a model can neither open on the other pages nor be downloaded; None where it can."""
-        other = []
+        deviations = []
         if not self.layer_norm:
-            other.append("no LayerNorm")
+            deviations.append("no LayerNorm")
         if not self.shortcut:
-            other.append("no shortcuts")
+            deviations.append("no shortcuts")
         if self.activation != "gelu" and self.feed_forward:
-            other.append(f"{ACTIVATIONS[self.activation]} where a GPTModel has GELU")
-        if not other:
+            deviations.append(f"{ACTIVATIONS[self.activation]} where a GPTModel has GELU")
+        if not deviations:
             return None
         return (
-            f"This model has {' and '.join(other)}. The file of a GPTModel has no place to say so: whoever "
-            "opened it would compute something else. So it stays on this page"
+            f"This model has {' and '.join(deviations)}. The file of a GPTModel has no place to say so: "
+            "whoever opened it would compute something else. So it stays on this page"
         )
 
 
@@ -280,11 +281,11 @@ _WORDS = {"chapter": "Alice", "own": "own text"} | ACTIVATIONS
 def named(config: LiveConfig) -> str:
     """The name of a run: its task, and in what it differs from the usual one."""
     parts = []
-    for name, said in _SAID.items():
+    for name, template in _SAID.items():
         value = getattr(config, name)
         if value != getattr(USUAL, name):
-            part = said.format(_WORDS.get(value, value))
-            parts.append(part.removesuffix("s") if value == 1 and said.endswith("s") else part)
+            part = template.format(_WORDS.get(value, value))
+            parts.append(part.removesuffix("s") if value == 1 and template.endswith("s") else part)
     if config.muted:
         parts.append("off: " + ", ".join(f"{block}.{head}" for block, head in config.muted))
     return ", ".join(parts) or "2 blocks, 4 heads"

@@ -19,7 +19,7 @@ SHARE = 0.5  # of a processor: however many train, half of the cluster is left f
 
 @ray.remote(num_cpus=SHARE)
 class Trainer:
-    """A copy of a run's folder, and who trains in it."""
+    """A copy of a run's folder, and the thread that trains in it."""
 
     def __init__(self, files: Files, stop_at: int | None, snapshots: bool):
         self._root = Root(TRAININGS)
@@ -38,14 +38,14 @@ class Trainer:
         """Whether the training is over, and its files that changed since the last call."""
         LiveRun(self._folder).ask(wish)
         over = not self._work.is_alive()
-        found = news(self._folder, self._seen)
+        files = news(self._folder, self._seen)
         if over:
             self._root.clear()
-        return over, found
+        return over, files
 
 
 def train_far(address: str, folder: Path, stop_at: int | None = None, snapshots: bool = True) -> LiveRun:
-    """The same as `train`, on a machine of the Ray cluster at this address ("auto", or host:port).
+    """Train as `train` does, on a machine of the Ray cluster at this address ("auto", or host:port).
 
     Raises ValueError, a sentence, where no cluster answers, and where the machine is lost meanwhile: the run
     is then as it last was, and goes on elsewhere with the next `train` or `train_far`.

@@ -51,10 +51,10 @@ class ExampleDeepNeuralNetwork(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         for layer in self.layers:
-            given = x
+            layer_input = x
             x = layer(x)
-            if self.use_shortcut and given.shape == x.shape:
-                x = given + x
+            if self.use_shortcut and layer_input.shape == x.shape:
+                x = layer_input + x
         return x
 
 

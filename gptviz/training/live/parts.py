@@ -18,8 +18,8 @@ from gptviz.training.live.config import LiveConfig
 class NoShortcutBlock(TransformerBlock):
     """A block whose two results replace the stream instead of being added to it. (b, T, D) -> (b, T, D).
 
-    A part that is absent hands the stream on. Attention without a say is computed all the same: its weights
-    are looked at.
+    A part that is absent hands the stream on. Absent attention is computed all the same, so that its weights
+    can be looked at.
     """
 
     def __init__(self, cfg: GPTConfig, attention: bool = True, feed_forward: bool = True):
@@ -53,8 +53,8 @@ class SteppedDropout(nn.Dropout):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         if not self.training:
             return x
-        kept = torch.empty_like(x).bernoulli_(1 - self.p, generator=self.noise)
-        return x * kept / (1 - self.p)
+        mask = torch.empty_like(x).bernoulli_(1 - self.p, generator=self.noise)
+        return x * mask / (1 - self.p)
 
 
 def set_noise(noise: torch.Generator, seed: int, step: int) -> None:
@@ -100,18 +100,18 @@ def held_at_zero(live: LiveConfig, config: GPTConfig) -> dict[str, torch.Tensor]
     if not live.positions:
         masks["pos_emb.weight"] = torch.zeros(config.context_length, config.emb_dim)
     for i in range(config.n_layers):
-        at = f"trf_blocks.{i}."
+        prefix = f"trf_blocks.{i}."
         width = config.head_dim
         if not live.feed_forward:
-            masks[f"{at}ff.layers.2.weight"] = torch.zeros(config.emb_dim, 4 * config.emb_dim)
-            masks[f"{at}ff.layers.2.bias"] = torch.zeros(config.emb_dim)
+            masks[f"{prefix}ff.layers.2.weight"] = torch.zeros(config.emb_dim, 4 * config.emb_dim)
+            masks[f"{prefix}ff.layers.2.bias"] = torch.zeros(config.emb_dim)
         if not live.attention:
-            masks[f"{at}att.out_proj.bias"] = torch.zeros(config.emb_dim)
+            masks[f"{prefix}att.out_proj.bias"] = torch.zeros(config.emb_dim)
         off = [head for block, head in live.off if block == i]
         if off:
             columns = torch.ones(config.n_heads, width)
             columns[off] = 0
             # (H, D/H) -> (D,) -> (D, D): the same for every row
             mask = columns.flatten().expand(config.emb_dim, config.emb_dim)
-            masks[f"{at}att.out_proj.weight"] = mask.clone()
+            masks[f"{prefix}att.out_proj.weight"] = mask.clone()
     return masks

@@ -8,8 +8,8 @@
     snapshots/      for some of those points the weights (with the optimizer's state) and the attention
     wish            "pause" or "stop", from outside; read after every step
 
-Every file appears whole or not at all: who reads never waits. `news` and `receive` keep a copy of the folder
-elsewhere as it is; `model_files` gives the model of a snapshot away.
+Every file appears whole or not at all, so that readers never wait. `news` and `receive` keep a copy of the
+folder elsewhere up to date; `model_files` gives the model of a snapshot away.
 """
 
 import io
@@ -90,16 +90,16 @@ class LiveRun:
 
     @property
     def text(self) -> str | None:
-        """The text that it learns, where it is somebody's own: as it was typed, to the ends of its lines."""
+        """The text that the run learns, if a visitor gave one: as it was typed, with its line ends."""
         return self._text(TEXT)
 
     @property
     def status(self) -> Status:
-        """As the worker last said it."""
-        found = self._read(STATUS)
-        if found is None:
+        """The status that the worker wrote last."""
+        values = self._read(STATUS)
+        if values is None:
             return Status("new", 0, self.config.steps, 0.0, 0.0)
-        return Status(**found)
+        return Status(**values)
 
     @property
     def curve(self) -> pd.DataFrame:
@@ -114,8 +114,8 @@ class LiveRun:
     @property
     def snapshots(self) -> list[Snapshot]:
         """Those of `measures` whose weights and attention are kept."""
-        kept = set(self.kept.steps())
-        return [measured for measured in self.measures if measured.step in kept]
+        kept_steps = set(self.kept.steps())
+        return [measured for measured in self.measures if measured.step in kept_steps]
 
     @property
     def kept(self) -> Snapshots:
@@ -123,7 +123,7 @@ class LiveRun:
 
     @property
     def nbytes(self) -> int:
-        """All that lies in the folder."""
+        """The size of the folder in bytes."""
         return sum(_size(path) for path in self.folder.rglob("*"))
 
     def attention(self, step: int) -> NDArray[np.float32]:
@@ -137,7 +137,7 @@ class LiveRun:
         return self.own_lm(step)
 
     def own_lm(self, step: int) -> LanguageModel:
-        """The same for any run, to write and to be measured: modules may be missing."""
+        """The model of a snapshot of any run, to generate and to be measured: modules may be missing."""
         config = self.config.gpt_config(self.task.vocab_size)
         model = make_model(self.config, config)
         model.load_state_dict(self.kept.state(step)["model"])
@@ -154,7 +154,7 @@ class LiveRun:
             return None
 
     def _read(self, name: str) -> Any:
-        """The same of a file of JSON."""
+        """The content of a JSON file; None as `_text`."""
         text = self._text(name)
         if text is None:
             return None
@@ -163,7 +163,7 @@ class LiveRun:
     # what the worker and the queue write
 
     def use_threads(self, threads: int) -> None:
-        """So many of torch's, from its first step on; a run that has begun, or is a fork, keeps its own."""
+        """Set torch's threads for the run; one that has begun, or is a fork, keeps its own number."""
         if self.origin is None and not self.measures and threads != self.config.threads:
             self.config = replace(self.config, threads=threads)
             self._write(PLAN, _plan(self.config, None))
@@ -183,7 +183,7 @@ class LiveRun:
         return self._text(WISH)
 
     def ask(self, wish: str | None) -> None:
-        """Ask the run to pause or to stop, which it does after the step that it is at; None asks nothing."""
+        """Ask the run to pause or to stop after its present step; None takes the request back."""
         if wish is None:
             (self.folder / WISH).unlink(missing_ok=True)
         else:
@@ -245,7 +245,7 @@ Files = dict[str, bytes | None]  # their path in the folder; None for one that h
 
 
 def news(folder: Path, seen: Stamps) -> Files:
-    """The files that are not as they were `seen`."""
+    """The files that changed since `seen`, which is brought up to date."""
     changed: Files = {name: None for name in seen if not (folder / name).exists()}
     for name in changed:
         del seen[name]
@@ -254,15 +254,15 @@ def news(folder: Path, seen: Stamps) -> Files:
         with suppress(FileNotFoundError):  # it has just gone
             if not path.is_file() or path.suffix == ".partial" or name == WISH:
                 continue
-            now = path.stat().st_mtime_ns, path.stat().st_size
-            if seen.get(name) != now:
-                seen[name] = now
+            stamp = path.stat().st_mtime_ns, path.stat().st_size
+            if seen.get(name) != stamp:
+                seen[name] = stamp
                 changed[name] = path.read_bytes()
     return changed
 
 
 def receive(folder: Path, files: Files) -> None:
-    """Put files into a folder; the status last, for whoever reads it looks for the others."""
+    """Put files into a folder; the status last, since its readers then look for the others."""
     for name in sorted(files, key=lambda name: name == STATUS):
         content = files[name]
         if content is None:
@@ -300,7 +300,7 @@ def model_files(run: LiveRun, step: int) -> dict[str, bytes]:
 def archive(files: dict[str, bytes]) -> bytes:
     """The files as a zip."""
     packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as into:
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as zip_file:
         for name, content in files.items():
-            into.writestr(name, content)
+            zip_file.writestr(name, content)
     return packed.getvalue()

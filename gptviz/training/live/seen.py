@@ -1,4 +1,4 @@
-"""What a run has written down so far: read anew for each look at it, and kept nowhere."""
+"""What a run has written so far: read again each time, and cached nowhere."""
 
 from dataclasses import dataclass
 
@@ -39,13 +39,13 @@ class Seen:
         """Its losses, and its heads' scores: 0 from where a head is off."""
         shape = (len(self.measures), self.config.n_layers, self.config.n_heads)
         scores = [
-            np.array([getattr(m, name) for m in self.measures]).reshape(shape)
+            np.array([getattr(m, name) for m in self.measures]).reshape(shape)  # (n, L, H)
             for name in ("induction", "previous_token")
         ]
         for i, measured in enumerate(self.measures):
             for head in measured.off:
-                for one in scores:
-                    one[(i, *head)] = 0
+                for grid in scores:
+                    grid[(i, *head)] = 0
         steps, train, validation = (
             np.array([getattr(m, name) for m in self.measures], dtype=kind)
             for name, kind in (("step", np.int64), ("train", float), ("validation", float))
@@ -58,19 +58,19 @@ class Seen:
         return birth(curves.induction, curves.previous)
 
     def at(self, step: int) -> Snapshot:
-        """Return the measures at a step. ValueError where there are none."""
+        """The measures at a step. Raises ValueError if there are none."""
         for measured in self.measures:
             if measured.step == step:
                 return measured
         raise ValueError(f"nothing was measured at step {step}")
 
     def nearest(self, step: int | None) -> int | None:
-        """Return the kept step next to one, the newest if none is given; None while there is none."""
+        """The kept step nearest to `step`, the newest if that is None; None while no step is kept."""
         if not self.kept:
             return None
         if step is None:
             return self.kept[-1]
-        return min(self.kept, key=lambda kept: abs(kept - step))
+        return min(self.kept, key=lambda kept_step: abs(kept_step - step))
 
     def table(self) -> pd.DataFrame:
         """A row per point: its losses, and its best heads (block.head)."""
@@ -101,5 +101,5 @@ def look(run: LiveRun, name: str) -> Seen:
     """Read the present state of a run."""
     measures = tuple(run.measures)
     known = {m.step for m in measures}  # a snapshot may be there a moment before its measures
-    kept = tuple(step for step in run.kept.steps() if step in known)
-    return Seen(name, run.config, run.status, measures, kept)
+    kept_steps = tuple(step for step in run.kept.steps() if step in known)
+    return Seen(name, run.config, run.status, measures, kept_steps)

@@ -65,31 +65,32 @@ class Snapshot:
         return self._best(self.previous_token)
 
     def _best(self, scores: Scores) -> tuple[float, int, int]:
-        every = ((score, b, h) for b, row in enumerate(scores) for h, score in enumerate(row))
-        return max((one for one in every if one[1:] not in self.off), default=(0.0, 0, 0))
+        scored = ((score, b, h) for b, row in enumerate(scores) for h, score in enumerate(row))
+        return max((entry for entry in scored if entry[1:] not in self.off), default=(0.0, 0, 0))
 
 
 def attention(model: GPTModel, probes: tuple[Probe, ...]) -> torch.Tensor:
     """Every head's attention on every probe, all in one pass: (P, L, H, T, T). Needs probes of one length."""
-    kept: list[torch.Tensor] = []
+    caught: list[torch.Tensor] = []
     hooks = [
-        forward.Hook(f"trf_blocks.{block}.att.dropout", "input", lambda weights: kept.append(weights))
+        forward.Hook(f"trf_blocks.{block}.att.dropout", "input", lambda weights: caught.append(weights))
         for block in range(len(model.trf_blocks))
     ]
     forward.hidden(model, torch.tensor([probe.ids for probe in probes]), hooks)  # (P, T)
-    return torch.stack(kept, dim=1).float()  # L times (P, H, T, T) -> (P, L, H, T, T)
+    return torch.stack(caught, dim=1).float()  # L times (P, H, T, T) -> (P, L, H, T, T)
 
 
 def head_scores(attn: torch.Tensor, probes: tuple[Probe, ...]) -> tuple[torch.Tensor, torch.Tensor]:
     """(induction, previous token) of every head, (L, H) each: means over the probes that repeat."""
     repeated = [(attn[i], probe.period) for i, probe in enumerate(probes) if probe.period is not None]
+    # (probes that repeat, L, H) each
     induction = torch.stack([induction_score(weights, period) for weights, period in repeated])
     previous = torch.stack([previous_token_score(weights) for weights, _ in repeated])
     return induction.mean(dim=0), previous.mean(dim=0)
 
 
 def sample(lm: LanguageModel, task: Task) -> str:
-    """Return the text that follows the prompt: greedily where there is one right answer, else by chance."""
+    """The text that follows the prompt: drawn greedily where there is one right answer, else by chance."""
     temperature = 1.0
     if task.floor is not None:
         temperature = 0.0
@@ -137,7 +138,7 @@ class Snapshots:
 
     @property
     def thinned(self) -> str | None:
-        """A sentence, once snapshots had to go, to stay within what a run may keep."""
+        """A sentence, once snapshots were removed to stay within the limit of bytes; else None."""
         rule = self._rule()
         if not rule:
             return None
@@ -163,7 +164,7 @@ class Snapshots:
     def keep(
         self, step: int, state: dict[str, Any], attn: NDArray[np.float32], period: int, max_bytes: int
     ) -> None:
-        """Write one down; where they are too many, let every second one go. `period`: steps between two."""
+        """Write a snapshot; where there are too many, drop every second. `period`: steps between two."""
         self.folder.mkdir(exist_ok=True)
         before = self.steps()
         write_whole(self._path(step, "pt"), lambda path: torch.save(state, path))
@@ -189,8 +190,8 @@ class Snapshots:
         return self.folder / f"{step:06}.{suffix}"
 
     def _missing(self, step: int) -> ValueError:
-        there = ", ".join(map(str, self.steps())) or "none"
-        return ValueError(f"there is no snapshot of step {step}; there are {there}")
+        steps = ", ".join(map(str, self.steps())) or "none"
+        return ValueError(f"there is no snapshot of step {step}; there are {steps}")
 
 
 def _save_array(path: Path, values: NDArray[np.float32]) -> None:

@@ -46,7 +46,7 @@ _BIGRAM_SEED = (0, 0, 3)
 
 @dataclass(frozen=True)
 class Probe:
-    """A text whose attention is kept at every snapshot. `period`: so many random tokens, again and again."""
+    """A text whose attention is kept at every snapshot. `period`: the number of random tokens that repeat."""
 
     name: str
     ids: tuple[int, ...]
@@ -76,7 +76,7 @@ class Task:
 
     @property
     def ln_v(self) -> float:
-        """The loss of who guesses evenly, in nats a token."""
+        """The loss of a uniform guess, in nats a token."""
         return math.log(self.vocab_size)
 
     @cached_property
@@ -169,7 +169,7 @@ def _repeats(config: LiveConfig) -> Task:
 
 
 def _repeated_probe(rng: np.random.Generator, characters: str, period: int, length: int) -> Probe:
-    """Random tokens, no two the same where there are enough, so that each has one earlier copy to find."""
+    """A probe of random tokens, all different if there are enough, so that each has one earlier copy."""
     V = len(characters)
     if period <= V:
         passage = rng.permutation(V)[:period]
@@ -192,14 +192,14 @@ def _characters(config: LiveConfig, text: str) -> Task:
     held_out = ids[_cut(len(ids), T) :]
     windows = TokenWindows(training, T, max(1, len(training) // MOST_WINDOWS))
     rng = np.random.default_rng(_PROBE_SEED)
-    own = held_out[:T].tolist()
-    shown = "".join(characters[i] for i in own)
+    probe_ids = held_out[:T].tolist()
+    probe_text = "".join(characters[i] for i in probe_ids)
     periods = sorted({max(SHORTEST, T // 4), T // 2})
     batches = Batches(windows, config.batch_size, config.seed, repeat_share=0.0, shuffle_share=0.0)
     validation = TokenWindows(held_out, T, max(1, len(held_out) // MOST_WINDOWS))
     repeated = [_repeated_probe(rng, characters, period, T) for period in periods]
-    probes = (Probe("text it was not trained on", tuple(own), None, shown), *repeated)
-    return Task(config, characters, batches, validation, probes, shown[: T // 4], None, training)
+    probes = (Probe("text it was not trained on", tuple(probe_ids), None, probe_text), *repeated)
+    return Task(config, characters, batches, validation, probes, probe_text[: T // 4], None, training)
 
 
 def _cut(length: int, max_length: int) -> int:

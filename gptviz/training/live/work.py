@@ -34,7 +34,7 @@ class Diverged(ValueError):
 def train(
     folder: Path, stop_at: int | None = None, snapshots: bool = True, max_bytes: int = MAX_BYTES
 ) -> LiveRun:
-    """Train the run that was begun in a folder, or go on with it: to its end, or until one wishes otherwise.
+    """Train the run that was begun in a folder, or go on with it, to its end or until it is asked to stop.
 
     `stop_at`: pause at this step. Without `snapshots` only the curve is written. Whatever ends it, the
     status says how; errors are raised after that.
@@ -82,8 +82,8 @@ class _Worker:
         config = live.config.gpt_config(self.task.vocab_size)
         self.noise = torch.Generator() if live.config.dropout else None
         make = partial(make_model, live.config, noise=self.noise)
-        held = held_at_zero(live.config, config)
-        self.run = TrainingRun.start(config, live.config.recipe(), live.folder, make=make, held=held)
+        masks = held_at_zero(live.config, config)
+        self.run = TrainingRun.start(config, live.config.recipe(), live.folder, make=make, held=masks)
         self._begin_step()
         self.lm = LanguageModel(self.run.model, self.task.tokenizer, config, "live")
         self.measures: list[Snapshot] = [m for m in live.measures if m.step <= self.run.step]
@@ -108,7 +108,7 @@ class _Worker:
         self.say("done" if done else asked)
 
     def _measure_where_it_begins(self) -> None:
-        """Before the first step, or where a fork goes on; or what a killed worker had no time for."""
+        """Measure before the first step, or where a fork goes on, or what a killed worker left out."""
         point = None
         if self.run.curve:
             point = self.run.curve[-1]

@@ -141,7 +141,7 @@ SET = 0.25  # of the passages
 
 
 def framed(text: str, kind: str, settings: list[str], chance: random.Random) -> str:
-    """The passage, behind an opening now and then, or behind sentences that have nothing to do with it."""
+    """The passage, now and then after an opening, or after sentences that have nothing to do with it."""
     if kind in ALONE:
         return text
     if kind in OF_FACTS and chance.random() < OPENED and is_statement(text):

@@ -26,10 +26,10 @@ def in_words(number: int) -> str:
         return BELOW_TWENTY[number]
     if number == 100:
         return "a hundred"
-    tens, rest = divmod(number, 10)
-    if rest == 0:
+    tens, units = divmod(number, 10)
+    if units == 0:
         return TENS[tens - 2]
-    return f"{TENS[tens - 2]}-{BELOW_TWENTY[rest]}"
+    return f"{TENS[tens - 2]}-{BELOW_TWENTY[units]}"
 
 
 def sums(name: str, least: int) -> list[Row]:
@@ -45,9 +45,9 @@ def sums(name: str, least: int) -> list[Row]:
 def differences(name: str, least: int) -> list[Row]:
     """A number, what is taken away from it, and what is left, both `least` or more: from up to 20."""
     rows = []
-    for whole in range(2 * least, 21):
-        for taken in range(least, whole - least + 1):
-            rows.append(three_numbers(name, whole, taken, whole - taken))
+    for total in range(2 * least, 21):
+        for taken in range(least, total - least + 1):
+            rows.append(three_numbers(name, total, taken, total - taken))
     return rows
 
 
@@ -91,7 +91,7 @@ def steps_from(first: int, step: int, count: int = 14) -> list[str]:
 
 
 def words_from(first: int, step: int, count: int = 14) -> list[str]:
-    """The same in words, from zero to a hundred."""
+    """As `steps_from`, in words, from zero to a hundred."""
     numbers = [first + step * index for index in range(count)]
     return [in_words(number) for number in numbers if 0 <= number <= 100]
 

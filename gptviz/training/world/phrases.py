@@ -76,7 +76,7 @@ def parse(wording: str) -> Parts:
 
 
 def read_slot(text: str) -> Slot:
-    """The slot that is written `{...}`. Raises ValueError for a column or a form that there is not."""
+    """The slot that is written `{...}`. Raises ValueError for an unknown column or form."""
     match = SLOT.fullmatch(text)
     if match is None:
         raise ValueError(f"{text} is no slot; write {{country}}, {{a animal2}}, {{^A}} or {{A.his}}")
@@ -141,16 +141,16 @@ def draw_rows(parts: list[str | Slot], chance: random.Random) -> dict[tuple[str,
             table, _ = COLUMNS[part.name]
             wanted.setdefault((table, part.digit), set()).add(part.name)
     rows: dict[tuple[str, str], Row] = {}
-    said: dict[str, set[str]] = {}  # table -> what the passage already says of its rows
+    used_cells: dict[str, set[str]] = {}  # table -> what the passage already says of its rows
     for (table, digit), columns in wanted.items():
         possible = rows_with(table, frozenset(columns))
-        heard = said.setdefault(table, set())
-        fresh = [row for row in possible if not heard.intersection(row[column] for column in columns)]
+        used = used_cells.setdefault(table, set())
+        fresh = [row for row in possible if not used.intersection(row[column] for column in columns)]
         taken = [row for (name, _), row in rows.items() if name == table]
         distinct = [row for row in possible if row not in taken]
         row = drawn_row(fresh or distinct, chance)
         rows[table, digit] = row
-        heard.update(row[column] for column in columns)
+        used.update(row[column] for column in columns)
     return rows
 
 
