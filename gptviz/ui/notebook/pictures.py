@@ -405,7 +405,7 @@ def circuit(s: Sheet, token: OneToken | None = None, against: Against = MEAN, **
 
 
 def patching(s: Sheet, other: str | Sequence[int], site: str = "resid_pre", **options: Any) -> None:
-    """Draw which places of this text bring its answer into the `other` text: see `gptviz.analysis.patching`."""
+    """Draw which places of this text bring its answer into the `other`: see `gptviz.analysis.patching`."""
     ids = [token.id for token in s.t.tokens]
     if isinstance(other, str):
         other_ids = s.lm.encode(other)

@@ -46,9 +46,9 @@ def counted(name: str, steps: Sequence[Step]) -> str:
     """A sentence: how many of a guide's questions were answered in this session, or skipped."""
     answers = st.session_state.get(ANSWERS, {})
     asks = [(name, number) for number, step in enumerate(steps) if step.ask is not None]
-    given = [answers[at] for at in asks if at in answers]
-    skipped = sum(one is None for one in given)
-    return f"You answered {len(given) - skipped} of {len(asks)} questions, and skipped {skipped}."
+    answers_given = [answers[step_id] for step_id in asks if step_id in answers]
+    skipped = sum(answer is None for answer in answers_given)
+    return f"You answered {len(answers_given) - skipped} of {len(asks)} questions, and skipped {skipped}."
 
 
 @per_run
@@ -76,9 +76,9 @@ def ask(
         position = min(token, last)
     run = Run(key, tuple(reading.ids), changes.made(changes.found(lm, len(reading.ids))))
 
-    def answer(given: Any) -> Answer:
+    def answer(given_answer: Any) -> Answer:
         arguments = keys.arguments(asked.key, asked.kind, asked.given)
-        return _answer(run, asked.key, position, given, *arguments)
+        return _answer(run, asked.key, position, given_answer, *arguments)
 
     try:
         truth = answer(found.given if found.told else None)
@@ -105,10 +105,10 @@ def ask(
 
 
 def _text(tokens: Sequence[Token], position: int, blank: bool) -> str:
-    """The text as HTML, large; with a blank behind `position`, where the guess of the next word goes."""
+    """The text as HTML, large; with a blank after `position`, where the guess of the next word goes."""
     before, after = (
-        html.escape(b"".join(token.raw for token in some).decode("utf-8", "replace"), quote=False)
-        for some in (tokens[: position + 1], tokens[position + 1 :])
+        html.escape(b"".join(token.raw for token in tokens_of_part).decode("utf-8", "replace"), quote=False)
+        for tokens_of_part in (tokens[: position + 1], tokens[position + 1 :])
     )
     gap = ""
     if blank:
@@ -117,23 +117,23 @@ def _text(tokens: Sequence[Token], position: int, blank: bool) -> str:
 
 
 def _told(given: Any, answer: Answer, after: str, at: At) -> None:
-    """Draw what was said beside what is true, and the step's own sentences with this run's numbers."""
+    """Draw what was answered beside the truth, and the step's own sentences with this run's numbers."""
     if isinstance(answer.truth, tuple) and st.session_state.get(_OPENED) != at:
         state.open_head(*answer.truth)  # the head that is the truth is the one on the screen
         st.session_state[_OPENED] = at
-    said = ""
+    sentence = ""
     if given is not None:
         mark = ":material/close: "
         if answer.right:
             mark = ":material/check: "
-        said = f"{mark}You said {answer.said}. "
-    st.markdown(f"{said}This model: **{answer.shown}**.")
-    told = {"truth": answer.shown, "said": answer.said or "nothing"} | answer.facts
-    st.markdown(filled(after, told))
+        sentence = f"{mark}You said {answer.said}. "
+    st.markdown(f"{sentence}This model: **{answer.shown}**.")
+    facts = {"truth": answer.shown, "said": answer.said or "nothing"} | answer.facts
+    st.markdown(filled(after, facts))
 
 
 def _say(at: At, given: Any) -> None:
-    """Callback: this is the answer; None skips."""
+    """Callback: record this answer; None skips."""
     if at[0] == classroom.GUIDE:
         classroom.vote(at[1], given, st.session_state.get(HINTS, {}).get(at, 0))
     else:
@@ -141,7 +141,7 @@ def _say(at: At, given: Any) -> None:
 
 
 def _ballot(ask: Question, at: At, truth: Answer, run: Run, position: int) -> None:
-    """The way to answer, with hints; it runs alone, so that thirty who answer at once do not wait."""
+    """Draw the way to answer, with hints; it runs alone, so that thirty who answer at once do not wait."""
     status = standing(at)
     if status.told and address.is_fragment_run():
         st.rerun()
@@ -174,69 +174,69 @@ def _ballot(ask: Question, at: At, truth: Answer, run: Run, position: int) -> No
 
 
 def _box(at: At) -> str:
-    """The key of the box that is typed into, or chosen in."""
+    """The key of the answer's input."""
     return f"guide_given_{at[0]}_{at[1]}"
 
 
 def _form(ask: Question, options: tuple[str, ...], at: At) -> None:
-    """Draw what is typed or chosen, and a button to say it."""
+    """Draw an input for the answer, and a button to send it."""
     name = f"guide_{at[0]}_{at[1]}"
-    kept = _box(at)
+    box_key = _box(at)
 
     def sent() -> None:
-        given = st.session_state.get(kept)
-        if given not in (None, ""):
-            _say(at, given[:60] if ask.kind == "word" else given)
+        value = st.session_state.get(box_key)
+        if value not in (None, ""):
+            _say(at, value[:60] if ask.kind == "word" else value)
 
     with st.form(name, border=False), st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
-        hidden: Any = {"label_visibility": "collapsed", "key": kept}
+        options_of_box: Any = {"label_visibility": "collapsed", "key": box_key}
         if ask.kind == "choice":
-            st.radio(ask.text, ask.options or options, index=None, **hidden)
+            st.radio(ask.text, ask.options or options, index=None, **options_of_box)
         elif ask.kind == "word":
-            st.text_input(ask.text, max_chars=60, width=260, **hidden)
+            st.text_input(ask.text, max_chars=60, width=260, **options_of_box)
         elif ask.between is not None:
-            st.session_state.setdefault(kept, sum(ask.between) // 2)
-            st.slider(ask.text, *ask.between, width=420, **hidden)
+            st.session_state.setdefault(box_key, sum(ask.between) // 2)
+            st.slider(ask.text, *ask.between, width=420, **options_of_box)
         else:
-            st.number_input(ask.text, value=None, width=160, **hidden)
+            st.number_input(ask.text, value=None, width=160, **options_of_box)
         st.form_submit_button("That is my guess", type="primary", on_click=sent)
 
 
 def _hand_in(ask: Question, say: Callable[[Any], None]) -> None:
-    """Hand in what is on the screen, as it is when the button is pressed: the text,
-    and its circuit or open head.
+    """Draw a button that hands in what is on the screen when it is pressed: the text, and its circuit or open
+    head.
     """
 
-    def found() -> tuple[str, str] | None:
+    def on_screen() -> tuple[str, str] | None:
         block = state.BLOCK.value
         head = state.HEAD.value
         if block is None or head is None:
-            one = ""
+            open_head = ""
         else:
-            one = f"{block}.{head}"
+            open_head = f"{block}.{head}"
         if ask.key == "smallest_circuit":
             chosen = st.session_state.get("circuit")
         else:
-            chosen = one
+            chosen = open_head
         if chosen:
             return (state.TEXT.value, str(chosen))
         return None
 
     def sent() -> None:
-        if (one := found()) is not None:
-            say(one)
+        if (finding := on_screen()) is not None:
+            say(finding)
 
-    if found() is None:
-        what = "Open a head"
+    if on_screen() is None:
+        request = "Open a head"
         if ask.key == "smallest_circuit":
-            what = "Choose the heads of your circuit"
-        st.caption(f"{what} on the page below; then hand in what your screen shows.")
+            request = "Choose the heads of your circuit"
+        st.caption(f"{request} on the page below; then hand in what your screen shows.")
     else:
         st.button("Hand in what my screen shows", type="primary", key="guide_hand_in", on_click=sent)
 
 
 def _heads(run: Run, chosen: Head | None, say: Callable[[Any], None]) -> None:
-    """Every head, small and without a name, to be clicked."""
+    """Draw every head, small and without a name, to be clicked."""
     lm = runs.model(run)
     picture, side = heads.thumbnails(run, mode_shown())
     unnamed = Thumbnail(kind="mixed", label=" ", says="What is it for?", write=0.0)
@@ -250,7 +250,7 @@ def _is_filled_in(ask: Question, at: At) -> bool:
 
 
 def _fill_in(ask: Question, at: At, lm: LanguageModel, truth: Answer) -> None:
-    """Put the answer into the box, to be sent by whom it convinces. A token or head is chosen instead."""
+    """Put the answer into its input, to be sent if it convinces. A token or head is chosen instead."""
     if ask.kind == "word":
         st.session_state[_box(at)] = lm.decode([truth.truth]).strip()
     elif ask.kind == "choice":
@@ -266,10 +266,10 @@ def _fill_in(ask: Question, at: At, lm: LanguageModel, truth: Answer) -> None:
 def _hints(ask: Question, at: At, lm: LanguageModel, truth: Answer) -> None:
     shown = st.session_state[HINTS].get(at, 0)
     if at[0] == classroom.GUIDE:
-        told = {}
+        truth_fact = {}
     else:
-        told = {"truth": truth.shown}
-    hints = [said for hint in ask.hints if (said := filled(hint, truth.facts | told))]
+        truth_fact = {"truth": truth.shown}
+    hints = [text for hint in ask.hints if (text := filled(hint, truth.facts | truth_fact))]
     for hint in hints[:shown]:
         st.caption(f":material/lightbulb: {hint}")
 
