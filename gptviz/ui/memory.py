@@ -23,15 +23,15 @@ LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_by
 
 def of_the_machine() -> int:
     """The bytes of memory that this process may fill: the machine's, or less where its container says so."""
-    found = [_physical()]
+    limits = [_physical()]
     for limit in LIMITS:
         try:
-            said = Path(limit).read_text().strip()
+            text = Path(limit).read_text().strip()
         except OSError:  # another system, or not in a container
             continue
-        if said.isdigit():  # else "max"
-            found.append(int(said))
-    return min(found)
+        if text.isdigit():  # else "max"
+            limits.append(int(text))
+    return min(limits)
 
 
 class _WindowsMemory(ctypes.Structure):
@@ -50,9 +50,9 @@ def _physical() -> int:
     if hasattr(os, "sysconf"):  # a Unix
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     windows = getattr(ctypes, "windll", None)
-    said = _WindowsMemory(length=ctypes.sizeof(_WindowsMemory))
-    if windows is not None and windows.kernel32.GlobalMemoryStatusEx(ctypes.byref(said)):
-        return said.physical
+    memory = _WindowsMemory(length=ctypes.sizeof(_WindowsMemory))
+    if windows is not None and windows.kernel32.GlobalMemoryStatusEx(ctypes.byref(memory)):
+        return memory.physical
     return ASSUMED
 
 
@@ -62,7 +62,7 @@ def megabytes(divisor: int, most: int) -> int:
 
 
 def resident() -> int:
-    """Bytes of this process that lie in memory; Linux says it."""
+    """Bytes of this process in memory (Linux only)."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * mmap.PAGESIZE
 
 
