@@ -42,7 +42,7 @@ class InUse:
 
 
 def in_use(asked: Choice) -> InUse:
-    """The model of a choice; when that cannot be, the session's last one, and the reason."""
+    """The model of a choice; if it cannot be loaded, the session's last one, and the reason."""
     try:
         key, lm = load(asked)
     except ValueError as error:
@@ -121,8 +121,8 @@ def key_of(choice: Choice) -> str:
     if choice.name.startswith(PATH):
         stamp = _stamp(Path(choice.name.removeprefix(PATH)))
     device = choice.device or default_device()
-    how = (choice.n_heads, choice.activation, choice.tokenizer, choice.drop_surplus, choice.dtype, device)
-    return "|".join(map(str, (choice.name, *how, stamp)))
+    options = (choice.n_heads, choice.activation, choice.tokenizer, choice.drop_surplus, choice.dtype, device)
+    return "|".join(map(str, (choice.name, *options, stamp)))
 
 
 def _stamp(path: Path) -> str:
@@ -168,7 +168,7 @@ def upload_of(choice: Choice) -> Upload:
 
 
 def is_known(choice: Choice) -> bool:
-    """Whether its files are those of a model that we name ourselves, and not somebody's."""
+    """Whether the choice is a model of our catalogue, not a visitor's file."""
     return choice.name in KNOWN_MODELS or choice.name in HUB_MODELS
 
 
@@ -179,10 +179,12 @@ def plan_of(choice: Choice) -> Plan:
     """
     if not is_known(choice):  # it went from the cache between two looks; its files are never read here
         raise NotRead("it has just made room for another model; try again")
-    made = partial(plan, n_heads=choice.n_heads, dtype=choice.dtype, device=choice.device or default_device())
+    make_plan = partial(
+        plan, n_heads=choice.n_heads, dtype=choice.dtype, device=choice.device or default_device()
+    )
     if is_from_hub(choice.name):
-        return made(_hub(choice), called=choice.name)
-    return made(choice.name)
+        return make_plan(_hub(choice), called=choice.name)
+    return make_plan(choice.name)
 
 
 def _hub(choice: Choice) -> Path:
@@ -192,7 +194,7 @@ def _hub(choice: Choice) -> Path:
 
 
 def _read_apart(key: str, choice: Choice) -> LanguageModel:
-    """The model in somebody's files, which another process reads. Raises ValueError, a sentence."""
+    """The model in a visitor's files, which another process reads. Raises ValueError, a sentence."""
     path, called, tokenizer = _files_of(choice)
     name = None
     if tokenizer in encoding_names():
@@ -213,10 +215,10 @@ def _read_apart(key: str, choice: Choice) -> LanguageModel:
 
         def made() -> Plan:
             device = choice.device or default_device()
-            found = plan(
+            new_plan = plan(
                 folder, called=called, tokenizer=name, drop_surplus=drop, dtype=choice.dtype, device=device
             )
-            return replace(found, activation_is_assumed=activation_is_assumed(folder))
+            return replace(new_plan, activation_is_assumed=activation_is_assumed(folder))
 
         return model_cache().get(key, made)
 
@@ -266,8 +268,8 @@ def code_of(model: InUse) -> str:
         options["drop_surplus"] = True
     else:
         options["drop_surplus"] = None
-    given = [f"{key}={value!r}" for key, value in options.items() if value is not None]
-    return f"gptviz.load({', '.join([repr(name), *given])})"
+    arguments = [f"{key}={value!r}" for key, value in options.items() if value is not None]
+    return f"gptviz.load({', '.join([repr(name), *arguments])})"
 
 
 def default_device() -> str:
@@ -285,5 +287,5 @@ def paths_allowed() -> bool:
 
 @st.cache_resource(max_entries=1, show_spinner=False)
 def downloads() -> Downloads:
-    """The process's downloads: of no model that this server could not hold, were it read in bfloat16."""
+    """The process's downloads. They refuse a model that this server could not hold in bfloat16."""
     return Downloads(partial(hub_folder, most_bytes=2 * model_cache().max_bytes))

@@ -1,4 +1,4 @@
-"""The checkpoints that people bring: files in a folder that belongs to one browser and goes with it."""
+"""The checkpoints that visitors bring: files in a folder of one browser, deleted with it."""
 
 import shutil
 import time
@@ -75,9 +75,9 @@ class Upload:
 
 
 class Uploads:
-    """A browser's uploads. When it is cleared, or this object goes, so do its files.
+    """A browser's uploads. Their files are deleted when it is cleared, or when this object goes.
 
-    `gone(number)` is called for each of them then. `room` is that of all browsers.
+    `gone(number)` is then called for each of them. `room` is that of all browsers.
     """
 
     def __init__(self, max_bytes: int, gone: Callable[[str], None], room: Room | None = None):

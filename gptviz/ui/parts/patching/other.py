@@ -119,8 +119,9 @@ def choose(scene: Scene) -> Other | None:
                 whose = "the unpatched model's"
             note = (
                 f"Made from your prompt: {old_token} (position {counterpart.position}) became {new_token}, "
+                "which of all "
             )
-            note += f"which of all changes of one token that were tried moves {whose} prediction most."
+            note += f"changes of one token that were tried moves {whose} prediction most."
     st.session_state[_BOX] = (text or "").replace("\n", "⏎")
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="set_other"):
         placeholder = "Other text: nearly the same, as many tokens, one word another. Enter takes it."
