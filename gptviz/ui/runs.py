@@ -159,13 +159,13 @@ class Runs:
         """Make room for a pass: by dropping what is stored, then by waiting for what others work with."""
         me = session()
 
-        def others() -> int:
+        def bytes_of_others() -> int:
             return sum(size for size, owner in self._owners.values() if owner != me or me is None)
 
         def room() -> bool:
-            while self._cache and others() + needed > self.max_bytes:
+            while self._cache and bytes_of_others() + needed > self.max_bytes:
                 self._cache.popitem()
-            return others() == 0 or others() + needed <= self.max_bytes
+            return bytes_of_others() == 0 or bytes_of_others() + needed <= self.max_bytes
 
         with self._room:
             if room():

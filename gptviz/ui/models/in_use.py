@@ -213,14 +213,14 @@ def _read_apart(key: str, choice: Choice) -> LanguageModel:
     )
     with reading as folder:
 
-        def made() -> Plan:
+        def make_plan() -> Plan:
             device = choice.device or default_device()
             new_plan = plan(
                 folder, called=called, tokenizer=name, drop_surplus=drop, dtype=choice.dtype, device=device
             )
             return replace(new_plan, activation_is_assumed=activation_is_assumed(folder))
 
-        return model_cache().get(key, made)
+        return model_cache().get(key, make_plan)
 
 
 def _files_of(choice: Choice) -> tuple[Path, str, str | Path | None]:

@@ -59,13 +59,13 @@ def arcs(
     the number of a head that somebody wants alone.
     """
     rows, columns = np.tril_indices(len(tokens))
-    at = among(range(first, first + len(tokens)))
+    position = among(range(first, first + len(tokens)))
     lines = packed(weights[:, rows, columns])  # (H, T (T + 1) / 2)
     data = {"name": name, "weights": lines, "tokens": list(tokens), "first": first}
     data |= {"query": query, "key": key_position, "block": block, "heads": list(heads), "head": head}
     data |= {"mass": mass, "masses": list(MASSES), "height": HEIGHT, "words": WORDS}
     on: dict[str, Event] = {
-        "pick": parts(on_pick, "query", "key", query=at, key=at),
+        "pick": parts(on_pick, "query", "key", query=position, key=position),
         "head": (among(set(heads)), on_head),
         "mass": (among(set(MASSES)), on_mass),
     }

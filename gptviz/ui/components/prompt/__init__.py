@@ -1,7 +1,7 @@
 """The box that the prompt is typed into: Enter runs it, Shift+Enter is a line break.
 
-What is typed and not yet run is a draft, and the browser's own (prompt.js): it outlives a click, a reload and
-a turned page, which runs it, as whoever types a text and then asks for a page wants that text on it.
+What is typed and not yet run is a draft, which the browser keeps (prompt.js): it outlives a click, a reload
+and a turned page. A turned page runs it: whoever types a text and then asks for a page wants it on that page.
 """
 
 from collections.abc import Callable

@@ -100,8 +100,8 @@ def worksheet(
     editable = [sheet for sheet in sheets if sheet.edit]
     widest = max((len(sheet.columns) for sheet in editable), default=0)
 
-    def rows_of(some: Iterable[Sheet]) -> Check:
-        return among(range(max((len(sheet.rows) for sheet in some), default=0)))
+    def rows_of(group: Iterable[Sheet]) -> Check:
+        return among(range(max((len(sheet.rows) for sheet in group), default=0)))
 
     drawn = [{"heading": line.heading, "items": [asdict(item) for item in line.items]} for line in lines]
     data: dict[str, Any] = {"name": name, "lines": drawn, "selected": selected, "rest": rest}

@@ -64,7 +64,7 @@ def read(text: str) -> Changes:
 def written(changes: Changes) -> str:
     """Return the text that `read` reads back."""
 
-    def said(place: str, value: float | str) -> str:
+    def entry(place: str, value: float | str) -> str:
         if isinstance(value, str):
             text = quote(value, safe="")
         else:
@@ -73,7 +73,7 @@ def written(changes: Changes) -> str:
             return f"n{text}"
         return f"{place}_{text}"
 
-    return ",".join(said(*change) for change in sorted(changes.items(), key=lambda change: change[0]))
+    return ",".join(entry(*change) for change in sorted(changes.items(), key=lambda change: change[0]))
 
 
 def number(text: str) -> float | None:

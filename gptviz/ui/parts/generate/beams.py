@@ -80,7 +80,7 @@ def draw(scene: Scene, written: Written) -> None:
         st.caption("At the ends: ln p of the whole text, unchanged → changed.")
     sheet.table("beams", tables, chosen=0)
 
-    def every() -> Both[pd.DataFrame]:
+    def all_beams() -> Both[pd.DataFrame]:
         pairs = [
             (n, beam)
             for n, beam_round in enumerate(rounds, 1)
@@ -100,4 +100,4 @@ def draw(scene: Scene, written: Written) -> None:
             else frame.assign(**{"ln p": [unchanged[beam.ids] for _, beam in pairs]}),
         )
 
-    sheet.numbers_of("generate_beams", every, what="every beam, kept and dropped")
+    sheet.numbers_of("generate_beams", all_beams, what="every beam, kept and dropped")

@@ -146,7 +146,7 @@ def draw(scene: Scene, written: Written) -> None:
         head = roles[0].head
         say_heads(scene, run, roles)
 
-        def given(table: pd.DataFrame) -> Floats:
+        def followed(table: pd.DataFrame) -> Floats:
             """The head's weight on the tokens that followed before, seen from each written token.
 
             NaN for the tokens whose place is no longer in the context.
@@ -155,7 +155,7 @@ def draw(scene: Scene, written: Written) -> None:
             weights = sheet.once(text, given_to_followed, block, head)[:-1][-len(table) :]
             return np.append(gap[: len(table) - len(weights)], weights)
 
-        to_followed = {name: Both(given(text.now)) for name, text in texts.items()}
+        to_followed = {name: Both(followed(text.now)) for name, text in texts.items()}
         alt = "A head's attention to what followed before"
         lines("generate_loops_head", to_followed, f"block {block}, head {head}", alt, dots=True)
         if len(ids) > written.context:

@@ -79,7 +79,8 @@ def repeats(seen: Seen, task: Task, over: bool) -> str:
     return text + (
         f" At step {after.step:,} the head of an earlier block that looks most at the previous token is "
         f"block {previous_head.block}, head {previous_head.head}: a score of "
-        f"{fixed(previous_head.score, 2)}, and {fixed(previous_head.score - born.rise, 2)} at step {seen.measures[0].step:,}."
+        f"{fixed(previous_head.score, 2)}, and {fixed(previous_head.score - born.rise, 2)} at step "
+        f"{seen.measures[0].step:,}."
     )
 
 
