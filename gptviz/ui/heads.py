@@ -70,9 +70,9 @@ def measured(run: Run) -> Measured:
     scores = scores_of(lm.tokens(run.ids))
     trace = runs.get(run, ("z",), (scores,))
     blocks = trace.reduced(scores)
-    first = torch.stack([block[:, SHARES.index("first")] for block in blocks])  # (n_layers, H)
+    first_shares = torch.stack([block[:, SHARES.index("first")] for block in blocks])  # (n_layers, H)
     roles = head_roles.roles_of(blocks, HeadScores.of(trace.tokens).targets)
-    return Measured(roles, mean_writes(trace, lm.model), first)
+    return Measured(roles, mean_writes(trace, lm.model), first_shares)
 
 
 @per_run

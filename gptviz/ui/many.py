@@ -113,7 +113,7 @@ def section(
     means = tables.map(lambda t: (sign * t[column].to_numpy(float), t[f"{column}_se"].to_numpy(float)))
     mean, error = means.now
     rows = np.argsort(-np.abs(mean), kind="stable")[:LISTED].tolist()
-    first = rows[0]
+    largest = rows[0]
     logits = np.array([logit for _, _, logit in results])
     if n > 1:
         spread = logits.std(ddof=1) / n**0.5
@@ -121,7 +121,7 @@ def section(
         spread = np.nan
     statistic = f"mean ± standard error, n = {n}"
     if means.was is not None:
-        statistic = f"unchanged {plus_minus(*(values[first] for values in means.was))}; {statistic}"
+        statistic = f"unchanged {plus_minus(*(values[largest] for values in means.was))}; {statistic}"
     if n >= ENOUGH:
         far = (np.abs(mean) > SURE * error).sum()
         certainty = f"{far} lie more than {SURE:.0f} standard errors from 0."
@@ -130,9 +130,9 @@ def section(
     else:
         certainty = "One text has no standard error."
     prose(
-        f"Over **{counted(n, 'text')}** the largest of {len(mean)} is {noun.format(names[first])}: "
-        f"**{plus_minus(mean[first], error[first])}** {unit} ({statistic}). "
-        f"In the text above it is {significant(sign * here[column].iloc[first])}. "
+        f"Over **{counted(n, 'text')}** the largest of {len(mean)} is {noun.format(names[largest])}: "
+        f"**{plus_minus(mean[largest], error[largest])}** {unit} ({statistic}). "
+        f"In the text above it is {significant(sign * here[column].iloc[largest])}. "
         f"The difference of logits itself is {plus_minus(logits.mean(), spread)}, above 0 in "
         f"{(logits > 0).sum()} of {n}. {certainty}"
     )
@@ -148,7 +148,9 @@ def section(
         unit,
         f"The largest means over {n} texts, with standard errors: {unit}",
         says=means.map(
-            lambda m: [f"{names[i]}: {plus_minus(m[0][i], m[1][i])} {unit}, n = {n}" for i in rows]
+            lambda estimates: [
+                f"{names[i]}: {plus_minus(estimates[0][i], estimates[1][i])} {unit}, n = {n}" for i in rows
+            ]
         ),
         lying=True,
         signed=True,

@@ -134,9 +134,15 @@ class Runs:
             return None, 0
         with self._lock:
             same_model = [
-                (o, t) for o, t in self._alive.items() if (o.model, o.edits) == (run.model, run.edits)
+                (known_run, known_trace)
+                for known_run, known_trace in self._alive.items()
+                if (known_run.model, known_run.edits) == (run.model, run.edits)
             ]
-            candidates = [(o, t) for o, t in same_model if o != run and o.ids[0] == run.ids[0]]
+            candidates = [
+                (known_run, known_trace)
+                for known_run, known_trace in same_model
+                if known_run != run and known_run.ids[0] == run.ids[0]
+            ]
             if not candidates:
                 return None, 0
             other, trace = max(candidates, key=lambda pair: (alike(run.ids, pair[0].ids), -len(pair[0])))

@@ -195,20 +195,20 @@ def _hub(choice: Choice) -> Path:
 
 def _read_apart(key: str, choice: Choice) -> LanguageModel:
     """The model in a visitor's files, which another process reads. Raises ValueError, a sentence."""
-    path, called, tokenizer = _files_of(choice)
-    name = None
+    path, model_name, tokenizer = _files_of(choice)
+    tokenizer_name = None
     if tokenizer in encoding_names():
-        name = tokenizer
-    file = None if name else tokenizer
+        tokenizer_name = tokenizer
+    tokenizer_file = None if tokenizer_name else tokenizer
     drop = choice.drop_surplus
     reading = converted(
         path,
         check_here,
         choice.dtype,
         choice.n_heads,
-        file,
+        tokenizer_file,
         activation=choice.activation,
-        named=name is not None,
+        named=tokenizer_name is not None,
         drop_surplus=drop,
     )
     with reading as folder:
@@ -216,7 +216,12 @@ def _read_apart(key: str, choice: Choice) -> LanguageModel:
         def make_plan() -> Plan:
             device = choice.device or default_device()
             new_plan = plan(
-                folder, called=called, tokenizer=name, drop_surplus=drop, dtype=choice.dtype, device=device
+                folder,
+                called=model_name,
+                tokenizer=tokenizer_name,
+                drop_surplus=drop,
+                dtype=choice.dtype,
+                device=device,
             )
             return replace(new_plan, activation_is_assumed=activation_is_assumed(folder))
 

@@ -139,8 +139,8 @@ class Uploads:
             _remove({number: upload}, self._gone, self.room)
 
     def _label(self, stem: str) -> str:
-        taken = {upload.label for upload in self._all.values()}
-        return next(label for n in count(1) if (label := stem if n == 1 else f"{stem} {n}") not in taken)
+        labels = {upload.label for upload in self._all.values()}
+        return next(label for n in count(1) if (label := stem if n == 1 else f"{stem} {n}") not in labels)
 
     def _check(self, files: Sequence[Sent], names: list[str], weights: list[str]) -> None:
         if not names:

@@ -173,11 +173,11 @@ class Param(Generic[T]):
         To Streamlit the same key is another widget on another page. There it would begin with its own
         default, the least of a slider, in place of the session's choice: so it is told the choice again.
         """
-        seen = st.session_state.setdefault(_DRAWN, {})
+        drawn_on = st.session_state.setdefault(_DRAWN, {})
         page = address.page()
-        if seen.get(self.name) != page or st.session_state.get(self.name) is None:
+        if drawn_on.get(self.name) != page or st.session_state.get(self.name) is None:
             st.session_state[self.name] = self.value
-            seen[self.name] = page
+            drawn_on[self.name] = page
         if isinstance(options.get("width"), int) and st.session_state.get("present"):
             options["width"] = round(PRESENTED * options["width"])  # type is larger there
         if draw is st.segmented_control:

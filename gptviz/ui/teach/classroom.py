@@ -319,8 +319,8 @@ def vote(number: int, given: Any, hints: int) -> None:
 def controls(number: int, asks: bool) -> None:
     """Draw what the teacher steers: all acts where the step asks something."""
     room = _me().room
-    on = [act for act in ACTS if _is_on(room, act, number)]
-    st.session_state["class_acts"] = on
+    switched_on = [act for act in ACTS if _is_on(room, act, number)]
+    st.session_state["class_acts"] = switched_on
     st.pills(
         "The class",
         [*ACTS] if asks else ["together", "frozen"],
@@ -328,7 +328,7 @@ def controls(number: int, asks: bool) -> None:
         format_func=lambda act: f"{ACTS[act][1]} {ACTS[act][0]}",
         key="class_acts",
         on_change=_steered,
-        args=(number, on),
+        args=(number, switched_on),
         label_visibility="collapsed",
     )
 

@@ -116,11 +116,11 @@ def _text(tokens: Sequence[Token], position: int, blank: bool) -> str:
     return f'<p class="gv-asked-text" data-testid="asked_text">{before}{gap}{after}</p>'
 
 
-def _told(given: Any, answer: Answer, after: str, at: At) -> None:
+def _told(given: Any, answer: Answer, after: str, step_id: At) -> None:
     """Draw what was answered beside the truth, and the step's own sentences with this run's numbers."""
-    if isinstance(answer.truth, tuple) and st.session_state.get(_OPENED) != at:
+    if isinstance(answer.truth, tuple) and st.session_state.get(_OPENED) != step_id:
         state.open_head(*answer.truth)  # the head that is the truth is the one on the screen
-        st.session_state[_OPENED] = at
+        st.session_state[_OPENED] = step_id
     sentence = ""
     if given is not None:
         mark = ":material/close: "
@@ -132,17 +132,17 @@ def _told(given: Any, answer: Answer, after: str, at: At) -> None:
     st.markdown(filled(after, facts))
 
 
-def _say(at: At, given: Any) -> None:
+def _say(step_id: At, given: Any) -> None:
     """Callback: record this answer; None skips."""
-    if at[0] == classroom.GUIDE:
-        classroom.vote(at[1], given, st.session_state.get(HINTS, {}).get(at, 0))
+    if step_id[0] == classroom.GUIDE:
+        classroom.vote(step_id[1], given, st.session_state.get(HINTS, {}).get(step_id, 0))
     else:
-        st.session_state[ANSWERS] = st.session_state.get(ANSWERS, {}) | {at: given}
+        st.session_state[ANSWERS] = st.session_state.get(ANSWERS, {}) | {step_id: given}
 
 
-def _ballot(ask: Question, at: At, truth: Answer, run: Run, position: int) -> None:
+def _ballot(ask: Question, step_id: At, truth: Answer, run: Run, position: int) -> None:
     """Draw the way to answer, with hints; it runs alone, so that thirty who answer at once do not wait."""
-    status = standing(at)
+    status = standing(step_id)
     if status.told and address.is_fragment_run():
         st.rerun()
     classroom.say_wrong()
@@ -159,9 +159,9 @@ def _ballot(ask: Question, at: At, truth: Answer, run: Run, position: int) -> No
         st.markdown(":material/lock: The votes are locked.")
         return
 
-    say = partial(_say, at)
+    say = partial(_say, step_id)
     st.session_state.setdefault(HINTS, {})
-    filled_in = _is_filled_in(ask, at)
+    filled_in = _is_filled_in(ask, step_id)
     if ask.kind == "token":
         chips(tuple(tokens), truth.truth if filled_in else position, say, key="guide_chips")
     elif ask.kind == "head":
@@ -169,24 +169,24 @@ def _ballot(ask: Question, at: At, truth: Answer, run: Run, position: int) -> No
     elif ask.kind == "find":
         _hand_in(ask, say)
     else:
-        _form(ask, truth.options, at)
-    _hints(ask, at, runs.model(run), truth)
+        _form(ask, truth.options, step_id)
+    _hints(ask, step_id, runs.model(run), truth)
 
 
-def _box(at: At) -> str:
+def _box(step_id: At) -> str:
     """The key of the answer's input."""
-    return f"guide_given_{at[0]}_{at[1]}"
+    return f"guide_given_{step_id[0]}_{step_id[1]}"
 
 
-def _form(ask: Question, options: tuple[str, ...], at: At) -> None:
+def _form(ask: Question, options: tuple[str, ...], step_id: At) -> None:
     """Draw an input for the answer, and a button to send it."""
-    name = f"guide_{at[0]}_{at[1]}"
-    box_key = _box(at)
+    name = f"guide_{step_id[0]}_{step_id[1]}"
+    box_key = _box(step_id)
 
     def sent() -> None:
         value = st.session_state.get(box_key)
         if value not in (None, ""):
-            _say(at, value[:60] if ask.kind == "word" else value)
+            _say(step_id, value[:60] if ask.kind == "word" else value)
 
     with st.form(name, border=False), st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         options_of_box: Any = {"label_visibility": "collapsed", "key": box_key}
@@ -244,28 +244,28 @@ def _heads(run: Run, chosen: Head | None, say: Callable[[Any], None]) -> None:
     head_grid(picture, side, grid, chosen, lambda block, head: say((block, head)), key="guide_heads")
 
 
-def _is_filled_in(ask: Question, at: At) -> bool:
+def _is_filled_in(ask: Question, step_id: At) -> bool:
     """True if the last hint was asked for: then the answer is filled in. Never in a class."""
-    return at[0] != classroom.GUIDE and 0 < len(ask.hints) <= st.session_state[HINTS].get(at, 0)
+    return step_id[0] != classroom.GUIDE and 0 < len(ask.hints) <= st.session_state[HINTS].get(step_id, 0)
 
 
-def _fill_in(ask: Question, at: At, lm: LanguageModel, truth: Answer) -> None:
+def _fill_in(ask: Question, step_id: At, lm: LanguageModel, truth: Answer) -> None:
     """Put the answer into its input, to be sent if it convinces. A token or head is chosen instead."""
     if ask.kind == "word":
-        st.session_state[_box(at)] = lm.decode([truth.truth]).strip()
+        st.session_state[_box(step_id)] = lm.decode([truth.truth]).strip()
     elif ask.kind == "choice":
-        st.session_state[_box(at)] = truth.shown
+        st.session_state[_box(step_id)] = truth.shown
     elif ask.kind == "number":
         number = float(f"{truth.truth:.6g}")
         if ask.between is None:
-            st.session_state[_box(at)] = number
+            st.session_state[_box(step_id)] = number
         else:
-            st.session_state[_box(at)] = round(number)
+            st.session_state[_box(step_id)] = round(number)
 
 
-def _hints(ask: Question, at: At, lm: LanguageModel, truth: Answer) -> None:
-    shown = st.session_state[HINTS].get(at, 0)
-    if at[0] == classroom.GUIDE:
+def _hints(ask: Question, step_id: At, lm: LanguageModel, truth: Answer) -> None:
+    shown = st.session_state[HINTS].get(step_id, 0)
+    if step_id[0] == classroom.GUIDE:
         truth_fact = {}
     else:
         truth_fact = {"truth": truth.shown}
@@ -274,14 +274,14 @@ def _hints(ask: Question, at: At, lm: LanguageModel, truth: Answer) -> None:
         st.caption(f":material/lightbulb: {hint}")
 
     def more() -> None:
-        st.session_state[HINTS] = st.session_state[HINTS] | {at: shown + 1}
-        if _is_filled_in(ask, at):
-            _fill_in(ask, at, lm, truth)
+        st.session_state[HINTS] = st.session_state[HINTS] | {step_id: shown + 1}
+        if _is_filled_in(ask, step_id):
+            _fill_in(ask, step_id, lm, truth)
 
     with st.container(horizontal=True, gap="small", key="guide_help"):
         if shown < len(hints):
             st.button("A hint", key="guide_hint", type="tertiary", on_click=more)
         label = "Show me"
-        if at[0] == classroom.GUIDE:
+        if step_id[0] == classroom.GUIDE:
             label = "Skip"
-        st.button(label, key="guide_skip", type="tertiary", on_click=_say, args=(at, None))
+        st.button(label, key="guide_skip", type="tertiary", on_click=_say, args=(step_id, None))

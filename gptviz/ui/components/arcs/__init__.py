@@ -64,9 +64,9 @@ def arcs(
     data = {"name": name, "weights": lines, "tokens": list(tokens), "first": first}
     data |= {"query": query, "key": key_position, "block": block, "heads": list(heads), "head": head}
     data |= {"mass": mass, "masses": list(MASSES), "height": HEIGHT, "words": WORDS}
-    on: dict[str, Event] = {
+    events: dict[str, Event] = {
         "pick": parts(on_pick, "query", "key", query=position, key=position),
         "head": (among(set(heads)), on_head),
         "mass": (among(set(MASSES)), on_mass),
     }
-    _component(f"arcs_{name}", data, on, saved)
+    _component(f"arcs_{name}", data, events, saved)

@@ -27,5 +27,5 @@ def cell_clicks(chart: str, rows: int, columns: int, on_pick: Callable[..., Any]
         return on_pick(row, column)
 
     panel = among(range(panels or MOST))
-    on = {"cell": parts(picked, row=among(range(rows)), column=among(range(columns)), panel=panel)}
-    _component(f"{chart}_clicks", {"key": chart}, on)
+    events = {"cell": parts(picked, row=among(range(rows)), column=among(range(columns)), panel=panel)}
+    _component(f"{chart}_clicks", {"key": chart}, events)

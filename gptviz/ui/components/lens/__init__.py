@@ -85,5 +85,5 @@ def lens_grid(
     position = among(range(len(tokens)))
     data: dict[str, Any] = {"cells": cells, "rows": list(rows), "tokens": list(tokens)}
     data |= {"legend": vars(legend), "row": selected[0], "position": selected[1]}
-    on = {"pick": parts(on_pick, "row", "position", row=row, position=position)}
-    _component(key, data, on, saved)
+    events = {"pick": parts(on_pick, "row", "position", row=row, position=position)}
+    _component(key, data, events, saved)

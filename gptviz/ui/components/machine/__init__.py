@@ -41,17 +41,17 @@ def machine(
     returned if it was clicked. `way` is what *Play* goes through: "at" and a sentence, "says".
     """
     level = sent(levels)
-    drawn = {name: value for name, value in level.items() if name not in ("says", "shown")}
+    numbers = {name: value for name, value in level.items() if name not in ("says", "shown")}
     rows = [[_cell(value) for value in row] for row in table.to_numpy(dtype=object)]
-    data: dict[str, Any] = {"kind": kind, "at": path[-1][0], "level": drawn, "says": spoken(level["says"])}
+    data: dict[str, Any] = {"kind": kind, "at": path[-1][0], "level": numbers, "says": spoken(level["says"])}
     data |= {"table": [[*table.columns], *rows], "path": [*path], "tokens": [*tokens], "position": position}
     data |= {"sides": [*sides], "more": more, "way": [*way]}
-    on: dict[str, Event] = {
+    events: dict[str, Event] = {
         "at": (text(60), go),
         "position": (among(range(len(tokens))), select),
         "page": (among({more["page"]} if more else set()), None),
     }
-    page: str | None = _component("machine", data, on, saved).get("page")
+    page: str | None = _component("machine", data, events, saved).get("page")
     return page
 
 

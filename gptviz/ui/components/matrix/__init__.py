@@ -125,8 +125,8 @@ def matrix(
     data = {"name": name, "panels": drawn, "arrays": sent, "tokens": list(tokens), "first": first}
     data |= {"positions": None if positions is None else list(positions)}
     data |= {"query": query, "key": key_position, "small": small, "largest": largest}
-    on = {"pick": parts(on_pick, "query", "key", query=position, key=position)}
-    _component(f"matrix_{name}", data, on, saved)
+    events = {"pick": parts(on_pick, "query", "key", query=position, key=position)}
+    _component(f"matrix_{name}", data, events, saved)
 
 
 def encode(values: np.ndarray, triangle: bool) -> dict[str, Any]:

@@ -108,9 +108,9 @@ def worksheet(
     data |= {"longest": LONGEST, "picks": on_row is not None}
     name_of = among({sheet.name for sheet in editable})
     column = among(range(widest))
-    on: dict[str, Event] = {
+    events: dict[str, Event] = {
         "number": parts(on_number, sheet=name_of, row=rows_of(editable), column=column, text=text(LONGEST)),
         "word": parts(on_word, row=rows_of(sheet for sheet in sheets if sheet.words), text=text(LONGEST)),
         "row": (rows_of(sheet for sheet in sheets if sheet.tokens), on_row),
     }
-    _component(f"worksheet_{name}", data, on, saved)
+    _component(f"worksheet_{name}", data, events, saved)

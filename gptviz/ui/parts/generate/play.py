@@ -148,15 +148,15 @@ class Writer:
         """Make the text on the screen the prompt, on all pages."""
         lm = self.scene.lm
         written = self.written()
-        new = list(written.new)
-        if new[-1] == end_of_text(lm):
-            new.pop()  # it ended the writing, and is no part of what was written
-        unknown = next((i for i in new if not is_named(lm, i)), None)
+        new_ids = list(written.new)
+        if new_ids[-1] == end_of_text(lm):
+            new_ids.pop()  # it ended the writing, and is no part of what was written
+        unknown = next((i for i in new_ids if not is_named(lm, i)), None)
         if unknown is not None:
             self._say(nameless(show_id(lm, unknown)))
             return
-        special = state.SPECIAL.value or any(needs_the_switch(lm.tokenizer, i) for i in new)
-        state.change(text=text_of(lm, [*written.base.ids, *new]), token=None, special=special)
+        special = state.SPECIAL.value or any(needs_the_switch(lm.tokenizer, i) for i in new_ids)
+        state.change(text=text_of(lm, [*written.base.ids, *new_ids]), token=None, special=special)
         self.begin_again()
         address.ask_for_the_page()  # the prompt is outside the fragment that the player is
 
@@ -193,8 +193,8 @@ class Writer:
         count = len(written.steps)
         with st.container(key="generate_player", horizontal=True, vertical_alignment="center", gap="small"):
             step_before = written.chosen - 1
-            first = written.chosen == 0
-            button("Back", "generate_back", self.go_to, step_before, icon="skip_previous", disabled=first)
+            at_start = written.chosen == 0
+            button("Back", "generate_back", self.go_to, step_before, icon="skip_previous", disabled=at_start)
             if playing:
                 button("Pause", "generate_pause", pause, icon="pause", primary=True)
             else:

@@ -129,11 +129,11 @@ def draw_times(scene: Scene, written: Written, again: bool) -> None:
         st.session_state[MEASURED] = (text_key, timings)
         place = st.empty()
         began = time.monotonic()
-        first = len(timings)
-        passes = (written_again(lm, written.base.ids, written.new, cached, first) for cached in (True, False))
-        for step, (quick, logits), (slow, _) in zip(steps[first:], *passes, strict=True):
-            drawn = draw_one(distribution(logits, written.sampling), step.point or 0.0)
-            timings.append((quick, slow, None if step.forced else drawn == step.id))
+        start = len(timings)
+        passes = (written_again(lm, written.base.ids, written.new, cached, start) for cached in (True, False))
+        for step, (quick, logits), (slow, _) in zip(steps[start:], *passes, strict=True):
+            drawn_id = draw_one(distribution(logits, written.sampling), step.point or 0.0)
+            timings.append((quick, slow, None if step.forced else drawn_id == step.id))
             place.markdown(f"{len(timings)} of {len(steps)} tokens")
             if time.monotonic() - began > SECONDS:
                 break

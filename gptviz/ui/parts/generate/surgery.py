@@ -154,9 +154,9 @@ def choose(scene: Scene, run: Run, received: np.ndarray) -> Operation:
                 ids = list(dict.fromkeys(run.ids))
             options = [i for i in ids if i != id_there] or [(id_there + 1) % lm.config.vocab_size]
             names = {i: show_id(lm, i) for i in options}
-            first = names[options[0]]
+            placeholder = names[options[0]]
             replacement = PUT.choose(
-                "There instead", names, st.selectbox, index=None, placeholder=first, width=190
+                "There instead", names, st.selectbox, index=None, placeholder=placeholder, width=190
             )
             if replacement is None:
                 token = options[0]

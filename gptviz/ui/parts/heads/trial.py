@@ -94,15 +94,18 @@ def verdict(trial: Trial) -> str:
         return f"{start} **not decided**. {costs}"
     if zero != sample:
         return f"{start} **{zero}** with zero in its place, and **{sample}** with its mean."
-    says = {"holds": "the label **holds**", "withdrawn": f"the label is **withdrawn**. The head is {zero}"}
+    verdicts = {
+        "holds": "the label **holds**",
+        "withdrawn": f"the label is **withdrawn**. The head is {zero}",
+    }
     # a head at rest need not be missed
     condition = ", whether zero or its mean stands in for the head"
     if trial.label == "first":
         condition = ""
-    outcome = says.get(trial.verdict, f"**{zero}**")
+    outcome = verdicts.get(trial.verdict, f"**{zero}**")
     text = f"{start} {outcome}{condition}."
     # how much is lost says how much the verdict weighs
-    if trial.verdict in says:
+    if trial.verdict in verdicts:
         return f"{text} {costs}"
     return text
 

@@ -253,19 +253,19 @@ def _rows(scene: Scene, other: Other) -> None:
         )
 
     kinds = np.array([kind_of(*column) for column in columns])
-    near = np.ones(len(kinds), dtype=bool)
+    is_near = np.ones(len(kinds), dtype=bool)
     if len(kinds) > WHOLE:
-        near = np.convolve(kinds != "", np.ones(2 * NEAR + 1), "same")[: len(kinds)] > 0
+        is_near = np.convolve(kinds != "", np.ones(2 * NEAR + 1), "same")[: len(kinds)] > 0
     if WAY.value == DENOISING:
         roles = ("corrupt", "clean")
     else:
         roles = ("clean", "corrupt")
     cells = [f"<div><b>prompt, {roles[0]}</b><b>other, {roles[1]}</b></div>"]
-    for drawn, group in groupby(zip(near, columns, kinds, strict=True), key=itemgetter(0)):
+    for is_drawn, group in groupby(zip(is_near, columns, kinds, strict=True), key=itemgetter(0)):
         members = list(group)
         alike = f"<span>… {len(members)} alike</span>"
         left_out = [f'<div class="equal">{alike}{alike}</div>']
-        if drawn:
+        if is_drawn:
             cells += [cell(column, kind) for _, column, kind in members]
         else:
             cells += left_out
@@ -301,8 +301,8 @@ def turn(scene: Scene, other: Other) -> None:
     """
     other_value = value_of(other.ids)
     prompt_value = value_of(scene.run.ids)
-    listed = enumerate(map(changes.parsed, changes.written()))
-    patches = [(number, edit) for number, edit in listed if edit and edit.value == other_value]
+    numbered_edits = enumerate(map(changes.parsed, changes.written()))
+    patches = [(number, edit) for number, edit in numbered_edits if edit and edit.value == other_value]
     for number, _ in reversed(patches):
         changes.remove(number)
     changes.add(*(replace(edit, value=prompt_value) for _, edit in patches))

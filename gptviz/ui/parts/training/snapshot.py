@@ -159,15 +159,15 @@ def fork(training: Training, seen: Seen, step: int) -> None:
     usual = max(training.config.steps, step + 200)
     if wanted not in (None, *heads):
         wanted = best
-    last = min(MOST_STEPS, max(step + 1, touched(_LAST, usual)))
+    last_step = min(MOST_STEPS, max(step + 1, touched(_LAST, usual)))
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="training_fork"):
         offered: list[tuple[int, int] | None] = [None, *heads]
         options: Any = {"options": offered, "index": offered.index(wanted), "width": 330}
         options["format_func"] = lambda pair: "none" if pair is None else f"block {pair[0]}, head {pair[1]}"
         head = placed(st.selectbox, "Switch off", _HEAD, wanted, **options)
         limits: dict[str, Any] = {"min_value": step + 1, "max_value": MOST_STEPS, "step": 100, "width": 140}
-        last = placed(st.number_input, "Go on to step", _LAST, last, value=last, **limits)
-        arguments = (training.number, step, () if head is None else (head,), int(last))
+        last_step = placed(st.number_input, "Go on to step", _LAST, last_step, value=last_step, **limits)
+        arguments = (training.number, step, () if head is None else (head,), int(last_step))
         button("Fork", "training_fork_go", fork_it, *arguments, icon="fork_right")
 
 

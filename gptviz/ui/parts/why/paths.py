@@ -32,15 +32,15 @@ def draw(scene: Scene, target: Target) -> None:
     options = {"step": 0.5, "format": "%.1f %%", "width": 420}
     threshold = THRESHOLD.number(st.slider, "Draw edges from … % of the word on", FROM, TO, **options) / 100
     above = result.above(threshold)
-    drawn = result.above(threshold, MOST)
+    edges_drawn = result.above(threshold, MOST)
     sideways("why_paths")
-    fig = paths_graph(drawn, labels, scene.position, target.shown, scene.lm.config.n_layers, scene.mode)
-    alt = f"The {len(drawn)} largest paths from tokens to {target.shown}"
+    fig = paths_graph(edges_drawn, labels, scene.position, target.shown, scene.lm.config.n_layers, scene.mode)
+    alt = f"The {len(edges_drawn)} largest paths from tokens to {target.shown}"
     scene.chart(fig, key="why_paths", alt=alt, which=(f"from{threshold:g}",))
-    if len(drawn) == len(above):
+    if len(edges_drawn) == len(above):
         which = f"All {len(above)}"
     else:
-        which = f"The {len(drawn)} largest of {len(above)}"
+        which = f"The {len(edges_drawn)} largest of {len(above)}"
     st.caption(
         f"{which} edges of {percent(threshold)} and more are drawn. 100 % is {significant(result.scale)}, "
         "the sizes of all that is written straight to the word, whose sum is its logit minus "
@@ -91,9 +91,9 @@ def _ways(edges: pd.DataFrame, labels: list[str], target: Target) -> list[str]:
             readers.append(writer(rows[parent]))
             parent = rows[parent]["parent"]
         path = f"{writer(row)}, read by {' then by '.join(readers)}"
-        to = towards(target.shown, target.against_shown)
+        comparison = towards(target.shown, target.against_shown)
         logits = significant(row["logits"])
-        sentences = [f"**The strongest path** to {to}, exactly: {path}: **{logits}** logits."]
+        sentences = [f"**The strongest path** to {comparison}, exactly: {path}: **{logits}** logits."]
     if len(steering):
         row = largest(steering)
         direction = "less"
