@@ -1,10 +1,10 @@
 """All heads of a run: what is measured of each, and a small picture of it. Several pages show them.
 
-Both come out of the pass itself, block by block: for 1,024 tokens of GPT-2 all attention weights are
-576 MiB, and what is said and drawn of 144 heads is 5.
+Both are made during the pass, block by block: for 1,024 tokens of GPT-2 all attention weights are 576 MiB,
+and the numbers and pictures of 144 heads are 5 MiB.
 
-What heads do in general, and whether a label holds, is worked out in the background. Of the bundled model it
-ships with it, and is there at once.
+What heads do in general, and whether a label holds, is worked out in the background. For the
+bundled model the results ship with it.
 """
 
 from collections.abc import Iterable, Mapping
@@ -57,7 +57,7 @@ def scores_of(tokens: Iterable[Token]) -> Reduction:
 
 @dataclass(frozen=True)
 class Measured:
-    """What is said of the heads: a role each, their mean writes and first token's shares, (n_layers, H)."""
+    """Each head's role, and the mean writes and first token's shares of all heads, (n_layers, H)."""
 
     roles: list[list[HeadRole]]
     writes: torch.Tensor

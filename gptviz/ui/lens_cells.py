@@ -25,7 +25,7 @@ def colors_of(measure: str, values: NDArray[Any], vocabulary: int) -> NDArray[np
     """A measure's values as places on its scale, 0 to 1: probabilities, ranks from 1, or bits.
 
     Ranks go by their logarithm, from the last of the vocabulary to the first; bits from 0 to those of a blind
-    guess, log2(vocabulary), and what is more has the last colour. ValueError for another measure.
+    guess, log2(vocabulary), beyond which all have the last colour. ValueError for another measure.
     """
     one_of("measure", measure, MEASURES)
     scaled = np.asarray(values, dtype=np.float64)

@@ -53,7 +53,7 @@ def section(
     passes: int,
     choice: Callable[[], Any] = lambda: None,
 ) -> None:
-    """The section of a page: the set, and the means over it of what `function(lm, ..., **options)` gives.
+    """Draw a page's section: the set, and the means over it of what `function(lm, ..., **options)` gives.
 
     The function takes a text, or a pair as its `clean` and `corrupt`. Of its `columns` `drawn` is shown, with
     its sign; `here` are the same rows of this page's prompt, `names` what they are called. `words` are what a

@@ -1,4 +1,4 @@
-"""Memory that nobody uses any more goes back to the system.
+"""Give memory that is no longer used back to the system; and how much memory there is.
 
 C's allocator gives back only what lies at the end of one of its arenas. A pass over a long text frees
 hundreds of MB between what stays: of a server that had read eight of them a third was such memory
@@ -57,7 +57,7 @@ def _physical() -> int:
 
 
 def megabytes(divisor: int, most: int) -> int:
-    """The default of a cache: this part of the machine's memory, and at most so many megabytes."""
+    """The default of a cache: this part of the machine's memory, at most `most` megabytes."""
     return min(most, of_the_machine() // divisor // 2**20)
 
 

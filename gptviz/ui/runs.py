@@ -162,7 +162,7 @@ class Runs:
             self._room.notify_all()
 
     def _wait_for_room(self, needed: int) -> None:
-        """Make room for a pass: by dropping what is stored, then by waiting for what others work with."""
+        """Make room for a pass: by dropping what is stored, then by waiting for other sessions' traces."""
         me = session()
 
         def bytes_of_others() -> int:
@@ -221,7 +221,7 @@ class Runs:
                 self._cache[key] = (value, size)
 
     def _one_at_a_time(self, key: Hashable) -> Any:
-        """A lock for this key; it goes when nobody holds it."""
+        """A lock for this key; it is dropped when no thread holds it."""
         with self._lock:
             return self._locks.setdefault(key, threading.RLock())
 
@@ -267,7 +267,7 @@ def use(key: str, lm: LanguageModel) -> None:
 def model(run: Run | str) -> LanguageModel:
     """The model of a run, with its edits, or of a model's key, without any.
 
-    Raises ValueError when nobody has it any more.
+    Raises ValueError if it is no longer in memory.
     """
     if isinstance(run, str):
         key = run

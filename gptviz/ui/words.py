@@ -166,7 +166,7 @@ _READ_FIRST = re.compile(r"(\\.|(`+)(?!`)[^\n]*?(?<!`)\2(?!`)|`+)")
 
 
 def defined(name: str, shown: str | None = None) -> str:
-    """HTML of a term with its definition; `shown` is what stands on the screen for it, "tokens" for "token".
+    """HTML of a term with its definition; `shown` is its form on the screen, "tokens" for "token".
 
     Raises ValueError for a term that is not in the glossary.
     """

@@ -2,7 +2,7 @@
 
 A component is a folder with `name.js` and `name.css`; its own file finds kernel.js and saving.js imported as
 `gv` (`code.py`). What the browser sends is checked here, once, against what the component was last drawn
-with: anybody can send anything, and a late click may follow a shorter text. What does not fit is ignored.
+with: a client can send anything, and a late click may follow a shorter text. What does not fit is ignored.
 """
 
 import base64
@@ -49,7 +49,7 @@ def among(values: Container[Any]) -> Check:
 
 
 def text(longest: int | None = None) -> Check:
-    """A text, of so many characters at most; half a surrogate pair, which none can hold, becomes U+FFFD."""
+    """A text of at most `longest` characters; half a surrogate pair becomes U+FFFD."""
 
     def check(value: Any) -> str:
         if not isinstance(value, str) or (longest is not None and len(value) > longest):

@@ -73,7 +73,7 @@ class ModelCache:
         return lm
 
     def find(self, key: str) -> LanguageModel | None:
-        """A model that was loaded and that somebody, this cache or a script that runs, still has."""
+        """A model that was loaded and that this cache or a running script still has."""
         return self._look_up(key) or self._alive.get(key)
 
     def drop_all(self, prefix: str) -> None:
@@ -117,5 +117,5 @@ def model_cache() -> ModelCache:
 
 
 def find(key: str) -> LanguageModel | None:
-    """The process's model with this key (`InUse.key`), None when nobody has it any more."""
+    """The process's model with this key (`InUse.key`), None if it is no longer in memory."""
     return model_cache().find(key)

@@ -38,7 +38,7 @@ class Choice:
 
 
 def is_a_name(name: str) -> bool:
-    """Whether a model can have this name at all; whether there is one is another question."""
+    """Whether a model can have this name; there need not be one."""
     return (
         name in KNOWN_MODELS
         or name in HUB_MODELS

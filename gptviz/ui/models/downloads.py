@@ -1,4 +1,4 @@
-"""Downloads that go on while people look at something else: one thread a model, shared by all sessions."""
+"""Downloads that go on while visitors look at other pages: one thread a model, shared by all sessions."""
 
 import threading
 from collections.abc import Callable

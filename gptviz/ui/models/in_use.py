@@ -116,7 +116,7 @@ def label_of(choice: Choice) -> str:
 
 
 def key_of(choice: Choice) -> str:
-    """The key of a model in the cache; a file that was written anew is another model."""
+    """The key of a model in the cache; a file that was overwritten gets another key."""
     stamp = ""
     if choice.name.startswith(PATH):
         stamp = _stamp(Path(choice.name.removeprefix(PATH)))

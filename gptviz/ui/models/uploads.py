@@ -33,7 +33,7 @@ LONGEST_NAME = 200  # bytes of a file's name; most disks take 255
 
 
 class Sent(Protocol):
-    """What st.file_uploader gives: a name, a size, and something to read from."""
+    """A file of st.file_uploader: its name, its size, and a stream to read from."""
 
     name: str
     size: int

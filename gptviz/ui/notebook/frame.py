@@ -40,7 +40,7 @@ WHITE = "#ffffff"
 
 @dataclass(frozen=True, repr=False)
 class Picture:
-    """A page's picture: as the last line of a notebook's cell it is shown.
+    """A page's picture; a notebook shows it if it is the last line of a cell.
 
     `to_html` writes it as a file that answers clicks, `save` as a figure for a paper. `title` and `lines`
     stand above it, `parts` below each other, as frame.js draws them. Without a `mode` it is as light or dark
@@ -72,13 +72,13 @@ class Picture:
         return re.sub(r"\{\{([A-Z]+)\}\}", lambda match: filled[match[1]], _file("frame.html"))
 
     def to_html(self, path: str | Path) -> Path:
-        """Write it as one file, which any browser opens offline; gives back where it is."""
+        """Write it as one file, which any browser opens offline; return its path."""
         file = Path(path)
         file.write_text(self.html, encoding="utf-8")
         return file
 
     def save(self, path: str | Path, words: bool = True) -> Path:
-        """Write it as a figure, by the ending of the name, without a browser; gives back where it is.
+        """Write it as a figure, by the ending of the name, without a browser; return its path.
 
         .svg has shapes and text that can be edited, .pdf shapes and their fonts; .png has two pixels for one
         of the screen. The last two need matplotlib. It stands on white, in the "dark" mode on dark paper.

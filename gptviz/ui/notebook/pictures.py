@@ -209,9 +209,8 @@ def attention(
     s.parts[-1]["title"] = ""
     if arcs:
         head_numbers = range(s.t.config.n_heads)
-        lines = np.stack(
-            [weights(s.lm, s.t, place[0], h, hide_first).numpy() for h in head_numbers]
-        )  # (H, T, T)
+        # (H, T, T)
+        lines = np.stack([weights(s.lm, s.t, place[0], h, hide_first).numpy() for h in head_numbers])
         callbacks = (ignored, ignored, ignored)
         draw_arcs(
             "head", lines, s.labels, s.position, None, place[0], head_numbers, place[1], MASS, *callbacks
@@ -367,9 +366,8 @@ def knock_out(
     target, other, _ = _target(s, token, against)
     ids = [text_token.id for text_token in s.t.tokens]
     tables = s.traces.map(lambda t: mute(t.lm, ids, (target, other), baseline, s.position))
-    grids = tables.map(
-        lambda frame: frame["lost"].to_numpy(float).reshape(s.t.config.n_layers, -1)
-    )  # (layers, parts of a block)
+    # (layers, parts of a block)
+    grids = tables.map(lambda frame: frame["lost"].to_numpy(float).reshape(s.t.config.n_layers, -1))
     columns = [*_columns(s), "attention", "feed-forward"]
     s.title = f"What muting each part takes away from the probability of {show_id(s.lm, target)}"
     says = "muting it takes away"
@@ -414,9 +412,8 @@ def patching(s: Sheet, other: str | Sequence[int], site: str = "resid_pre", **op
     table = s.traces.map(lambda t: patch(t.lm, ids, other_ids, sites=[site], position=s.position, **options))
     layers = s.t.config.n_layers
     direction = options.get("direction", "denoising")
-    effects = table.map(
-        lambda frame: frame["effect"].to_numpy(float).reshape(layers, -1)
-    )  # (layers, heads or positions)
+    # (layers, heads or positions)
+    effects = table.map(lambda frame: frame["effect"].to_numpy(float).reshape(layers, -1))
     s.title = f"{site} patched at each place ({direction}); the other text: “{s.lm.decode(other_ids)}”"
     if table.now["position"].isna().all():  # a head's, at all positions
         says = "its effect is"

@@ -525,10 +525,11 @@ def _lens(canvas: Canvas, data: Data, colors: Palette) -> None:
     cells = data["cells"]
     count = sum(stop - start for start, stop in cells["known"])
     rows = len(data["rows"])
+    # the likeliest token of each cell, (rows, columns)
     ids = _numbers(cells["ids"], "<u4" if cells["wide"] else "<u2").reshape(rows, count, cells["each"])[
         ..., 0
     ]
-    shares = _numbers(cells["color"]).reshape(rows, count)  # (rows, T)
+    shares = _numbers(cells["color"]).reshape(rows, count)  # (rows, columns)
     positions = [i for start, stop in cells["known"] for i in range(start, stop)]
     left = 110.0
     width = min(64.0, (WIDTH - left - 8) / count)

@@ -1,6 +1,6 @@
 """All pictures of a page, in its order and with its words: its own script is run, and what it draws is kept.
 
-Streamlit runs it as in its own tests, without a server: widgets have what the page begins with.
+Streamlit runs it as in its own tests, without a server: widgets have their first values.
 """
 
 import json

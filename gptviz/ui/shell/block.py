@@ -58,7 +58,7 @@ def block_and_head_inputs(
 def head_needs(lm: LanguageModel, tokens: Sequence[Token]) -> tuple[Keep, tuple[Reduction, ...]]:
     """The sites and reductions that a page of heads needs.
 
-    The sites of the chosen block; of every block what is said and drawn of its heads, reduced
+    The sites of the chosen block; for every block the numbers and pictures of its heads, reduced
     during the pass.
     """
     block = BLOCK.within(lm.config.n_layers)

@@ -23,7 +23,7 @@ EVERY = "*"  # every block, in an edit
 
 @dataclass(frozen=True)
 class Part:
-    """A part of the model, or of what it made of a text, that a menu is about.
+    """The part of the model, or of its pass over a text, that a menu is about.
 
     kind "head": of `block` and `head`. "attention", "feed-forward": of `block`. "token": the one at
     `position`, and, where they are given, as it is seen in `block` and `head`. "site": of `block` (None
@@ -165,8 +165,8 @@ def _hidden(part: Part) -> list[Action]:
 def menu(scene: Scene, *parts: Part, key: str) -> None:
     """Draw the menu of one part, or of several that are chosen among in the popover.
 
-    `key` is the menu's own on its page; the button of one click is for the first part. In a fragment, too,
-    the whole page runs again when something is changed, since all of its numbers are others.
+    `key` is the menu's own on its page; the button of one click is for the first part. A change
+    reruns the whole page, also from a fragment, since all of its numbers change.
     """
     with st.container(key=f"change_{key}", horizontal=True, gap="small"):
         first = actions(parts[0])[0]

@@ -1,4 +1,4 @@
-"""What is changed in a model, in words: an edit as a person says it, and what it did to a prediction."""
+"""What is changed in a model, in words: an edit as one says it, and what it did to a prediction."""
 
 import re
 from collections.abc import Callable, Sequence

@@ -1,6 +1,6 @@
 """What opens on demand: panels on a page, and at its end the lines of *In code* and the file of *In numbers*.
 
-All are lazy: nothing is computed before somebody opens them. And a picture that a phone scrolls sideways.
+All are lazy: nothing is computed before they are opened. And a picture that a phone scrolls sideways.
 """
 
 import inspect
@@ -52,7 +52,7 @@ def in_code(
     what: str = "",
     more: Callable[[], None] | None = None,
 ) -> None:
-    """An expander with the lines of the model that computed the picture, the shapes that their variables
+    """Draw an expander with the lines of the model that computed the picture, the shapes that their variables
     have for this prompt, and the Python that gives the same numbers.
 
     `run` calls some of the sources: their shapes are recorded while it runs, when the expander is open.

@@ -28,9 +28,9 @@ def knocked(
     baseline: str = "zero",
     run: Run | None = None,
 ) -> pd.DataFrame:
-    """`knock_out` at the selected position; with a progress bar and a button `key`, where it is not known.
+    """`knock_out` at the selected position; with a progress bar and a button `key`, if it is not known yet.
 
-    `stop` is the button's callback: the page must then not ask again. `run` is the scene's own if it is none.
+    `stop` is the button's callback: the page must then not ask again. `run` None: the scene's own.
     """
     run = run or scene.run
     position = scene.position

@@ -1,4 +1,4 @@
-"""The way from a place of the one picture to the page about it, and from a page to its place there."""
+"""Links from a place of the machine's picture to the page about it, and from a page to its place there."""
 
 from typing import Any
 

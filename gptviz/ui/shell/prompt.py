@@ -1,4 +1,4 @@
-"""The prompt box: what a person types, on every page, how a model reads it, and prompts worth a look."""
+"""The prompt box: what a visitor types, on every page, how a model reads it, and prompts worth a look."""
 
 from dataclasses import dataclass
 from functools import partial

@@ -46,7 +46,7 @@ def sampling_controls(row: DeltaGenerator, vocabulary: int) -> Sampling:
 
 
 def seed_input(row: DeltaGenerator, help: str, unset: int = 0) -> int:
-    """Draw the seed into a row; return it, or `unset` until somebody gives one."""
+    """Draw the seed into a row; return it, or `unset` until one is given."""
     options = {"value": None, "placeholder": str(unset), "width": 130, "help": help}
     SEED.number(row.number_input, "Seed", 0, SEEDS - 1, step=1, **options)
     if SEED.value is None:

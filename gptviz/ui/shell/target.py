@@ -1,8 +1,8 @@
 """The token that a page explains, and the one that it is compared with: any two of the vocabulary.
 
 Both are ids in the address (?target=512&against=733) and follow from page to page: a page that has them
-puts `PARAMS` among its own. As long as nobody has chosen a target it is the model's first choice at the
-selected position; the comparison is with the mean over the vocabulary.
+puts `PARAMS` among its own. Until a target is chosen it is the model's first choice at the selected
+position; the comparison is with the mean over the vocabulary.
 """
 
 from collections.abc import Iterator
@@ -181,7 +181,7 @@ def _take(param: Param[int | None], token: int | None) -> None:
 
 
 def _chosen(scene: Scene, param: Param[int | None]) -> None:
-    """Take what was chosen or typed; what is not one token is kept to be answered, and changes nothing."""
+    """Callback: take what was chosen or typed; what is not one token is kept for a warning only."""
     value = st.session_state[f"{param.name}_box"]
     if isinstance(value, str):
         token = find_token(scene.lm, value)
@@ -194,7 +194,7 @@ def _chosen(scene: Scene, param: Param[int | None]) -> None:
 
 
 def find_token(lm: LanguageModel, typed: str) -> int | None:
-    """The id of what somebody typed: the one token of this text, or one that the screen shows like this.
+    """The id of a typed token: the one token of this text, or one that the screen shows like this.
 
     `·mill`, ` mill` and, for a token that no text has by itself, `\\xe4` are found; None for anything else.
     """

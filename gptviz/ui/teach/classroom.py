@@ -1,7 +1,7 @@
 """Who this browser is in a class, and how the class leads it.
 
-A browser keeps a secret in a cookie, by which a reload, a second tab and a server that was started again know
-it. Behind it stand those of other classes that its person is in, too. Everything else is in the database of
+A browser keeps a secret in a cookie, by which a reload, a second tab and a restarted server know it. The
+secrets of other classes that its user is in follow it. Everything else is in the database of
 `gptviz.teach.classroom`.
 """
 
@@ -196,7 +196,7 @@ def say_wrong() -> None:
 
 
 def member() -> Member | None:
-    """The member of a class that this browser was when `look` was called last; None for nobody."""
+    """The member of a class that this browser was when `look` was called last; None: in no class."""
     me: Member | None = st.session_state.get(_MEMBER)
     return me
 
@@ -209,9 +209,9 @@ def _me() -> Member:
 
 
 def look() -> Member | None:
-    """Read from the database which member of which class this browser is; None for nobody.
+    """Read from the database which member of which class this browser is; None: in no class.
 
-    If the database does not answer, it is who it was before.
+    If the database does not answer, the member as last read.
     """
     if not secret():
         return None

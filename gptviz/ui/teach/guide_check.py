@@ -1,4 +1,4 @@
-"""What is wrong with a guide, before a class sees it: every step opened, every question answered.
+"""Find what is wrong with a guide, before a class sees it: every step opened, every question answered.
 
 The steps are opened as a visitor would, one after the other, by Streamlit's own test harness.
 """

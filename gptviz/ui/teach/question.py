@@ -61,9 +61,9 @@ def _answer(run: Run, question: str, position: int, given: Any, *arguments: Any)
 def ask(
     asked: Question, step: Step, at: At, found: Standing, lm: LanguageModel, key: str, about_text: bool
 ) -> bool:
-    """Ask, or say what was answered and what is true; whether the picture still waits.
+    """Ask, or say what was answered and what is true; True if the picture still has to wait.
 
-    `about_text`: the step's page is about the text. While somebody presents, nothing else shows that yet.
+    `about_text`: the step's page is about the text. In presentation nothing else shows the text yet.
     """
     reading = prompt_box.read(lm, state.TEXT.value, state.SPECIAL.value)
     if not reading.ids:

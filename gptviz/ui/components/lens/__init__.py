@@ -2,7 +2,7 @@
 
 A window shows as many columns as can be read, and a small map of the whole says where it is; pointing at a
 cell lists its ten most probable tokens. A column is a position: two equal tokens are two columns.
-Columns that nobody has read yet are grey and say so. Numbers are sent as typed arrays (base64), the tokens
+Columns that have not been read yet are grey and say so. Numbers are sent as typed arrays (base64), the tokens
 that they name once each.
 """
 

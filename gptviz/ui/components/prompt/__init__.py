@@ -13,7 +13,7 @@ _component = kernel.Component("prompt")
 
 
 def prompt(text: str, page: str, back: bool, on_run: Callable[[str], Any]) -> None:
-    """Draw the box with this text in it; `on_run(text)` is called with what somebody runs.
+    """Draw the box with this text in it; `on_run(text)` is called with a text that is run.
 
     `page` tells one page from another, and `back` says that this run is the browser's back or forward
     button's: the draft of the page before is then not run.

@@ -20,7 +20,7 @@ _component = Component("worksheet")
 
 @dataclass(frozen=True)
 class Cell:
-    """A number as it is shown, its colour (0 to 1 of the sheet's scale, or none), what is said of it.
+    """A number as it is shown, its colour (0 to 1 of the sheet's scale, or none), and its sentence.
 
     `text` None: the causal mask hides it. `typed` is what stands in the field while it is changed.
     """
@@ -44,8 +44,8 @@ class Source:
 class Sheet:
     """One matrix. `rows` and `columns` are its labels, `cells` a list a row, `color` one of the palette.
 
-    `edit` lets its numbers be typed anew, `words` its row labels; with `later` its place is kept, and what is
-    in it comes in a later step. `tokens`: its rows are the tokens, and one of them is selected.
+    `edit` lets its numbers be typed, `words` its row labels; with `later` its place is kept, and its content
+    comes in a later step. `tokens`: its rows are the tokens, and one of them is selected.
     """
 
     name: str

@@ -1,8 +1,7 @@
 """The Anatomy page's form: a config to be changed, beside the chosen model's.
 
-What somebody has typed stands in the session and in the address (?cfg_emb_dim=1024&cfg_n_heads=16 ...). As
-long as nothing is typed, or what is typed is the model's own config, there is nothing there: then the form
-follows the model.
+What is typed stands in the session and in the address (?cfg_emb_dim=1024&cfg_n_heads=16 ...). If nothing is
+typed, or only the model's own config, nothing stands there: then the form follows the model.
 """
 
 from dataclasses import replace

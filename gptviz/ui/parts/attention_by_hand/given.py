@@ -1,4 +1,4 @@
-"""What the calculation starts from, and what somebody has changed of it: "n4,x12_0.9,q001_-1,t0_moon".
+"""What the calculation starts from, and what the visitor has changed in it: "n4,x12_0.9,q001_-1,t0_moon".
 
 `n4`: four words. `x12_0.9`: number 2 of word 1's vector. `q001_-1`: head 0's W_query, row 0, column 1;
 `k`, `v` likewise. `t0_moon`: word 0. What cannot be read in an address is ignored.

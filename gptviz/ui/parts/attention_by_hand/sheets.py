@@ -60,9 +60,9 @@ def sheet(
     edit: bool = False,
     **more: bool,
 ) -> Sheet:
-    """One matrix, coloured by sign or as weights; what is `hidden` by the causal mask says so.
+    """Make the sheet of one matrix, coloured by sign or as weights; cells `hidden` by the causal mask say so.
 
-    `columns` None: they are numbered. `edit`: its numbers may be typed anew; the field has all their digits.
+    `columns` None: they are numbered. `edit`: its numbers may be changed; the field has all their digits.
     """
     names = columns or [str(i) for i in range(values.shape[1])]
     reach = 4 * float(values.abs().max()) or 1.0  # pale enough for the numbers on it
@@ -187,6 +187,7 @@ def _pairs(
         v = "x"
     else:
         q, k, v = (f"made_{letter}{head}" for letter in "qkv")
+    # queries and keys (T, d), values (d, T)
     queries, keys, values = (part.tolist() for part in (attn.queries, attn.keys, attn.values.T))
     hidden = attn.masked == -torch.inf
     root = f"÷ √{attn.queries.shape[1]}"

@@ -40,9 +40,7 @@ def attention(run: Run, to: int | None = None) -> NDArray[np.float32]:
     """
     trace = runs.get(run, ())
     blocks = range(runs.model(run).config.n_layers)
-    return np.stack(
-        [trace["attn", b][:, -1] if to is None else trace["attn", b][..., to] for b in blocks]
-    )  # (L, H, T)
+    return np.stack([trace["attn", b][:, -1] if to is None else trace["attn", b][..., to] for b in blocks])
 
 
 def draw(scene: Scene, written: Written) -> None:

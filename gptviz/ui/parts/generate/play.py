@@ -83,9 +83,9 @@ class Writer:
         return tree_of(self.scene)
 
     def written(self, tree: Tree | None = None, plain: bool = False) -> Written:
-        """The text of the branch on the screen; with `plain` as the unchanged model writes it.
+        """The text of the branch on the screen; with `plain`, as the unchanged model writes it.
 
-        `tree` is another tree than this one's.
+        With `tree` the text of another tree.
         """
         if plain:
             base = self.base.plain

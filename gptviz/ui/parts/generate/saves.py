@@ -120,9 +120,8 @@ def draw_times(scene: Scene, written: Written, again: bool) -> None:
     lm = scene.lm
     steps = written.steps
     text_key = replace(written, chosen=0, branch=0)
-    measured_of, timings = st.session_state.get(
-        MEASURED, (None, [])
-    )  # milliseconds both ways, whether it came again
+    # of each step: milliseconds both ways, and whether the same token was drawn again
+    measured_of, timings = st.session_state.get(MEASURED, (None, []))
     if measured_of != text_key or (again and len(timings) == len(steps)):
         timings = []
     if again:

@@ -18,7 +18,7 @@ FORM = re.compile(f"({N})((?:-{N}\\.{N}\\.{N}\\.{N})*)(?:_({N})?(?:_({N})?(?:_(.
 class Branch:
     """`length` tokens after the prompt; the first `at` of them are `parent`'s, then comes `token`.
 
-    The first branch has no parent, and no token that a person chose.
+    The first branch has no parent, and no token that the visitor chose.
     """
 
     length: int
@@ -61,7 +61,7 @@ class Tree:
         return min(self.step, written)
 
     def put(self, branch: int) -> dict[int, int]:
-        """The tokens that a person put into this branch, by their step."""
+        """The tokens that the visitor put into this branch, by their step."""
         tokens: dict[int, int] = {}
         fork = self.branches[branch]
         while fork.parent is not None:

@@ -125,7 +125,7 @@ def points(seed: int) -> tuple[float, ...]:
 
 
 def next_logits(run: Run) -> torch.Tensor:
-    """Return the logits (V,) after the last token. Not kept: what is made of them is."""
+    """Return the logits (V,) after the last token. Not cached: only results made of them are."""
     return runs.get(run, ("final",)).logits(-1)
 
 
@@ -173,7 +173,7 @@ def steps_of(run: Run, sampling: Sampling, puts: Put, length: int, until: str) -
 
 
 def growing(run: Run, sampling: Sampling, puts: Put, length: int, until: str) -> Iterator[Steps]:
-    """Yield what is written after a text as it grows, part by part: each is kept."""
+    """Yield what is written after a text as it grows, part by part; each part is cached."""
     for so_far in (*range(PART, length, PART), length):
         grown = steps_of(run, sampling, tuple((n, i) for n, i in puts if n < so_far), so_far, until)
         yield grown

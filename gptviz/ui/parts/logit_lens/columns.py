@@ -45,6 +45,7 @@ def unasked(config: GPTConfig, n_tokens: int, position: int) -> tuple[Part, ...]
 def columns(run: Run, parts: tuple[Part, ...], numbers: Callable[..., Any], *args: object) -> Any:
     """`cells` or `followed_cells` of neighbouring parts as one: (R, K, ...)."""
     pieces = [sheet.once(run, numbers, *part, *args) for part in parts]
+    # (R, K of a part, ...) -> (R, K, ...)
     arrays = zip(*(vars(piece).values() for piece in pieces), strict=True)
     return type(pieces[0])(*(np.concatenate(arrays_of_one_name, axis=1) for arrays_of_one_name in arrays))
 

@@ -1,4 +1,4 @@
-"""What a run has come to, in sentences."""
+"""The results of a training run, in sentences."""
 
 from itertools import takewhile
 

@@ -110,7 +110,7 @@ def draw(scene: Scene) -> None:
     prose(text, "residual stream", "block", "head", "attention", "feed-forward")
 
     def shares() -> pd.DataFrame:
-        depth, position = np.indices(rows.shape).reshape(2, -1)
+        depth, position = np.indices(rows.shape).reshape(2, -1)  # (2, (L + 1) * n)
         columns = {"depth": depth, "position": position, "token": [labels[i] for i in position]}
         return pd.DataFrame(columns | {"share": rows.flatten().double().numpy()})
 

@@ -1,4 +1,4 @@
-"""The panel on paths: who wrote what the word's heads read, and who wrote what those read."""
+"""The panel on paths: which parts wrote what the word's heads read, and which wrote what those read."""
 
 from typing import Any
 
