@@ -1,10 +1,10 @@
 """All heads of a run: what is measured of each, and a small picture of it. Several pages show them.
 
-Both come out of the pass itself, block by block: for 1,024 tokens of GPT-2 all attention weights are
-576 MiB, and what is said and drawn of 144 heads is 5.
+Both are made during the pass, block by block: for 1,024 tokens of GPT-2 all attention weights are 576 MiB,
+and the numbers and pictures of 144 heads are 5 MiB.
 
-What heads do in general, and whether a label holds, is worked out in the background. Of the bundled model it
-ships with it, and is there at once.
+What heads do in general, and whether a label holds, is worked out in the background. For the
+bundled model the results ship with it.
 """
 
 from collections.abc import Iterable, Mapping
@@ -57,7 +57,7 @@ def scores_of(tokens: Iterable[Token]) -> Reduction:
 
 @dataclass(frozen=True)
 class Measured:
-    """What is said of the heads: a role each, their mean writes and first token's shares, (n_layers, H)."""
+    """Each head's role, and the mean writes and first token's shares of all heads, (n_layers, H)."""
 
     roles: list[list[HeadRole]]
     writes: torch.Tensor
@@ -70,9 +70,9 @@ def measured(run: Run) -> Measured:
     scores = scores_of(lm.tokens(run.ids))
     trace = runs.get(run, ("z",), (scores,))
     blocks = trace.reduced(scores)
-    first = torch.stack([block[:, SHARES.index("first")] for block in blocks])  # (n_layers, H)
+    first_shares = torch.stack([block[:, SHARES.index("first")] for block in blocks])  # (n_layers, H)
     roles = head_roles.roles_of(blocks, HeadScores.of(trace.tokens).targets)
-    return Measured(roles, mean_writes(trace, lm.model), first)
+    return Measured(roles, mean_writes(trace, lm.model), first_shares)
 
 
 @per_run
@@ -110,7 +110,7 @@ def moved(run: Run) -> torch.Tensor:
     """
     reduction = rows_to_compare(runs.model(run).config, len(run))
     before, after = (
-        torch.stack(runs.get(one, (), (reduction,)).reduced(reduction)) for one in (run.plain, run)
+        torch.stack(runs.get(side, (), (reduction,)).reduced(reduction)) for side in (run.plain, run)
     )  # (n_layers, H, R, T)
     rows = total_variation(before, after)  # (n_layers, H, R)
     if rows.shape[-1]:
@@ -119,8 +119,8 @@ def moved(run: Run) -> torch.Tensor:
 
 
 class Mark(TypedDict):
-    """Of a head of a changed model: whether it is itself changed (hatched), and how far its pattern moved,
-    from 0 to 1 (tinted)."""
+    """The mark of a head in a changed model: how far its pattern moved, from 0 to 1 (tinted), and whether
+    the head itself is changed (hatched)."""
 
     moved: float
     changed: bool
@@ -130,7 +130,7 @@ class Mark(TypedDict):
 def marks(run: Run) -> list[list[Mark]]:
     """Return the marks of every head of a run with edits, a row a block."""
     return [
-        [{"moved": by, "changed": bool(changed_in(run, b, h))} for h, by in enumerate(row)]
+        [{"moved": distance, "changed": bool(changed_in(run, b, h))} for h, distance in enumerate(row)]
         for b, row in enumerate(moved(run).tolist())
     ]
 
@@ -144,24 +144,24 @@ def marks_table(run: Run) -> pd.DataFrame:
 @per_run
 def marks_say(run: Run) -> str:
     """The caption below the heads: what the marks mean, and which head's pattern moved the most."""
-    by = moved(run)
-    block, head = divmod(int(by.argmax()), by.shape[1])
+    distances = moved(run)
+    block, head = divmod(int(distances.argmax()), distances.shape[1])
     changed = sum(mark["changed"] for row in marks(run) for mark in row)
     hatched = ""
     if changed:
         hatched = f"Hatched: changed ({counted(changed, 'head')}). "
-    most = by.max().item()
-    if most <= 0:
+    largest = distances.max().item()
+    if largest <= 0:
         return f"{hatched}No head's pattern moved."
-    rows = len(compared_rows(len(run), by.numel()))
-    of = len(run) - 1
-    if rows == of:
-        some = ""
+    rows = len(compared_rows(len(run), distances.numel()))
+    all_rows = len(run) - 1
+    if rows == all_rows:
+        rows_note = ""
     else:
-        some = f", over {rows:,} of {of:,} rows"
+        rows_note = f", over {rows:,} of {all_rows:,} rows"
     return (
-        f"{hatched}Tinted: the pattern moved, the stronger the more{some}; block {block} head {head} the "
-        f"most, {weight(most)}."
+        f"{hatched}Tinted: the pattern moved, the stronger the more{rows_note}; block {block} head {head} "
+        f"the most, {weight(largest)}."
     )
 
 
@@ -173,7 +173,7 @@ def scaled(run: Run, block: int, head: int) -> bool:
 
     Its rows need not sum to 1 then.
     """
-    names = (one.named and one.named.name for one in changed_in(run, block, head) if one.site == "attn")
+    names = (edit.named and edit.named.name for edit in changed_in(run, block, head) if edit.site == "attn")
     return any(name in ("zero", "x") for name in names)
 
 
@@ -203,17 +203,17 @@ def trial_work(run: Run, block: int, head: int, label: str) -> Work[Trial]:
 
 def known_trials_of(run: Run, claims: Iterable[Claim]) -> dict[tuple[int, int], Trial]:
     """The trials of these labels that were held and are remembered, or ship: by block and head."""
-    ships = _at_once(run)[1]
-    found = {}
+    shipped = _at_once(run)[1]
+    trials = {}
     for claim in claims:
         work = works.find(run, trial, *claim)
         if work is None:
-            held = ships.get(claim)
+            result = shipped.get(claim)
         else:
-            held = work.result
-        if held is not None:
-            found[claim[:2]] = held
-    return found
+            result = work.result
+        if result is not None:
+            trials[claim[:2]] = result
+    return trials
 
 
 Known = tuple[General | None, Mapping[Claim, Trial]]

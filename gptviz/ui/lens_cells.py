@@ -25,15 +25,15 @@ def colors_of(measure: str, values: NDArray[Any], vocabulary: int) -> NDArray[np
     """A measure's values as places on its scale, 0 to 1: probabilities, ranks from 1, or bits.
 
     Ranks go by their logarithm, from the last of the vocabulary to the first; bits from 0 to those of a blind
-    guess, log2(vocabulary), and what is more has the last colour. ValueError for another measure.
+    guess, log2(vocabulary), beyond which all have the last colour. ValueError for another measure.
     """
     one_of("measure", measure, MEASURES)
-    found = np.asarray(values, dtype=np.float64)
+    scaled = np.asarray(values, dtype=np.float64)
     if measure == "rank":
-        found = 1 - np.log(found) / math.log(max(vocabulary, 2))
+        scaled = 1 - np.log(scaled) / math.log(max(vocabulary, 2))
     elif measure != "probability":
-        found = found / math.log2(max(vocabulary, 2))
-    return np.clip(found, 0, 1).astype(np.float32)
+        scaled = scaled / math.log2(max(vocabulary, 2))
+    return np.clip(scaled, 0, 1).astype(np.float32)
 
 
 def legend_of(title: str, measure: str, vocabulary: int, mode: Mode) -> Legend:
@@ -61,21 +61,21 @@ def lens_cells(
     ranks: tuple[int, np.ndarray] | None = None,
 ) -> dict[str, Any]:
     """`encoded` cells of the positions of `span`; `ranks` are those of a token, (R, P), for "rank"."""
-    now = found.now
-    was = found.was
-    values = {"probability": now.probabilities[..., 0], "entropy": now.entropy, "kl": now.kl}
-    numbers = {"entropy": now.entropy, "to the end": now.kl}
-    named = now.ids
+    cells = found.now
+    unchanged = found.was
+    values = {"probability": cells.probabilities[..., 0], "entropy": cells.entropy, "kl": cells.kl}
+    numbers = {"entropy": cells.entropy, "to the end": cells.kl}
+    named_ids = cells.ids
     ghosts = None
-    if was is not None:
-        ghosts = (was.ids[..., 0], was.probabilities[..., 0])
-        named = np.append(named, was.ids[..., 0])
-        numbers["entropy unchanged"] = was.entropy
+    if unchanged is not None:
+        ghosts = (unchanged.ids[..., 0], unchanged.probabilities[..., 0])
+        named_ids = np.append(named_ids, unchanged.ids[..., 0])
+        numbers["entropy unchanged"] = unchanged.entropy
     if ranks is not None:
         token, values["rank"] = ranks
         numbers[f"{show_id(lm, token)} has rank"] = values["rank"]
-    ids = np.unique(named).tolist()
+    ids = np.unique(named_ids).tolist()
     colors = colors_of(measure, values[measure], lm.config.vocab_size)
-    shown = {i: show_id(lm, i) for i in ids}
+    names = {i: show_id(lm, i) for i in ids}
     pieces = [i for i in ids if is_piece(lm, i)]
-    return encoded([span], now.ids, now.probabilities, colors, numbers, shown, pieces, ghosts)
+    return encoded([span], cells.ids, cells.probabilities, colors, numbers, names, pieces, ghosts)

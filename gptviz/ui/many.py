@@ -1,6 +1,6 @@
-"""One text proves little: what a page says of its prompt, of a set of texts, as means with standard errors.
+"""One text proves little: what a page says of its prompt, as means over many texts with standard errors.
 
-The set is a file, one text a line, or sentences that are made here. A link carries the latter only.
+The texts are a file, one a line, or sentences that are made here. A link carries the latter only.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -53,7 +53,7 @@ def section(
     passes: int,
     choice: Callable[[], Any] = lambda: None,
 ) -> None:
-    """The section of a page: the set, and the means over it of what `function(lm, ..., **options)` gives.
+    """Draw a page's section: the set, and the means over it of what `function(lm, ..., **options)` gives.
 
     The function takes a text, or a pair as its `clean` and `corrupt`. Of its `columns` `drawn` is shown, with
     its sign; `here` are the same rows of this page's prompt, `names` what they are called. `words` are what a
@@ -61,32 +61,32 @@ def section(
     """
     pairs = function.__name__ == "patching"
     st.subheader("Over many texts", anchor=False)
-    prompts, left = _choose(scene.lm, pairs)
+    prompts, unreadable = _choose(scene.lm, pairs)
     choice()
-    asked = (st.session_state.get(_LINES) if SET.value == FILE else SET.value, function, *options.values())
+    request = (st.session_state.get(_LINES) if SET.value == FILE else SET.value, function, *options.values())
     tokens = sum(len(scene.lm.encode(prompt.text)) for prompt in prompts)
-    if is_asked_for(scene.lm, tokens, passes) and st.session_state.get(_ASKED) != asked:
+    if is_asked_for(scene.lm, tokens, passes) and st.session_state.get(_ASKED) != request:
         label = f"Work it out: {len(prompts)} texts, {passes} passes each"
-        button(label, "many_go", st.session_state.__setitem__, _ASKED, asked, primary=True)
+        button(label, "many_go", st.session_state.__setitem__, _ASKED, request, primary=True)
         prompts = []
-    found: list[tuple[Prompt, pd.DataFrame, float]] = []
-    before: list[pd.DataFrame] = []  # the same of the unchanged model
-    refused = left
+    results: list[tuple[Prompt, pd.DataFrame, float]] = []
+    unchanged_tables: list[pd.DataFrame] = []  # the same of the unchanged model
+    refused = unreadable
     if prompts:
         says = "{} of {} texts".format
-        each = [(function, prompt, pairs) for prompt in prompts]
+        calls = [(function, prompt, pairs) for prompt in prompts]
         stop = partial(SET.set, None)
-        every = several(scene.run, measured, each, says, "many_stop", stop, **options)
-        old = every
+        jobs = several(scene.run, measured, calls, says, "many_stop", stop, **options)
+        unchanged_jobs = jobs
         if scene.other is not None:
             says = "unchanged: {} of {} texts".format
-            old = several(scene.other, measured, each, says, "many_stop_old", stop, **options)
-        for prompt, work, plain in zip(prompts, every, old, strict=True):
+            unchanged_jobs = several(scene.other, measured, calls, says, "many_stop_old", stop, **options)
+        for prompt, work, unchanged_job in zip(prompts, jobs, unchanged_jobs, strict=True):
             try:
-                now, logit = work.value
-                was, _ = plain.value
-                found.append((prompt, now, logit))
-                before.append(was)
+                measured_table, logit = work.value
+                unchanged_table, _ = unchanged_job.value
+                results.append((prompt, measured_table, logit))
+                unchanged_tables.append(unchanged_table)
             except ValueError as problem:
                 refused.append((prompt.text, str(problem)))
     if refused:
@@ -94,45 +94,47 @@ def section(
         if len(refused) > 5:
             left_out_texts.append(f"and {len(refused) - 5} more")
         st.warning(f"{len(refused)} left out: {'; '.join(left_out_texts)}.")
-    if not found:
+    if not results:
         return
-    n = len(found)
-    kept = [prompt for prompt, _, _ in found]
-    of_texts = Both([table for _, table, _ in found], None if scene.other is None else before)
-    if of_texts.was and len(of_texts.was[0]) != len(of_texts.now[0]):
-        of_texts = Both(of_texts.now)  # a change may have added a part, which the unchanged model has not
+    n = len(results)
+    read_prompts = [prompt for prompt, _, _ in results]
+    per_text = Both([table for _, table, _ in results], None if scene.other is None else unchanged_tables)
+    if per_text.was and len(per_text.was[0]) != len(per_text.now[0]):
+        per_text = Both(per_text.now)  # a change may have added a part, which the unchanged model has not
     if pairs:
         not_averaged = ["metric", "effect"]
     else:
         not_averaged = []
-    tables = of_texts.map(lambda ones: averaged([one.drop(columns=not_averaged) for one in ones], columns))
+    tables = per_text.map(
+        lambda frames: averaged([frame.drop(columns=not_averaged) for frame in frames], columns)
+    )
     column, sign = drawn
     noun, unit = words
-    both = tables.map(lambda t: (sign * t[column].to_numpy(float), t[f"{column}_se"].to_numpy(float)))
-    mean, error = both.now
+    means = tables.map(lambda t: (sign * t[column].to_numpy(float), t[f"{column}_se"].to_numpy(float)))
+    mean, error = means.now
     rows = np.argsort(-np.abs(mean), kind="stable")[:LISTED].tolist()
-    first = rows[0]
-    logits = np.array([logit for _, _, logit in found])
+    largest = rows[0]
+    logits = np.array([logit for _, _, logit in results])
     if n > 1:
         spread = logits.std(ddof=1) / n**0.5
     else:
         spread = np.nan
-    how = f"mean ± standard error, n = {n}"
-    if both.was is not None:
-        how = f"unchanged {plus_minus(*(one[first] for one in both.was))}; {how}"
+    statistic = f"mean ± standard error, n = {n}"
+    if means.was is not None:
+        statistic = f"unchanged {plus_minus(*(values[largest] for values in means.was))}; {statistic}"
     if n >= ENOUGH:
         far = (np.abs(mean) > SURE * error).sum()
-        sure = f"{far} lie more than {SURE:.0f} standard errors from 0."
+        certainty = f"{far} lie more than {SURE:.0f} standard errors from 0."
     elif n > 1:
-        sure = "With so few texts the standard error is a guess."
+        certainty = "With so few texts the standard error is a guess."
     else:
-        sure = "One text has no standard error."
+        certainty = "One text has no standard error."
     prose(
-        f"Over **{counted(n, 'text')}** the largest of {len(mean)} is {noun.format(names[first])}: "
-        f"**{plus_minus(mean[first], error[first])}** {unit} ({how}). "
-        f"In the text above it is {significant(sign * here[column].iloc[first])}. "
+        f"Over **{counted(n, 'text')}** the largest of {len(mean)} is {noun.format(names[largest])}: "
+        f"**{plus_minus(mean[largest], error[largest])}** {unit} ({statistic}). "
+        f"In the text above it is {significant(sign * here[column].iloc[largest])}. "
         f"The difference of logits itself is {plus_minus(logits.mean(), spread)}, above 0 in "
-        f"{(logits > 0).sum()} of {n}. {sure}"
+        f"{(logits > 0).sum()} of {n}. {certainty}"
     )
     caption = f"The {len(rows)} largest means, with their standard errors."
     if tables.was is not None:
@@ -141,26 +143,30 @@ def section(
     sheet.bars(
         scene,
         "many",
-        both.map(lambda one: one[0][rows]),
+        means.map(lambda pair: pair[0][rows]),
         [names[i] for i in rows],
         unit,
         f"The largest means over {n} texts, with standard errors: {unit}",
-        says=both.map(
-            lambda m: [f"{names[i]}: {plus_minus(m[0][i], m[1][i])} {unit}, n = {n}" for i in rows]
+        says=means.map(
+            lambda estimates: [
+                f"{names[i]}: {plus_minus(estimates[0][i], estimates[1][i])} {unit}, n = {n}" for i in rows
+            ]
         ),
         lying=True,
         signed=True,
         errors=error[rows],
         height=ROW * len(rows) + 80,
     )
-    said = f"The means over {n} texts; _se is a mean's standard error, n how many texts there are."
-    sheet.numbers_of("many", tables, said, what="many texts", missing="–")
-    texts = pd.DataFrame(kept).map(lambda one: show_id(scene.lm, one) if isinstance(one, int) else one)
+    note = f"The means over {n} texts; _se is a mean's standard error, n how many texts there are."
+    sheet.numbers_of("many", tables, note, what="many texts", missing="–")
+    texts = pd.DataFrame(read_prompts).map(
+        lambda cell: show_id(scene.lm, cell) if isinstance(cell, int) else cell
+    )
     sheet.numbers_of("many-texts", texts, what="the set of texts", missing="–")
-    given: dict[str, Any] = {"clean" if pairs else "text": [one.text for one in kept]}
-    given |= {"corrupt": [one.other for one in kept]} if pairs else {}
-    given |= {"target": [one.target for one in kept], **options}
-    sheet.code_of(scene, [], function, **given, key="in_code_many", what="many texts")
+    arguments: dict[str, Any] = {"clean" if pairs else "text": [item.text for item in read_prompts]}
+    arguments |= {"corrupt": [item.other for item in read_prompts]} if pairs else {}
+    arguments |= {"target": [item.target for item in read_prompts], **options}
+    sheet.code_of(scene, [], function, **arguments, key="in_code_many", what="many texts")
 
 
 def beginning(text: str, length: int) -> str:
@@ -174,7 +180,7 @@ def beginning(text: str, length: int) -> str:
 
 
 def _choose(lm: LanguageModel, pairs: bool) -> tuple[list[Prompt], Left]:
-    """Draw what the set is chosen by; what of it can be read, and what cannot."""
+    """Draw the choice of the set; return the texts that can be read, and why others cannot."""
     SET.within((NAMES, FILE))
     line = "one a line"
     if pairs:
@@ -189,23 +195,23 @@ def _choose(lm: LanguageModel, pairs: bool) -> tuple[list[Prompt], Left]:
         )
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         chosen = SET.value == NAMES
-        who = "Who was given a thing? The indirect object of Wang et al., 2022"
+        hint = "Who was given a thing? The indirect object of Wang et al., 2022"
         take = None if chosen else NAMES
-        button("24 sentences with two names", "many_names", SET.set, take, primary=chosen, help=who)
+        button("24 sentences with two names", "many_names", SET.set, take, primary=chosen, help=hint)
         help = "After a tab, if you like: another text, the token, and the one that it is compared with. "
         help += "Without a token it is what the model says first."
         label = f"A file of texts, {line}"
-        how: Any = {"help": help, "max_upload_size": LARGEST, "width": 420}
-        st.file_uploader(label, "txt", key=_BOX, on_change=_opened, **how)
+        options: Any = {"help": help, "max_upload_size": LARGEST, "width": 420}
+        st.file_uploader(label, "txt", key=_BOX, on_change=_opened, **options)
     if chosen:
         prompts = indirect_objects(lm)
-        out = left_out(lm)
+        too_long = left_out(lm)
         caption = f"Of {escaped(lm.name)} too few of the names are single tokens: there is no sentence."
         if prompts:
             token, against = (as_code(str(word).replace(" ", "·")) for word in prompts[0].target)
             caption = f"Such as {as_code(prompts[0].text)}: the logit of {token} minus that of {against}."
-        if out:
-            tokens_of_words = [f"{word} ({count})" for word, count in out.items()]
+        if too_long:
+            tokens_of_words = [f"{word} ({count})" for word, count in too_long.items()]
             listed = ", ".join(tokens_of_words[:6])
             if len(tokens_of_words) > 6:
                 listed += " …"
@@ -219,39 +225,39 @@ def _choose(lm: LanguageModel, pairs: bool) -> tuple[list[Prompt], Left]:
     if lines is None or isinstance(lines, str):
         st.warning(lines or "A link does not carry a file: open it here.")
         return [], []
-    found = [(line, _read(lm, line, pairs)) for line in lines]
+    read_lines = [(line, _read(lm, line, pairs)) for line in lines]
     return (
-        [prompt for _, prompt in found if isinstance(prompt, Prompt)],
-        [(line, why) for line, why in found if isinstance(why, str)],
+        [prompt for _, prompt in read_lines if isinstance(prompt, Prompt)],
+        [(line, why) for line, why in read_lines if isinstance(why, str)],
     )
 
 
 def _read(lm: LanguageModel, line: str, pairs: bool) -> Prompt | str:
-    """A line of a file; a sentence where it cannot be read."""
+    """Read a line of a file; return a sentence if it cannot be read."""
     if len(line) > LONGEST:
         return f"it has more than {LONGEST:,} characters"
     text, other, *words = [*line.split("\t"), *[""] * 3][:4]
     if pairs and not other:
         return "it has no other text: write one after a tab"
     tokens = [target.find_token(lm, word) if word else None for word in words]
-    wrong = [word for word, token in zip(words, tokens, strict=True) if word and token is None]
-    if wrong:
-        return f"{wrong[0]!r} is no single token of {lm.name}"
+    unknown = [word for word, token in zip(words, tokens, strict=True) if word and token is None]
+    if unknown:
+        return f"{unknown[0]!r} is no single token of {lm.name}"
     return Prompt(text, tokens[0], tokens[1], other or None)
 
 
 def _opened() -> None:
-    """Callback: a file was opened; its lines, or why there are none."""
-    sent = still_here(_BOX)
-    SET.set(FILE if sent else None)
-    if not sent:
+    """Callback: keep the lines of the file that was opened, or why there are none."""
+    uploads = still_here(_BOX)
+    SET.set(FILE if uploads else None)
+    if not uploads:
         return
-    held = sent[0].getvalue()[: 2**20 * LARGEST + 1]
-    if len(held) > 2**20 * LARGEST:  # a browser refuses it before; not every visitor is one
+    content = uploads[0].getvalue()[: 2**20 * LARGEST + 1]
+    if len(content) > 2**20 * LARGEST:  # a browser refuses it before; not every visitor is one
         st.session_state[_LINES] = f"This file is larger than {LARGEST} MB. Open one with fewer texts."
         return
     try:
-        text = held.decode("utf-8-sig").replace("\r\n", "\n")
+        text = content.decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError:
         st.session_state[_LINES] = "This file is no text in UTF-8: save it as such, and open it again."
         return

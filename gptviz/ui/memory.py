@@ -1,4 +1,4 @@
-"""Memory that nobody uses any more goes back to the system.
+"""Give memory that is no longer used back to the system; and how much memory there is.
 
 C's allocator gives back only what lies at the end of one of its arenas. A pass over a long text frees
 hundreds of MB between what stays: of a server that had read eight of them a third was such memory
@@ -23,15 +23,15 @@ LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_by
 
 def of_the_machine() -> int:
     """The bytes of memory that this process may fill: the machine's, or less where its container says so."""
-    found = [_physical()]
+    limits = [_physical()]
     for limit in LIMITS:
         try:
-            said = Path(limit).read_text().strip()
+            text = Path(limit).read_text().strip()
         except OSError:  # another system, or not in a container
             continue
-        if said.isdigit():  # else "max"
-            found.append(int(said))
-    return min(found)
+        if text.isdigit():  # else "max"
+            limits.append(int(text))
+    return min(limits)
 
 
 class _WindowsMemory(ctypes.Structure):
@@ -50,19 +50,19 @@ def _physical() -> int:
     if hasattr(os, "sysconf"):  # a Unix
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     windows = getattr(ctypes, "windll", None)
-    said = _WindowsMemory(length=ctypes.sizeof(_WindowsMemory))
-    if windows is not None and windows.kernel32.GlobalMemoryStatusEx(ctypes.byref(said)):
-        return said.physical
+    memory = _WindowsMemory(length=ctypes.sizeof(_WindowsMemory))
+    if windows is not None and windows.kernel32.GlobalMemoryStatusEx(ctypes.byref(memory)):
+        return memory.physical
     return ASSUMED
 
 
 def megabytes(divisor: int, most: int) -> int:
-    """The default of a cache: this part of the machine's memory, and at most so many megabytes."""
+    """The default of a cache: this part of the machine's memory, at most `most` megabytes."""
     return min(most, of_the_machine() // divisor // 2**20)
 
 
 def resident() -> int:
-    """Bytes of this process that lie in memory; Linux says it."""
+    """Bytes of this process in memory (Linux only)."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * mmap.PAGESIZE
 
 

@@ -50,13 +50,13 @@ R = TypeVar("R")
 
 
 class Busy(RuntimeError):
-    """Others' long texts fill the memory: a sentence for who waits."""
+    """Others' long texts fill the memory; the message is a sentence for the visitor."""
 
 
 class Runs:
     """Traces and derived values by run, the least recently used out first: at most `max_bytes` of them.
 
-    What is larger than all of it is given back and not stored. Threads that ask for the same thing at once
+    A value larger than `max_bytes` is returned and not stored. Threads that ask for the same thing at once
     compute it once. Traces that scripts still work with count as well: `get` waits when others' traces
     leave no room, and raises Busy when they still do after `wait_seconds`.
     """
@@ -89,8 +89,8 @@ class Runs:
     def get(self, run: Run, keep: Keep, reduce: Iterable[Reduction] = ()) -> Trace:
         """The trace of this run, which gives all sites; if there is none yet, a pass makes it.
 
-        That pass takes down `keep` and makes these reductions: what is wanted at once. Later the trace works
-        out whatever it does not hold. Raises ValueError as `LanguageModel.trace` does, and Busy.
+        The pass keeps the sites of `keep` and makes these reductions; later the trace works out any other
+        site. Raises ValueError as `LanguageModel.trace` does, and Busy.
         """
         with self._one_at_a_time(("trace", run)):
             return self._known(run) or self._pass(run, tuple(keep or ()), tuple(reduce))
@@ -104,7 +104,7 @@ class Runs:
             return cast(Trace, stored[0])
 
     def _pass(self, run: Run, keep: tuple[str | Key, ...], reduce: tuple[Reduction, ...]) -> Trace:
-        """The trace, in one pass over what no other text knows."""
+        """Make the trace in one pass over the tokens that no other text's trace covers."""
         lm = self._model(run.model)
         keys = held_keys(lm.config, len(run), keep)
         is_short = forward.multiply_adds(lm.model, len(run)) <= SHORT_PASS
@@ -113,32 +113,39 @@ class Runs:
             common = 0
         else:
             earlier, common = self._earlier(run)
-        new = pass_bytes(lm, len(run), keys) - pass_bytes(lm, common, keys)
-        self._wait_for_room(new + (past_bytes(lm.config, len(run)) if earlier else 0))
-        found = lm.trace(run.ids, edits=run.edits, reduce=reduce, after=earlier, at_once=keep)
-        found = found.released().uncopied()  # pages write into nothing
-        self._register(run, found)
+        new_bytes = pass_bytes(lm, len(run), keys) - pass_bytes(lm, common, keys)
+        self._wait_for_room(new_bytes + (past_bytes(lm.config, len(run)) if earlier else 0))
+        trace = lm.trace(run.ids, edits=run.edits, reduce=reduce, after=earlier, at_once=keep)
+        trace = trace.released().uncopied()  # pages write into nothing
+        self._register(run, trace)
         if common < len(run):  # else it is cut from a longer one, and can be again
-            self._store(("trace", run), found, found.nbytes)
+            self._store(("trace", run), trace, trace.nbytes)
             if earlier is not None and common == len(earlier):
                 with self._lock:  # what a longer text has in it need not be counted twice
                     self._cache.pop(("trace", replace(run, ids=run.ids[:common])), None)
-        return found
+        return trace
 
     def _earlier(self, run: Run) -> tuple[Trace | None, int]:
-        """Return, of other texts' traces, the one that begins as this one for the longest, and for how many
-        tokens.
+        """The trace that has the longest beginning in common with this run, and how many tokens that is.
 
-        With the same edits.
+        Only traces with the same edits count.
         """
         if not all(edit.is_causal for edit in run.edits):
             return None, 0
         with self._lock:
-            others = [(o, t) for o, t in self._alive.items() if (o.model, o.edits) == (run.model, run.edits)]
-            near = [(o, t) for o, t in others if o != run and o.ids[0] == run.ids[0]]
-            if not near:
+            same_model = [
+                (known_run, known_trace)
+                for known_run, known_trace in self._alive.items()
+                if (known_run.model, known_run.edits) == (run.model, run.edits)
+            ]
+            candidates = [
+                (known_run, known_trace)
+                for known_run, known_trace in same_model
+                if known_run != run and known_run.ids[0] == run.ids[0]
+            ]
+            if not candidates:
                 return None, 0
-            other, trace = max(near, key=lambda one: (alike(run.ids, one[0].ids), -len(one[0])))
+            other, trace = max(candidates, key=lambda pair: (alike(run.ids, pair[0].ids), -len(pair[0])))
             self._known(other)  # which keeps it from being forgotten
         return trace, alike(run.ids, other.ids)
 
@@ -155,16 +162,16 @@ class Runs:
             self._room.notify_all()
 
     def _wait_for_room(self, needed: int) -> None:
-        """Make room for a pass: by dropping what is stored, then by waiting for what others work with."""
+        """Make room for a pass: by dropping what is stored, then by waiting for other sessions' traces."""
         me = session()
 
-        def others() -> int:
+        def bytes_of_others() -> int:
             return sum(size for size, owner in self._owners.values() if owner != me or me is None)
 
         def room() -> bool:
-            while self._cache and others() + needed > self.max_bytes:
+            while self._cache and bytes_of_others() + needed > self.max_bytes:
                 self._cache.popitem()
-            return others() == 0 or others() + needed <= self.max_bytes
+            return bytes_of_others() == 0 or bytes_of_others() + needed <= self.max_bytes
 
         with self._room:
             if room():
@@ -186,7 +193,7 @@ class Runs:
     # ---- whatever is derived from a run ----
 
     def derived(self, name: Hashable, run: Run, compute: Callable[[], R]) -> R:
-        """`compute()`, or the same from before; `name` tells what it is."""
+        """`compute()`, or its kept result; `name` says what it is."""
         key = ("derived", run, name)
         with self._one_at_a_time(key):
             with self._lock:
@@ -200,7 +207,7 @@ class Runs:
     # ---- both ----
 
     def forget(self, model: str) -> None:
-        """Drop all of a model: what its traces do not hold, only it can work out."""
+        """Drop all of a model's runs: only the model could work out what its traces do not hold."""
         with self._lock:
             for run in [run for run in self._alive if run.model == model]:
                 self._alive.pop(run, None)
@@ -214,7 +221,7 @@ class Runs:
                 self._cache[key] = (value, size)
 
     def _one_at_a_time(self, key: Hashable) -> Any:
-        """A lock for this key; it goes when nobody holds it."""
+        """A lock for this key; it is dropped when no thread holds it."""
         with self._lock:
             return self._locks.setdefault(key, threading.RLock())
 
@@ -223,9 +230,9 @@ PER_RUN: list[Callable[..., Any]] = []  # every function under `per_run`: a test
 
 
 def per_run(function: Callable[P, R]) -> Callable[P, R]:
-    """For `function(run, *args)`: worked out once for a run and these arguments, and kept with the traces.
+    """Decorate `function(run, *args)`: computed once for a run and these arguments, and kept with the traces.
 
-    Arguments must be hashable; what is returned is shared by sessions: nobody may write into it.
+    Arguments must be hashable. Sessions share what is returned: do not write into it.
     """
     signature = inspect.signature(function)
 
@@ -260,21 +267,21 @@ def use(key: str, lm: LanguageModel) -> None:
 def model(run: Run | str) -> LanguageModel:
     """The model of a run, with its edits, or of a model's key, without any.
 
-    Raises ValueError when nobody has it any more.
+    Raises ValueError if it is no longer in memory.
     """
     if isinstance(run, str):
         key = run
     else:
         key = run.model
-    found = _in_use.__dict__.get(key) or models.find(key)
-    if found is None:
+    lm = _in_use.__dict__.get(key) or models.find(key)
+    if lm is None:
         context = get_script_run_ctx(suppress_warning=True)
         if context is not None and context.fragment_ids_this_run:
             st.rerun()  # a page loads its model, which a part of it alone cannot
         raise ValueError("this model is not in memory any more: reload the page")
     if isinstance(run, str):
-        return found
-    return found.edited(*run.edits)
+        return lm
+    return lm.edited(*run.edits)
 
 
 _in_use = threading.local()
@@ -285,9 +292,9 @@ def runs() -> Runs:
     """The process's one cache, of `trace_bytes`."""
     forward.threads_for_passes_only()
     sys.setswitchinterval(SWITCH_SECONDS)
-    made = Runs(trace_bytes(), model)
-    models.model_cache().when_dropped(made.forget)
-    return made
+    cache = Runs(trace_bytes(), model)
+    models.model_cache().when_dropped(cache.forget)
+    return cache
 
 
 def trace_bytes() -> int:
@@ -297,5 +304,5 @@ def trace_bytes() -> int:
 
 def pass_bytes(lm: LanguageModel, n_tokens: int, keys: Iterable[Key]) -> int:
     """About how much a pass holds: the kept sites, and on the way one block's attention and its mask."""
-    kept = sum(4 * SITES[site].floats(n_tokens, lm.config) for site, _ in keys)
-    return kept + 2 * 4 * SITES["attn"].floats(n_tokens, lm.config) + n_tokens**2
+    site_bytes = sum(4 * SITES[site].floats(n_tokens, lm.config) for site, _ in keys)
+    return site_bytes + 2 * 4 * SITES["attn"].floats(n_tokens, lm.config) + n_tokens**2

@@ -73,7 +73,7 @@ def _cell(cell: Cell | str, kind: str) -> str:
 
 
 def joined(tables: Both[pd.DataFrame]) -> pd.DataFrame:
-    """One table of both: before each column that is another, the same of the unchanged model.
+    """One table of both: each column that a change moved stands beside the unchanged model's.
 
     Row by row: both must have as many, in one order.
     """
@@ -82,11 +82,11 @@ def joined(tables: Both[pd.DataFrame]) -> pd.DataFrame:
     if len(tables.now) != len(tables.was):
         raise ValueError(f"{len(tables.now)} rows and {len(tables.was)} cannot stand side by side")
     columns = []
-    for name, now in tables.now.items():
-        old = tables.was.get(name, now).set_axis(now.index)
-        if not (now.equals(old) or alike(now.to_numpy(), old.to_numpy())):
-            columns.append(old.rename(f"{UNCHANGED} {name}"))
-        columns.append(now)
+    for name, column in tables.now.items():
+        unchanged = tables.was.get(name, column).set_axis(column.index)
+        if not (column.equals(unchanged) or alike(column.to_numpy(), unchanged.to_numpy())):
+            columns.append(unchanged.rename(f"{UNCHANGED} {name}"))
+        columns.append(column)
     if columns:
         return pd.concat(columns, axis=1)
     return tables.now

@@ -106,7 +106,7 @@ def not_in_vocabulary(raws: Sequence[bytes], name: str) -> str:
 def unlike_printed(printed: Iterable[float], ours: Iterable[float]) -> list[str]:
     """The numbers printed otherwise at four decimals, each as "0.3389 where this is 0.3388"."""
     pairs = ((fixed(a, 4), fixed(round(b, 12), 4)) for a, b in zip(printed, ours, strict=True))
-    return [f"{theirs} where this is {own}" for theirs, own in pairs if theirs != own]
+    return [f"{theirs} where this is {our}" for theirs, our in pairs if theirs != our]
 
 
 def plural(thing: str) -> str:
@@ -144,11 +144,11 @@ def capital(text: str) -> str:
 
 def duration(seconds: float) -> str:
     """About how long, in the two largest units."""
-    minutes, rest = divmod(round(seconds), 60)
+    minutes, seconds_left = divmod(round(seconds), 60)
     if minutes < 60:
         if minutes:
-            return f"{minutes} min {rest} s"
-        return f"{rest} s"
+            return f"{minutes} min {seconds_left} s"
+        return f"{seconds_left} s"
     return f"{minutes // 60} h {minutes % 60} min"
 
 
@@ -166,7 +166,7 @@ _READ_FIRST = re.compile(r"(\\.|(`+)(?!`)[^\n]*?(?<!`)\2(?!`)|`+)")
 
 
 def defined(name: str, shown: str | None = None) -> str:
-    """HTML of a term with its definition; `shown` is what stands on the screen for it, "tokens" for "token".
+    """HTML of a term with its definition; `shown` is its form on the screen, "tokens" for "token".
 
     Raises ValueError for a term that is not in the glossary.
     """
@@ -198,9 +198,9 @@ def explain(markdown: str, *terms: str) -> str:
     for name in sorted(terms, key=len, reverse=True):  # "attention weight" before "attention"
         defined(name)  # it must be in the glossary even if the text does not have it
         for i in range(0, len(parts), 3):
-            found = _form(name).search(parts[i])
-            if found:
-                parts[i] = f"{parts[i][: found.start()]}{mark(name, found.group())}{parts[i][found.end() :]}"
+            hit = _form(name).search(parts[i])
+            if hit:
+                parts[i] = f"{parts[i][: hit.start()]}{mark(name, hit.group())}{parts[i][hit.end() :]}"
                 break
     text = "".join(part or "" for i, part in enumerate(parts) if i % 3 < 2)
     return re.sub("\ue000(\\d+)\ue001", lambda match: marked[int(match[1])], text)

@@ -1,4 +1,4 @@
-"""The components' JavaScript and CSS: in the app each goes to a browser once, elsewhere all are one script.
+"""The components' JavaScript and CSS: the app sends each to a browser once, elsewhere all are one script.
 
 Streamlit sends a component's JavaScript and CSS with each message about it, 35 kB a chip strip that has moved
 by one token. What it is given here is a line that imports the real module from our own server
@@ -45,8 +45,8 @@ def served(file: str) -> str | None:
 
 def kernel() -> str:
     """The JavaScript module that every component imports: see `scope`."""
-    preact, rest = scope()
-    return f"import * as preact from './{_serve('preact', preact)}';\n{rest}\nexport {{ gv }};"
+    preact, gv_code = scope()
+    return f"import * as preact from './{_serve('preact', preact)}';\n{gv_code}\nexport {{ gv }};"
 
 
 def scope() -> tuple[str, str]:
@@ -54,8 +54,8 @@ def scope() -> tuple[str, str]:
     files = ("preact.js", "kernel.css", "kernel.js", "saving.js")
     preact, css, *texts = ((_HERE / file).read_text("utf-8") for file in files)
     palettes = {mode: asdict(colors) for mode, colors in PALETTES.items()}
-    given = f"const gvPalettes = {json.dumps(palettes)}, gvStyles = {json.dumps(css)};"
-    return preact, "\n".join([given, *texts])
+    constants = f"const gvPalettes = {json.dumps(palettes)}, gvStyles = {json.dumps(css)};"
+    return preact, "\n".join([constants, *texts])
 
 
 def own(name: str, ending: str) -> str:
@@ -88,14 +88,14 @@ def bundle(*names: str) -> str:
 
     `gvDraw(element, "chips", data, send)` draws one: see draw.js.
     """
-    preact, rest = scope()
+    preact, gv_code = scope()
     components = ",\n".join(f"{json.dumps(name)}: {_drawn(name)}" for name in names)
-    parts = [f"const preact = {_scoped(preact)};", rest, f"const gvComponents = {{ {components} }};"]
+    parts = [f"const preact = {_scoped(preact)};", gv_code, f"const gvComponents = {{ {components} }};"]
     return "\n".join([*parts, (_HERE / "draw.js").read_text("utf-8")])
 
 
 def script(text: str) -> str:
-    """The same as an element of HTML: what would end it early is written in another way."""
+    """Wrap a script's text in an HTML element; what would end the element early is escaped."""
     safe = re.sub("</(?=script)", r"<\\/", text, flags=re.IGNORECASE).replace("<!--", r"<\x21--")
     return f"<script>\n{safe}\n</script>"
 
@@ -103,9 +103,9 @@ def script(text: str) -> str:
 def _scoped(module: str) -> str:
     """A module as an expression: what it exports by default, or an object of all that it exports."""
     body = re.sub(r"^export default ", "return ", module, flags=re.MULTILINE)
-    listed = _EXPORTS.search(body)
-    if listed:
-        pairs = [part.strip().split(" as ") for part in listed[1].split(",")]
-        given = ", ".join(f"{pair[-1]}: {pair[0]}" for pair in pairs)
-        body = f"{body[: listed.start()]}return {{ {given} }};"
+    match = _EXPORTS.search(body)
+    if match:
+        pairs = [part.strip().split(" as ") for part in match[1].split(",")]
+        exports = ", ".join(f"{pair[-1]}: {pair[0]}" for pair in pairs)
+        body = f"{body[: match.start()]}return {{ {exports} }};"
     return f"(() => {{\n{body}\n}})()"

@@ -2,7 +2,7 @@
 
 A component is a folder with `name.js` and `name.css`; its own file finds kernel.js and saving.js imported as
 `gv` (`code.py`). What the browser sends is checked here, once, against what the component was last drawn
-with: anybody can send anything, and a late click may follow a shorter text. What does not fit is ignored.
+with: a client can send anything, and a late click may follow a shorter text. What does not fit is ignored.
 """
 
 import base64
@@ -49,7 +49,7 @@ def among(values: Container[Any]) -> Check:
 
 
 def text(longest: int | None = None) -> Check:
-    """A text, of so many characters at most; half a surrogate pair, which none can hold, becomes U+FFFD."""
+    """A text of at most `longest` characters; half a surrogate pair becomes U+FFFD."""
 
     def check(value: Any) -> str:
         if not isinstance(value, str) or (longest is not None and len(value) > longest):
@@ -87,7 +87,7 @@ def happened(value: Any) -> bool:
 
 @dataclass(frozen=True)
 class Component:
-    """The component of components/`name`: a call draws it. Streamlit hears of it when it is first drawn."""
+    """The component of components/`name`: a call draws it. The first call registers it with Streamlit."""
 
     name: str
 
@@ -98,10 +98,10 @@ class Component:
         on: Mapping[str, Event] = MappingProxyType({}),
         saved: Saved | None = None,
     ) -> dict[str, Any]:
-        """Draw it, light or dark as the page is. Of `on[event]`, a check and a callback, the callback runs
-        with what passes the check, before the rerun that the event causes.
+        """Draw it, light or dark as the page is. `on[event]` is a check and a callback: it runs with a value
+        that passes the check, before the rerun that the event causes.
 
-        `saved` names and explains the file of a picture. Gives back the events that caused this run.
+        `saved` names and explains the file of a picture. Returns the events that caused this run.
         Callbacks stay in the session until the next drawing: they must hold no Trace and nothing large.
         """
         words = (saved or Saved(stem(self.name))).data()
@@ -120,8 +120,8 @@ class Component:
                 run(value)
 
         callbacks: dict[str, Any] = {f"on_{event}_change": partial(changed, event) for event in on}
-        given = {"mode": mode_shown(), "saved": words, **data}
-        result = _renderer(self.name)(key=key, data=given, **callbacks)
+        sent_data = {"mode": mode_shown(), "saved": words, **data}
+        result = _renderer(self.name)(key=key, data=sent_data, **callbacks)
         sent = {event: checked(check, result.get(event)) for event, (check, _) in on.items()}
         return {event: value for event, value in sent.items() if value is not None}
 
@@ -137,7 +137,7 @@ def mode_shown() -> Mode:
 
 @contextmanager
 def elsewhere(draw: Elsewhere, mode: Mode) -> Iterator[None]:
-    """Inside of it components are given to `draw`, and not to Streamlit, which is then not needed at all."""
+    """Inside this block give components to `draw`, and not to Streamlit, which is then not needed at all."""
     token = _elsewhere.set((draw, mode))
     try:
         yield
@@ -146,7 +146,7 @@ def elsewhere(draw: Elsewhere, mode: Mode) -> Iterator[None]:
 
 
 def checked(check: Check, value: Any) -> Any:
-    """Check the value of an event; None for nothing, or for what the drawing did not offer."""
+    """Check the value of an event; None if there is none, or if the drawing did not offer it."""
     try:
         if value is None:
             return None

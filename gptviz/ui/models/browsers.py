@@ -1,4 +1,4 @@
-"""Whose uploads: those of one browser, while it is here and a little longer, so that a reload keeps them.
+"""The uploads of one browser, kept while it is connected and a little longer, so that a reload keeps them.
 
 A session of Streamlit ends with its connection, and a reload begins another. What stays is the random
 cookie that Streamlit gives every browser: nobody else has it, and no link holds it.
@@ -58,8 +58,8 @@ class Browsers:
             return self._uploads.setdefault(browser, self._new())
 
     def leave(self, browser: str) -> None:
-        """One of its sessions ended. Only the last to end is followed by a look at whether it is gone: an
-        earlier one's would meet a page that is just being loaded again."""
+        """Note that a session of this browser ended. Only the last end leads to `clear_if_gone`: an earlier
+        one's would meet a page that is just being loaded again."""
         with self._lock:
             if browser in self._leaving:
                 self._leaving[browser].cancel()
@@ -82,7 +82,7 @@ class Browsers:
 
 
 def browser_of(cookie: str) -> str | None:
-    """A name for the browser that sent Streamlit's cookie; None for what is no such cookie.
+    """A name for the browser that sent Streamlit's cookie; None for any other text.
 
     It is "2|mask|masked token|time": the mask is another one in every answer, the token stays.
     """
@@ -100,19 +100,19 @@ def browser_of(cookie: str) -> str | None:
 
 def uploads() -> tuple[Upload, ...]:
     """The uploads of this browser, in the order in which they came."""
-    found = browsers().find(_this_browser())
-    if found is None:
+    own_uploads = browsers().find(_this_browser())
+    if own_uploads is None:
         return ()
     _stay()
-    return tuple(found)
+    return tuple(own_uploads)
 
 
 def find_upload(number: str) -> Upload | None:
     """An upload of this browser; None for everybody else's."""
-    found = browsers().find(_this_browser())
-    if found is None:
+    own_uploads = browsers().find(_this_browser())
+    if own_uploads is None:
         return None
-    return found.find(number)
+    return own_uploads.find(number)
 
 
 def keep_upload(files: Sequence[Sent], label: str | None = None) -> Upload:
@@ -128,35 +128,35 @@ def browser() -> str:
 
 def remove_upload(number: str) -> None:
     """Remove one of this browser's uploads, if it is there."""
-    found = browsers().find(_this_browser())
-    if found is not None:
-        found.remove(number)
+    own_uploads = browsers().find(_this_browser())
+    if own_uploads is not None:
+        own_uploads.remove(number)
 
 
 def _this_browser() -> str:
     if _BROWSER not in st.session_state:
         # without the cookie (the server's XSRF protection is off) an upload is the session's alone
         st.session_state[_BROWSER] = browser_of(str(st.context.cookies.get(COOKIE, ""))) or uuid.uuid4().hex
-    found: str = st.session_state[_BROWSER]
-    return found
+    name: str = st.session_state[_BROWSER]
+    return name
 
 
 def _stay() -> Uploads:
-    here = session()
+    session_id = session()
     browser = _this_browser()
-    if here is not None:
-        _visit(here, browser)
-    return browsers().visit(browser, here)
+    if session_id is not None:
+        _visit(session_id, browser)
+    return browsers().visit(browser, session_id)
 
 
 def _left(browser: str) -> None:
-    """The page was closed or loaded again, or the network broke."""
+    """Callback: the page was closed or loaded again, or the network broke."""
     browsers().leave(browser)
 
 
 @st.cache_resource(scope="session", on_release=_left, show_spinner=False)
 def _visit(session: str, browser: str) -> str:
-    """Streamlit's word for a session that ends is a cache that goes with it."""
+    """Call `_left` when the session ends: Streamlit says so only by releasing a cache."""
     return browser
 
 

@@ -22,8 +22,8 @@ class ModelCache:
     """Models by key, the least recently used out first; never more than `max_bytes` of them.
 
     One loads at a time, and what it needs is made free before: two at once would need the memory of
-    both. Sessions that ask for the same model load it once. Who still works with a model that had to make
-    room keeps it until done, and `find` and `get` know it as long.
+    both. Sessions that ask for the same model load it once. A script that still works with a model that had
+    to make room keeps it until done; `find` and `get` return it as long.
     """
 
     def __init__(self, max_bytes: int):
@@ -50,30 +50,30 @@ class ModelCache:
         self._listeners.append(listener)
 
     def when_loaded(self, keep: Callable[[str, LanguageModel], LanguageModel]) -> None:
-        """`keep(key, lm)` gives what is kept of a model that was loaded."""
+        """`keep(key, lm)` returns the model to keep in place of one that was loaded."""
         self._keep = keep
 
     def get(self, key: str, plan: Callable[[], Plan]) -> LanguageModel:
-        """The model from before, or the plan's. Raises ValueError for one that is larger than all of it."""
-        if found := self._look_up(key):
-            return found
+        """The cached model, or the plan's. Raises ValueError for one that is larger than the whole cache."""
+        if lm := self._look_up(key):
+            return lm
         with self._loading:
-            if found := self._look_up(key):  # somebody else may have loaded it while this thread waited
-                return found
-            found = self._alive.get(key)
-            if found is None:
+            if lm := self._look_up(key):  # somebody else may have loaded it while this thread waited
+                return lm
+            lm = self._alive.get(key)
+            if lm is None:
                 planned = plan()
                 self._make_room(planned.nbytes, planned)
-                found = self._keep(key, planned.load())
-            self._make_room(found.nbytes)
+                lm = self._keep(key, planned.load())
+            self._make_room(lm.nbytes)
             with self._lock:
-                self._alive[key] = found
-                if found.nbytes <= self.max_bytes:
-                    self._models[key] = found
-        return found
+                self._alive[key] = lm
+                if lm.nbytes <= self.max_bytes:
+                    self._models[key] = lm
+        return lm
 
     def find(self, key: str) -> LanguageModel | None:
-        """A model that was loaded and that somebody, this cache or a script that runs, still has."""
+        """A model that was loaded and that this cache or a running script still has."""
         return self._look_up(key) or self._alive.get(key)
 
     def drop_all(self, prefix: str) -> None:
@@ -117,5 +117,5 @@ def model_cache() -> ModelCache:
 
 
 def find(key: str) -> LanguageModel | None:
-    """The process's model with this key (`InUse.key`), None when nobody has it any more."""
+    """The process's model with this key (`InUse.key`), None if it is no longer in memory."""
     return model_cache().find(key)

@@ -1,4 +1,4 @@
-"""Which model a person wants, as a value: what the address says, and what can be looked up by it."""
+"""Which model a visitor wants, as a value: what the address says, and what can be looked up by it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -38,7 +38,7 @@ class Choice:
 
 
 def is_a_name(name: str) -> bool:
-    """Whether a model can have this name at all; whether there is one is another question."""
+    """Whether a model can have this name; there need not be one."""
     return (
         name in KNOWN_MODELS
         or name in HUB_MODELS
@@ -50,14 +50,14 @@ def is_a_name(name: str) -> bool:
 def choice_from(params: Mapping[str, str]) -> Choice:
     """Read ?model, ?n_heads, ?activation, ?tokenizer, ?dtype, ?device and ?drop_surplus.
 
-    Nonsense is as if it were not there. So is what the model cannot need: only files may have to be told
-    their heads, GELU and tokenizer, and no model that we name ourselves has tokens too many.
+    What cannot be read is ignored. So is what the model cannot need: only files may have to be told their
+    heads, GELU and tokenizer, and no model of our catalogue has tokens too many.
     """
     name = params.get("model", DEFAULT_MODEL)
-    own = name.startswith((UPLOAD, PATH))
+    has_files = name.startswith((UPLOAD, PATH))
     heads = ""
     activation = ""
-    if own:
+    if has_files:
         heads = params.get("n_heads", "")
         activation = params.get("activation", "")
     known = name in KNOWN_MODELS or name in HUB_MODELS or not is_a_name(name)
@@ -67,7 +67,7 @@ def choice_from(params: Mapping[str, str]) -> Choice:
         name=name if is_a_name(name) else DEFAULT_MODEL,
         n_heads=int(heads) if heads.isascii() and heads.isdigit() and 0 < len(heads) < 6 else None,
         activation=activation if activation in ACTIVATIONS else None,
-        tokenizer=(params.get("tokenizer") or None) if own else None,
+        tokenizer=(params.get("tokenizer") or None) if has_files else None,
         dtype=dtype if dtype in DTYPES else "float32",
         device=device if device in devices() else None,  # a link from a machine that has another
         drop_surplus=params.get("drop_surplus") == "on" and not known,

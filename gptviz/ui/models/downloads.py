@@ -1,4 +1,4 @@
-"""Downloads that go on while people look at something else: one thread a model, shared by all sessions."""
+"""Downloads that go on while visitors look at other pages: one thread a model, shared by all sessions."""
 
 import threading
 from collections.abc import Callable
@@ -73,10 +73,10 @@ class Downloads:
     def start(self, name: str) -> Download:
         """A new download, or the one that is running."""
         with self._lock:
-            found = self._all.get(name)
-            if found is None or not found.running:
-                found = self._all[name] = Download(name, self._fetch)
-            return found
+            download = self._all.get(name)
+            if download is None or not download.running:
+                download = self._all[name] = Download(name, self._fetch)
+            return download
 
     def last(self, name: str) -> Download | None:
         """The download that was started last, running or over."""

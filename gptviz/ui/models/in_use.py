@@ -42,7 +42,7 @@ class InUse:
 
 
 def in_use(asked: Choice) -> InUse:
-    """The model of a choice; when that cannot be, the session's last one, and the reason."""
+    """The model of a choice; if it cannot be loaded, the session's last one, and the reason."""
     try:
         key, lm = load(asked)
     except ValueError as error:
@@ -116,13 +116,13 @@ def label_of(choice: Choice) -> str:
 
 
 def key_of(choice: Choice) -> str:
-    """The key of a model in the cache; a file that was written anew is another model."""
+    """The key of a model in the cache; a file that was overwritten gets another key."""
     stamp = ""
     if choice.name.startswith(PATH):
         stamp = _stamp(Path(choice.name.removeprefix(PATH)))
     device = choice.device or default_device()
-    how = (choice.n_heads, choice.activation, choice.tokenizer, choice.drop_surplus, choice.dtype, device)
-    return "|".join(map(str, (choice.name, *how, stamp)))
+    options = (choice.n_heads, choice.activation, choice.tokenizer, choice.drop_surplus, choice.dtype, device)
+    return "|".join(map(str, (choice.name, *options, stamp)))
 
 
 def _stamp(path: Path) -> str:
@@ -168,7 +168,7 @@ def upload_of(choice: Choice) -> Upload:
 
 
 def is_known(choice: Choice) -> bool:
-    """Whether its files are those of a model that we name ourselves, and not somebody's."""
+    """Whether the choice is a model of our catalogue, not a visitor's file."""
     return choice.name in KNOWN_MODELS or choice.name in HUB_MODELS
 
 
@@ -179,10 +179,12 @@ def plan_of(choice: Choice) -> Plan:
     """
     if not is_known(choice):  # it went from the cache between two looks; its files are never read here
         raise NotRead("it has just made room for another model; try again")
-    made = partial(plan, n_heads=choice.n_heads, dtype=choice.dtype, device=choice.device or default_device())
+    make_plan = partial(
+        plan, n_heads=choice.n_heads, dtype=choice.dtype, device=choice.device or default_device()
+    )
     if is_from_hub(choice.name):
-        return made(_hub(choice), called=choice.name)
-    return made(choice.name)
+        return make_plan(_hub(choice), called=choice.name)
+    return make_plan(choice.name)
 
 
 def _hub(choice: Choice) -> Path:
@@ -192,33 +194,38 @@ def _hub(choice: Choice) -> Path:
 
 
 def _read_apart(key: str, choice: Choice) -> LanguageModel:
-    """The model in somebody's files, which another process reads. Raises ValueError, a sentence."""
-    path, called, tokenizer = _files_of(choice)
-    name = None
+    """The model in a visitor's files, which another process reads. Raises ValueError, a sentence."""
+    path, model_name, tokenizer = _files_of(choice)
+    tokenizer_name = None
     if tokenizer in encoding_names():
-        name = tokenizer
-    file = None if name else tokenizer
+        tokenizer_name = tokenizer
+    tokenizer_file = None if tokenizer_name else tokenizer
     drop = choice.drop_surplus
     reading = converted(
         path,
         check_here,
         choice.dtype,
         choice.n_heads,
-        file,
+        tokenizer_file,
         activation=choice.activation,
-        named=name is not None,
+        named=tokenizer_name is not None,
         drop_surplus=drop,
     )
     with reading as folder:
 
-        def made() -> Plan:
+        def make_plan() -> Plan:
             device = choice.device or default_device()
-            found = plan(
-                folder, called=called, tokenizer=name, drop_surplus=drop, dtype=choice.dtype, device=device
+            new_plan = plan(
+                folder,
+                called=model_name,
+                tokenizer=tokenizer_name,
+                drop_surplus=drop,
+                dtype=choice.dtype,
+                device=device,
             )
-            return replace(found, activation_is_assumed=activation_is_assumed(folder))
+            return replace(new_plan, activation_is_assumed=activation_is_assumed(folder))
 
-        return model_cache().get(key, made)
+        return model_cache().get(key, make_plan)
 
 
 def _files_of(choice: Choice) -> tuple[Path, str, str | Path | None]:
@@ -266,8 +273,8 @@ def code_of(model: InUse) -> str:
         options["drop_surplus"] = True
     else:
         options["drop_surplus"] = None
-    given = [f"{key}={value!r}" for key, value in options.items() if value is not None]
-    return f"gptviz.load({', '.join([repr(name), *given])})"
+    arguments = [f"{key}={value!r}" for key, value in options.items() if value is not None]
+    return f"gptviz.load({', '.join([repr(name), *arguments])})"
 
 
 def default_device() -> str:
@@ -285,5 +292,5 @@ def paths_allowed() -> bool:
 
 @st.cache_resource(max_entries=1, show_spinner=False)
 def downloads() -> Downloads:
-    """The process's downloads: of no model that this server could not hold, were it read in bfloat16."""
+    """The process's downloads. They refuse a model that this server could not hold in bfloat16."""
     return Downloads(partial(hub_folder, most_bytes=2 * model_cache().max_bytes))

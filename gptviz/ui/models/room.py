@@ -1,7 +1,7 @@
-"""How much of what visitors bring this server holds, all of them together: on its disk and in its memory.
+"""How many bytes of visitors' files this server holds, all of them together: on its disk and in its memory.
 
 A file that is sent waits in Streamlit's memory until somebody presses "Load these files"; then it lies on
-the disk. What a session left in memory goes soon after the session.
+the disk. What a session left in memory is freed soon after the session.
 """
 
 import functools
@@ -46,7 +46,7 @@ class Room:
             return sum(self._taken.values()) + sum(self._sent().values())
 
     def take(self, what: Hashable, size: int) -> None:
-        """So many bytes are to come, until `give(what)`. Raises CheckpointError where they are too many."""
+        """Reserve `size` bytes, until `give(what)`. Raises CheckpointError if they are too many."""
         with self._lock:
             if sum(self._taken.values()) + sum(self._sent().values()) + size > self.max_bytes:
                 raise CheckpointError(
@@ -57,12 +57,12 @@ class Room:
             self._taken[what] = size
 
     def give(self, what: Hashable) -> None:
-        """They are gone, or were never there."""
+        """Free the bytes that `take(what)` reserved, if there are any."""
         with self._lock:
             self._taken.pop(what, None)
 
     def receive(self, session: str, what: Hashable, size: int) -> str | None:
-        """`take` for a file that a session sends: None, or why not, which the session is also told."""
+        """`take` for a file that a session sends: None, or the refusal, which `refused` tells later."""
         try:
             if self._sent().get(session, 0) + size > self.of_one:
                 raise CheckpointError(
@@ -81,7 +81,7 @@ class Room:
         return self._refused.get(session)
 
     def forget(self, session: str) -> None:
-        """Whatever was said to a session."""
+        """Drop the refusal that this session was told."""
         self._refused.pop(session, None)
 
 
@@ -92,8 +92,8 @@ def sent() -> dict[str, int]:
         manager = runtime.get_instance().uploaded_file_mgr
     if not isinstance(manager, MemoryUploadedFileManager):
         return {}
-    files = {session: list(held.values()) for session, held in list(manager.file_storage.items())}
-    return {session: sum(len(file.data) for file in held) for session, held in files.items()}
+    files = {session: list(uploaded.values()) for session, uploaded in list(manager.file_storage.items())}
+    return {session: sum(len(file.data) for file in uploaded) for session, uploaded in files.items()}
 
 
 @functools.cache
@@ -112,8 +112,8 @@ def session() -> str | None:
 
 
 def let_go(endings: tuple[str, ...]) -> None:
-    """Take the files with these endings that this session has sent out of Streamlit's memory: they were
-    loaded, or are wanted no more.
+    """Drop this session's files with these endings from Streamlit's memory: they were loaded, or are no
+    longer wanted.
     """
     context = get_script_run_ctx()
     if context is None or not isinstance(manager := context.uploaded_file_mgr, MemoryUploadedFileManager):
@@ -125,11 +125,13 @@ def let_go(endings: tuple[str, ...]) -> None:
 
 
 def still_here(key: str) -> list[UploadedFile]:
-    """The files of the uploader with this key. A browser may name some that were let go of, or of a server
-    before this one.
+    """The files of the uploader with this key. Those that were let go, or sent to an earlier server, are left
+    out.
     """
-    held = st.session_state.get(key) or []
-    return [one for one in (held if isinstance(held, list) else [held]) if not isinstance(one, DeletedFile)]
+    value = st.session_state.get(key) or []
+    return [
+        file for file in (value if isinstance(value, list) else [value]) if not isinstance(file, DeletedFile)
+    ]
 
 
 def refused() -> str | None:
@@ -148,10 +150,10 @@ def end(sessions: list[str]) -> None:
     server = runtime.get_instance()
     for session in gone:
         room().forget(session)
-        found = server._session_mgr.get_session_info(session)
+        info = server._session_mgr.get_session_info(session)
         server.close_session(session)
-        if found is not None:  # it has the files as values of widgets, and an idle server keeps its last one
-            found.session.session_state.clear()
+        if info is not None:  # it has the files as values of widgets, and an idle server keeps its last one
+            info.session.session_state.clear()
         server.uploaded_file_mgr.remove_session_files(session)
     if gone:
-        gc.collect()  # sessions are full of circles
+        gc.collect()  # sessions are full of reference cycles

@@ -31,37 +31,46 @@ def follow(
 
     `raws` are the tokens' bytes, as the model of this key and name cuts `text`, with special tokens or not.
     """
-    now = Pieces(key, name, (text, special), raws)
+    current = Pieces(key, name, (text, special), raws)
     before: Pieces | None = st.session_state.get(_READ)
-    st.session_state[_READ] = now
-    if before is not None and before.key != now.key and before.prompt == now.prompt and before.raws and raws:
+    st.session_state[_READ] = current
+    if (
+        before is not None
+        and before.key != current.key
+        and before.prompt == current.prompt
+        and before.raws
+        and raws
+    ):
         if token is not None and token < len(before.raws):
             token = same_place(before.raws, raws, token)
-        st.session_state[_SAID] = (now.key, now.prompt, sentence(before, now))
-    said = st.session_state.get(_SAID)
-    return token, said[2] if said is not None and said[:2] == (now.key, now.prompt) else None
+        st.session_state[_SAID] = (current.key, current.prompt, sentence(before, current))
+    notice = st.session_state.get(_SAID)
+    return token, notice[2] if notice is not None and notice[:2] == (current.key, current.prompt) else None
 
 
 def sentence(before: Pieces, now: Pieces) -> str | None:
     """A sentence on where two models cut the same text differently; None where they do not."""
-    had = len(before.raws)
-    has = len(now.raws)
+    count_before = len(before.raws)
+    count_after = len(now.raws)
     names = escaped(before.name), escaped(now.name)
-    count = f"{names[1]} reads {has} tokens where {names[0]} read {had}."
+    count = f"{names[1]} reads {count_after} tokens where {names[0]} read {count_before}."
     try:
-        found = differences(before.raws, now.raws)
+        changes = differences(before.raws, now.raws)
     except ValueError:  # a tokenizer that cannot say every character
         return count
-    if not found and now.name == before.name:
+    if not changes and now.name == before.name:
         return None
-    if not found:
+    if not changes:
         return f"The prompt's tokens are the same for {names[1]} as for {names[0]}."
-    shown = [f"{_tokens(before.raws, d.before)} → {_tokens(now.raws, d.after)}" for d in found[:MOST_SHOWN]]
-    more = len(found) - len(shown)
+    shown = [
+        f"{_tokens(before.raws, change.before)} → {_tokens(now.raws, change.after)}"
+        for change in changes[:MOST_SHOWN]
+    ]
+    hidden = len(changes) - len(shown)
     if sum(map(len, before.raws)) == sum(map(len, now.raws)):  # else one reads only its beginning
-        count = f"{names[0]} cut this text into {had} tokens, {names[1]} into {has}."
-    if more:
-        shown.append(f"and {more} more places")
+        count = f"{names[0]} cut this text into {count_before} tokens, {names[1]} into {count_after}."
+    if hidden:
+        shown.append(f"and {hidden} more places")
     return f"{count} What changed: {'; '.join(shown)}."
 
 

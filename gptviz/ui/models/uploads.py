@@ -1,4 +1,4 @@
-"""The checkpoints that people bring: files in a folder that belongs to one browser and goes with it."""
+"""The checkpoints that visitors bring: files in a folder of one browser, deleted with it."""
 
 import shutil
 import time
@@ -33,7 +33,7 @@ LONGEST_NAME = 200  # bytes of a file's name; most disks take 255
 
 
 class Sent(Protocol):
-    """What st.file_uploader gives: a name, a size, and something to read from."""
+    """A file of st.file_uploader: its name, its size, and a stream to read from."""
 
     name: str
     size: int
@@ -75,9 +75,9 @@ class Upload:
 
 
 class Uploads:
-    """A browser's uploads. When it is cleared, or this object goes, so do its files.
+    """A browser's uploads. Their files are deleted when it is cleared, or when this object goes.
 
-    `gone(number)` is called for each of them then. `room` is that of all browsers.
+    `gone(number)` is then called for each of them. `room` is that of all browsers.
     """
 
     def __init__(self, max_bytes: int, gone: Callable[[str], None], room: Room | None = None):
@@ -139,8 +139,8 @@ class Uploads:
             _remove({number: upload}, self._gone, self.room)
 
     def _label(self, stem: str) -> str:
-        taken = {upload.label for upload in self._all.values()}
-        return next(label for n in count(1) if (label := stem if n == 1 else f"{stem} {n}") not in taken)
+        labels = {upload.label for upload in self._all.values()}
+        return next(label for n in count(1) if (label := stem if n == 1 else f"{stem} {n}") not in labels)
 
     def _check(self, files: Sequence[Sent], names: list[str], weights: list[str]) -> None:
         if not names:

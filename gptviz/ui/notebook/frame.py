@@ -40,7 +40,7 @@ WHITE = "#ffffff"
 
 @dataclass(frozen=True, repr=False)
 class Picture:
-    """A page's picture: as the last line of a notebook's cell it is shown.
+    """A page's picture; a notebook shows it if it is the last line of a cell.
 
     `to_html` writes it as a file that answers clicks, `save` as a figure for a paper. `title` and `lines`
     stand above it, `parts` below each other, as frame.js draws them. Without a `mode` it is as light or dark
@@ -59,26 +59,26 @@ class Picture:
     def html(self) -> str:
         """The document, with all that it needs: some 0.1 MB of scripts, and its numbers."""
         names = {part["draw"]: None for part in self.parts if "draw" in part}
-        given = {"parts": [_sent(part) for part in self.parts], "mode": self.mode}
+        payload = {"parts": [_sent(part) for part in self.parts], "mode": self.mode}
         filled = {
             "TITLE": escape(self.title),
             "LINES": "".join(f"<p>{escape(line)}</p>" for line in self.lines),
             "STYLE": _file("frame.css"),
             "LIGHT": _colors(self.mode or "light"),
             "DARK": _colors(self.mode or "dark"),
-            "GIVEN": json.dumps(given).replace("<", r"\u003c"),
+            "GIVEN": json.dumps(payload).replace("<", r"\u003c"),
             "SCRIPT": script(bundle(*names) + _file("chart.js") + _file("frame.js")),
         }
-        return re.sub(r"\{\{([A-Z]+)\}\}", lambda found: filled[found[1]], _file("frame.html"))
+        return re.sub(r"\{\{([A-Z]+)\}\}", lambda match: filled[match[1]], _file("frame.html"))
 
     def to_html(self, path: str | Path) -> Path:
-        """Write it as one file, which any browser opens offline; gives back where it is."""
+        """Write it as one file, which any browser opens offline; return its path."""
         file = Path(path)
         file.write_text(self.html, encoding="utf-8")
         return file
 
     def save(self, path: str | Path, words: bool = True) -> Path:
-        """Write it as a figure, by the ending of the name, without a browser; gives back where it is.
+        """Write it as a figure, by the ending of the name, without a browser; return its path.
 
         .svg has shapes and text that can be edited, .pdf shapes and their fonts; .png has two pixels for one
         of the screen. The last two need matplotlib. It stands on white, in the "dark" mode on dark paper.
@@ -93,60 +93,60 @@ class Picture:
             raise ValueError(
                 f"{file.name!r} ends in none of {', '.join(KINDS)}, which can be saved; .html is to_html's"
             )
-        drawn = self.still(words)
+        canvas = self.still(words)
         if self.mode != "dark":
-            drawn.paper = WHITE
+            canvas.paper = WHITE
         if kind == ".svg":
-            file.write_text(svg(drawn, self.title), encoding="utf-8")
+            file.write_text(svg(canvas, self.title), encoding="utf-8")
         elif kind == ".png":
-            file.write_bytes(raster.png(drawn))
+            file.write_bytes(raster.png(canvas))
         else:
-            file.write_bytes(raster.pdf(drawn))
+            file.write_bytes(raster.pdf(canvas))
         return file
 
     def still(self, words: bool = True) -> Canvas:
-        """The picture as marks that do not move."""
+        """The picture as shapes that do not move."""
         title = self.title if words else ""
         lines = self.lines if words else ()
         return drawn_still(title, lines, self.parts, self.mode or "light")
 
     def _first(self) -> Canvas:
-        """As much of it as a notebook keeps still."""
+        """The still picture, only as tall as a notebook keeps it."""
         return drawn_still(self.title, self.lines, self.parts, self.mode or "light", STILL_HEIGHT)
 
     def _repr_html_(self) -> str:
-        """As a notebook shows it, and keeps it: the frame, and what is left where a frame is not allowed."""
+        """HTML for a notebook: the frame, and the still picture where frames are not allowed."""
         style = "width:100%;height:560px;border:0;display:block"
-        look = f'title="{escape(self.title)}" style="{style}"'
-        frame = f"<iframe {look} srcdoc='{_attribute(self.html)}'></iframe>"
+        attributes = f'title="{escape(self.title)}" style="{style}"'
+        frame = f"<iframe {attributes} srcdoc='{_attribute(self.html)}'></iframe>"
         return f'<div class="gptviz-picture">{frame}{self._still_html()}</div>'
 
     def _still_html(self) -> str:
-        drawn = base64.b64encode(svg(self._first()).encode()).decode()
-        said = escape(" ".join((self.title, *self.lines)))
-        image = f'<img alt="{said}" src="data:image/svg+xml;base64,{drawn}">'
+        encoded = base64.b64encode(svg(self._first()).encode()).decode()
+        alt_text = escape(" ".join((self.title, *self.lines)))
+        image = f'<img alt="{alt_text}" src="data:image/svg+xml;base64,{encoded}">'
         return f'<div class="gptviz-still">{image}<p>{STILL}</p></div>'
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
-        """What a notebook keeps of it: a reader shows the richest kind that it allows."""
-        kept = {"text/plain": repr(self), "text/html": self._repr_html_()}
+        """Return every kind that a notebook keeps: a reader shows the richest that it allows."""
+        kinds = {"text/plain": repr(self), "text/html": self._repr_html_()}
         if raster.is_installed():
-            kept["image/png"] = base64.b64encode(raster.small_png(self._first())).decode()
-        return kept
+            kinds["image/png"] = base64.b64encode(raster.small_png(self._first())).decode()
+        return kinds
 
 
 def _attribute(html: str) -> str:
-    """A document as an attribute in single quotation marks: it has mostly double ones, which may stay."""
+    """Escape a document for single quotation marks: most of its own are double and may stay."""
     return html.replace("&", "&amp;").replace("'", "&#x27;")
 
 
 def _sent(part: dict[str, Any]) -> dict[str, Any]:
-    """A part as frame.js has it: of a figure what was drawn of it, and what its parts say."""
+    """A part as frame.js reads it: a figure as SVG, with the texts of its parts."""
     if "figure" not in part:
         return part
     sent = {key: value for key, value in part.items() if key not in ("figure", "dark")}
-    drawn, hover = chart(part["figure"])
-    sent |= {"svg": svg(drawn), "hover": hover.data()}
+    canvas, hover = chart(part["figure"])
+    sent |= {"svg": svg(canvas), "hover": hover.data()}
     if "dark" in part:
         dark, _ = chart(part["dark"]["figure"])
         sent["dark"] = {"svg": svg(dark)}

@@ -64,7 +64,7 @@ LARGEST = 3 * 2**19  # bytes of all heads' weights, or of all places of the mach
 
 
 def overview(s: Sheet, at: str = "") -> None:
-    """The whole machine as one picture to fall into: all down to the heads, `at`, and where *Play* goes."""
+    """Draw the whole machine, which opens down to its heads: the place `at` and every stop of *Play*."""
     s.title = "From a text to the next token"
     config = s.t.config
     position = s.position
@@ -73,34 +73,36 @@ def overview(s: Sheet, at: str = "") -> None:
     way = [find(dict(step.place).get("at", "")) for step in steps]
     blocks = range(config.n_layers)
     parts = ("", ".norm1", ".attention", ".norm2", ".feed_forward")
-    every = ["", "embedding", "final_norm", "out_head"]
-    every += [f"block.{b}{part}" for b in blocks for part in parts]
-    every += [f"block.{b}.head.{h}" for b, h in all_heads(s.lm)]
+    addresses = ["", "embedding", "final_norm", "out_head"]
+    addresses += [f"block.{b}{part}" for b in blocks for part in parts]
+    addresses += [f"block.{b}.head.{h}" for b, h in all_heads(s.lm)]
     first = find(at)
-    said = [{"at": one.at, "says": step.text} for one, step in zip(way, steps, strict=True)]
-    places = {place.at: place for one in (first, *way) for place in one.path}
+    sentences = [{"at": stop.at, "says": step.text} for stop, step in zip(way, steps, strict=True)]
+    places = {place.at: place for stop in (first, *way) for place in stop.path}
     saved = s.saved("overview")
-    others = {}
+    drawn = {}
     size = 0
-    for place in (first, *places.values(), *map(find, every)):
-        if place.at in others or size > LARGEST:
+    for place in (first, *places.values(), *map(find, addresses)):
+        if place.at in drawn or size > LARGEST:
             continue
-        now = machine.level(s.lm, s.t, place.at, position)
-        was = s.traces.was
-        if was is None:
-            old = None
+        level = machine.level(s.lm, s.t, place.at, position)
+        unchanged = s.traces.was
+        if unchanged is None:
+            unchanged_level = None
         else:
-            old = machine.level(was.lm, was, place.at, position, now["shown"])
-        levels = Both(now, old)
-        path, beside = ([(one.at, one.name) for one in some] for some in (place.path, place.beside(config)))
+            unchanged_level = machine.level(unchanged.lm, unchanged, place.at, position, level["shown"])
+        levels = Both(level, unchanged_level)
+        path, beside = (
+            [(entry.at, entry.name) for entry in entries] for entries in (place.path, place.beside(config))
+        )
         where = (path, s.labels, position, beside)
         answers = (ignored, ignored)
         table = joined(levels.map(machine.table))
-        draw_machine(place.kind, levels, table, *where, None, said, *answers, saved)
-        others[place.at] = {"title": "", "data": s.parts.pop()["data"]}
-        size += len(json.dumps(others[place.at]))
-    s.take("machine", others[first.at]["data"] | {"known": [*others]})
-    s.parts[-1]["others"] = others
+        draw_machine(place.kind, levels, table, *where, None, sentences, *answers, saved)
+        drawn[place.at] = {"title": "", "data": s.parts.pop()["data"]}
+        size += len(json.dumps(drawn[place.at]))
+    s.take("machine", drawn[first.at]["data"] | {"known": [*drawn]})
+    s.parts[-1]["others"] = drawn
 
 
 def every_head(s: Sheet, block: int | None = None, head: int | None = None) -> None:
@@ -111,15 +113,15 @@ def every_head(s: Sheet, block: int | None = None, head: int | None = None) -> N
     _grid(s, place)
     _head(s, *place)
     part = s.parts[-1]
-    everyone = all_heads(s.lm)
-    together = _together(len(s.t), len(everyone))
+    places = all_heads(s.lm)
+    together = _together(len(s.t), len(places))
     if together > 1:
         part["note"] = (
             f"Of a text of {len(s.t)} tokens the other heads are kept coarser: a cell is the largest of "
             f'{together} × {together} weights. t.show("attention", block, head) has every weight of one.'
         )
     part["others"] = {}
-    for b, h in everyone:
+    for b, h in places:
         if together > 1 and (b, h) != place:
             part["others"][f"{b}.{h}"] = _coarse(s, part["data"], b, h, together)
         else:
@@ -135,14 +137,14 @@ def every_head(s: Sheet, block: int | None = None, head: int | None = None) -> N
 
 
 def _together(count: int, heads: int) -> int:
-    """How many tokens share a row of a head's map, so that those of all heads have room in `LARGEST`."""
+    """How many tokens share a row of a head's map, so that the maps of all heads fit into `LARGEST`."""
     # a triangle of float32 in base64 has 8/3 bytes for each of its square
     side = max(8, int((LARGEST * 3 / 8 / heads) ** 0.5))
     return -(-count // side)
 
 
 def _coarse(s: Sheet, data: dict[str, Any], block: int, head: int, together: int) -> dict[str, Any]:
-    """A head's map with so many tokens in a row, of which each cell has the largest weight, or difference."""
+    """A head's map with `together` tokens a row; each cell is the largest weight, or difference, in it."""
     values, panel = _weights(s, block, head)
     starts = np.arange(0, len(s.t), together)
     high, low = (
@@ -178,12 +180,12 @@ def tokens(s: Sheet) -> None:
         raise ValueError("these ids are not how their text is cut into tokens: there are no pieces to show")
     token_cards(pieces, s.t.tokens, s.position, ignored)
     built = {}
-    for at, label in enumerate(s.labels):
-        place, part = place_of(pieces, at)
-        data = merges_data(s.t.tokenizer, pieces[place], part, at)
-        built[str(at)] = {"title": f"How {label} was built", "data": data}
-    place, part = place_of(pieces, s.position)
-    merges(s.t.tokenizer, pieces[place], part, s.position)
+    for position, label in enumerate(s.labels):
+        piece_index, part = place_of(pieces, position)
+        data = merges_data(s.t.tokenizer, pieces[piece_index], part, position)
+        built[str(position)] = {"title": f"How {label} was built", "data": data}
+    piece_index, part = place_of(pieces, s.position)
+    merges(s.t.tokenizer, pieces[piece_index], part, s.position)
     s.parts[-1] |= {"title": built[str(s.position)]["title"], "others": built}
 
 
@@ -200,16 +202,19 @@ def layernorm(s: Sheet, norm: str = "block 0 · norm1", quantity: str = "varianc
 def attention(
     s: Sheet, block: int | None = None, head: int | None = None, hide_first: bool = False, arcs: bool = False
 ) -> None:
-    """One head's attention (without one, that with the rarest role); `arcs` are all its block's as lines."""
+    """Draw one head's attention (by default the rarest role's); `arcs` adds its block's heads as lines."""
     place = _place(s, block, head)
     s.title = f"Attention of block {place[0]}, head {place[1]}"
     _head(s, *place, hide_first)
     s.parts[-1]["title"] = ""
     if arcs:
-        every = range(s.t.config.n_heads)
-        lines = np.stack([weights(s.lm, s.t, place[0], h, hide_first).numpy() for h in every])
-        asked = (ignored, ignored, ignored)
-        draw_arcs("head", lines, s.labels, s.position, None, place[0], every, place[1], MASS, *asked)
+        head_numbers = range(s.t.config.n_heads)
+        # (H, T, T)
+        lines = np.stack([weights(s.lm, s.t, place[0], h, hide_first).numpy() for h in head_numbers])
+        callbacks = (ignored, ignored, ignored)
+        draw_arcs(
+            "head", lines, s.labels, s.position, None, place[0], head_numbers, place[1], MASS, *callbacks
+        )
 
 
 def feed_forward(s: Sheet, block: int = -1, unit: int | None = None) -> None:
@@ -222,20 +227,22 @@ def next_token(
 ) -> None:
     """Draw what comes next, from logit to probability."""
     sampling = Sampling(temperature, top_k, top_p)
-    at = s.position
-    came = None
-    if at + 1 < len(s.t):
-        came = s.t.tokens[at + 1].id
-    logits = s.traces.map(lambda t: t.logits(at))
+    position = s.position
+    next_id = None
+    if position + 1 < len(s.t):
+        next_id = s.t.tokens[position + 1].id
+    logits = s.traces.map(lambda t: t.logits(position))
     if logits.was is None:
-        first = []
+        unchanged_best = []
     else:
-        first = [int(logits.was.argmax())]
-    found = logits.map(lambda row: candidates(row, k, sampling, [*([] if came is None else [came]), *first]))
+        unchanged_best = [int(logits.was.argmax())]
+    likeliest = logits.map(
+        lambda row: candidates(row, k, sampling, [*([] if next_id is None else [next_id]), *unchanged_best])
+    )
     name = lambda i: show_id(s.lm, i)  # noqa: E731
-    rows, rest = candidate_rows(found.now, sampling, name, came=came, unchanged=found.was)
-    s.title = f"What comes after {s.labels[at]} (position {at})"
-    candidate_bars(rows, rest, column_heads(sampling, found.was is not None), None, action="")
+    rows, rest_row = candidate_rows(likeliest.now, sampling, name, came=next_id, unchanged=likeliest.was)
+    s.title = f"What comes after {s.labels[position]} (position {position})"
+    candidate_bars(rows, rest_row, column_heads(sampling, likeliest.was is not None), None, action="")
 
 
 def generate(s: Sheet, n: int = 20, **options: Any) -> None:
@@ -244,12 +251,12 @@ def generate(s: Sheet, n: int = 20, **options: Any) -> None:
     Drawn by the seed 0, if no other is given. A click on a token opens what it was drawn from.
     """
     options = {"seed": 0} | options
-    ids = [one.id for one in s.t.tokens[: s.position + 1]]
-    both = s.traces.map(lambda t: list(t.lm.generate(ids, whole("n", n, 1), **options)))
+    ids = [token.id for token in s.t.tokens[: s.position + 1]]
+    generated = s.traces.map(lambda t: list(t.lm.generate(ids, whole("n", n, 1), **options)))
     s.title = f"What is written after {s.labels[s.position]} (position {s.position})"
     written: list[dict[str, Any]] = []
     opened: list[dict[str, Any]] = []
-    for step in both.now:
+    for step in generated.now:
         shown = show_id(s.lm, step.id)
         sampling = step.sampling
         if sampling.greedy:
@@ -259,17 +266,20 @@ def generate(s: Sheet, n: int = 20, **options: Any) -> None:
         numbers = {"id": step.id, "probability": p, "p_text": probability_text(p), "put": False}
         says = f"{shown} had probability {probability_text(p)}"
         written.append({"shown": shown, "sentence": says, **numbers})
-        found = candidates(step.logits, 10, sampling, [step.id])
-        rows, rest = candidate_rows(found, sampling, lambda i: show_id(s.lm, i), came=step.id)
-        opened.append({"title": f"What {shown} was drawn from", "data": {"rows": rows, "rest": rest}})
-    raws = [named_bytes(s.t.tokenizer, step.id) for step in both.now]
+        likeliest = candidates(step.logits, 10, sampling, [step.id])
+        rows, rest_row = candidate_rows(likeliest, sampling, lambda i: show_id(s.lm, i), came=step.id)
+        opened.append({"title": f"What {shown} was drawn from", "data": {"rows": rows, "rest": rest_row}})
+    raws = [named_bytes(s.t.tokenizer, step.id) for step in generated.now]
     writing(s.lm.decode(ids), written, 0, ignored, raws=raws, open_end=False)
-    if both.was is not None:
-        s.parts[-1]["note"] = f"Unchanged, the model writes: {''.join(step.token for step in both.was)}"
+    if generated.was is not None:
+        s.parts[-1]["note"] = f"Unchanged, the model writes: {''.join(step.token for step in generated.was)}"
     first = opened[0]["data"]
-    heads_of = column_heads(both.now[0].sampling)
-    candidate_bars(first["rows"], first["rest"], heads_of, None, action="")
-    s.parts[-1] |= {"title": opened[0]["title"], "others": {str(at): one for at, one in enumerate(opened)}}
+    headings = column_heads(generated.now[0].sampling)
+    candidate_bars(first["rows"], first["rest"], headings, None, action="")
+    s.parts[-1] |= {
+        "title": opened[0]["title"],
+        "others": {str(index): entry for index, entry in enumerate(opened)},
+    }
 
 
 def loss(s: Sheet) -> None:
@@ -294,12 +304,12 @@ def logit_lens(s: Sheet, measure: str = "probability") -> None:
     "entropy" or "kl" as colour.
     """
     one_of("measure", measure, ("probability", "entropy", "kl"))
-    found = s.of(cells, 0, len(s.t))
+    lens = s.of(cells, 0, len(s.t))
     names = row_names(s.t.config)
     rows = [(name.removeprefix("block ").replace(" ·", ""), f"After {name}") for name in names[:-1]]
     s.title = "What the model would say at each depth"
     legend = legend_of(measure, measure, s.t.config.vocab_size, s.mode)
-    grid = lens_cells(s.lm, found, (0, len(s.t)), measure)
+    grid = lens_cells(s.lm, lens, (0, len(s.t)), measure)
     last = ("output", "The model's own output")
     lens_grid(grid, [*rows, last], s.labels, (len(rows), s.position), legend, ignored)
     vocabulary = s.t.config.vocab_size
@@ -307,15 +317,15 @@ def logit_lens(s: Sheet, measure: str = "probability") -> None:
 
 
 def why(s: Sheet, token: OneToken | None = None, against: Against = MEAN) -> None:
-    """A token's logit as the sum of what the model's parts wrote for it; without one, the most probable."""
+    """Draw a token's logit (by default the most probable one's) as the sum of what the parts wrote for it."""
     target, other, title = _target(s, token, against)
     shares = s.of(logit_shares, target, other, s.position)
     keys = ["part", "block", "head"]
     if shares.was is not None:  # a change may have added a part, which the unchanged model has not
-        old = shares.now[keys].merge(shares.was, "left", keys).fillna({"contribution": 0.0})
-        shares = Both(shares.now, old)
+        unchanged = shares.now[keys].merge(shares.was, "left", keys).fillna({"contribution": 0.0})
+        shares = Both(shares.now, unchanged)
     table = shares.now[:-2]
-    values = shares.map(lambda one: one["contribution"].to_numpy(float))
+    values = shares.map(lambda frame: frame["contribution"].to_numpy(float))
     names = [label_of(*row) for row in table[keys].itertuples(index=False)]
     falls = Waterfall.of(names, values.map(lambda v: v[:-1]))
     s.title = f"Why this token? {title}: {significant(values.now[-1], 4)}"
@@ -325,17 +335,17 @@ def why(s: Sheet, token: OneToken | None = None, against: Against = MEAN) -> Non
         f"The largest parts of {title}, and their sum",
     )
     blocks = np.flatnonzero(table["block"].notna())
-    grids = values.map(lambda v: v[blocks].reshape(s.t.config.n_layers, -1))
+    grids = values.map(lambda v: v[blocks].reshape(s.t.config.n_layers, -1))  # (layers, parts of a block)
     columns = [names[row].removeprefix("block 0 · ") for row in blocks[: grids.now.shape[1]]]
     shown = s.shown_of(grids)
-    what = "its share is"
+    phrase = "its share is"
     if shown == DIFFERENCE:
-        what = "its share has changed by"
+        phrase = "its share has changed by"
     s.figure(
-        lambda mode: share_grid(Map("", grids).drawn(shown), columns, None, what, mode),
+        lambda mode: share_grid(Map("", grids).drawn(shown), columns, None, phrase, mode),
         "why_grid",
         f"What every head and feed-forward wrote to {title}",
-        what.removeprefix("its "),
+        phrase.removeprefix("its "),
     )
 
 
@@ -354,9 +364,10 @@ def knock_out(
     of the most probable.
     """
     target, other, _ = _target(s, token, against)
-    ids = [one.id for one in s.t.tokens]
+    ids = [text_token.id for text_token in s.t.tokens]
     tables = s.traces.map(lambda t: mute(t.lm, ids, (target, other), baseline, s.position))
-    grids = tables.map(lambda one: one["lost"].to_numpy(float).reshape(s.t.config.n_layers, -1))
+    # (layers, parts of a block)
+    grids = tables.map(lambda frame: frame["lost"].to_numpy(float).reshape(s.t.config.n_layers, -1))
     columns = [*_columns(s), "attention", "feed-forward"]
     s.title = f"What muting each part takes away from the probability of {show_id(s.lm, target)}"
     says = "muting it takes away"
@@ -368,21 +379,21 @@ def knock_out(
 
 
 def circuit(s: Sheet, token: OneToken | None = None, against: Against = MEAN, **options: Any) -> None:
-    """The few heads that keep a token's probability: see `gptviz.analysis.circuit`, which takes `options`."""
+    """Draw the few heads that keep a token's probability: see `gptviz.analysis.circuit` for `options`."""
     target, other, title = _target(s, token, against)
     pair = target if other is None else (target, other)
-    found = search(s.lm, [one.id for one in s.t.tokens], pair, position=s.position, **options)
-    s.title = f"The circuit of {title}: {len(found.heads)} of {len(all_heads(s.lm))} heads"
+    result = search(s.lm, [text_token.id for text_token in s.t.tokens], pair, position=s.position, **options)
+    s.title = f"The circuit of {title}: {len(result.heads)} of {len(all_heads(s.lm))} heads"
     nothing = np.full((s.t.config.n_layers, s.t.config.n_heads), np.nan)
     s.figure(
-        lambda mode: share_grid(nothing, _columns(s), None, "", mode, inside=set(found.heads)),
+        lambda mode: share_grid(nothing, _columns(s), None, "", mode, inside=set(result.heads)),
         "circuit_sheet",
         f"{s.title}: a thick frame is a head that is in",
     )
-    steps = found.steps.sort_values("size")
+    steps = result.steps.sort_values("size")
     line = {"F": Both(steps["value"].to_numpy(float))}
     names = [f"{n} heads" for n in steps["size"]]
-    rests = [(found.whole, "the whole model")]
+    rests = [(result.whole, "the whole model")]
     axis = {"title": {"text": "heads in the circuit"}}
     s.figure(
         lambda mode: curves(line, names, mode, "F", rests=rests, axis=axis),
@@ -392,17 +403,18 @@ def circuit(s: Sheet, token: OneToken | None = None, against: Against = MEAN, **
 
 
 def patching(s: Sheet, other: str | Sequence[int], site: str = "resid_pre", **options: Any) -> None:
-    """Draw which place of this text brings its answer into the `other`: see `gptviz.analysis.patching`."""
-    ids = [one.id for one in s.t.tokens]
+    """Draw which places of this text bring its answer into the `other`: see `gptviz.analysis.patching`."""
+    ids = [token.id for token in s.t.tokens]
     if isinstance(other, str):
-        theirs = s.lm.encode(other)
+        other_ids = s.lm.encode(other)
     else:
-        theirs = list(other)
-    table = s.traces.map(lambda t: patch(t.lm, ids, theirs, sites=[site], position=s.position, **options))
+        other_ids = list(other)
+    table = s.traces.map(lambda t: patch(t.lm, ids, other_ids, sites=[site], position=s.position, **options))
     layers = s.t.config.n_layers
-    way = options.get("direction", "denoising")
-    effects = table.map(lambda one: one["effect"].to_numpy(float).reshape(layers, -1))
-    s.title = f"{site} patched at each place ({way}); the other text: “{s.lm.decode(theirs)}”"
+    direction = options.get("direction", "denoising")
+    # (layers, heads or positions)
+    effects = table.map(lambda frame: frame["effect"].to_numpy(float).reshape(layers, -1))
+    s.title = f"{site} patched at each place ({direction}); the other text: “{s.lm.decode(other_ids)}”"
     if table.now["position"].isna().all():  # a head's, at all positions
         says = "its effect is"
         s.figure(
@@ -411,8 +423,8 @@ def patching(s: Sheet, other: str | Sequence[int], site: str = "resid_pre", **op
             s.title,
         )
     else:
-        words = [show_id(s.lm, i) for i in theirs]
-        labels = [" | ".join(dict.fromkeys(pair)) for pair in zip(s.labels, words, strict=True)]
+        other_labels = [show_id(s.lm, i) for i in other_ids]
+        labels = [" | ".join(dict.fromkeys(pair)) for pair in zip(s.labels, other_labels, strict=True)]
         panel = Map("", effects, ends=(-1, 1), unit="effect")
         rows = [f"block {b}" for b in range(layers)]
         columns = labels[: effects.now.shape[1]]
@@ -423,22 +435,24 @@ def compare(s: Sheet, other: Trace) -> None:
     """Draw what this trace and another expect next, and by how much each head looks elsewhere."""
     if not isinstance(other, Trace):
         raise ValueError(f"{other!r} is no trace: show('compare', lm.trace(another_text))")
-    same_text = b"".join(one.raw for one in s.t.tokens) == b"".join(one.raw for one in other.tokens)
+    same_text = b"".join(token.raw for token in s.t.tokens) == b"".join(token.raw for token in other.tokens)
     pairs = comparing.align(s.t.tokens, other.tokens, one_text=same_text)
     if not pairs:
         raise ValueError("the two traces end no token at the same place of the text: they cannot be compared")
-    at = pairs.pairs[pairs.nearest(s.position)]
-    nexts = comparing.expected(s.t, other, *at)
+    pair = pairs.pairs[pairs.nearest(s.position)]
+    nexts = comparing.expected(s.t, other, *pair)
     names = ("this trace", "the other")
-    shown = [
+    labels = [
         show_id(s.lm, int(row.left_id)) if row.left == row.left else show_id(other.lm, int(row.right_id))
         for row in nexts.itertuples()
     ]
     sides = nexts[["left", "right"]].to_numpy(float)
     s.title = "What comes next in this trace, and in the other"
     s.lines = (*s.lines, *Sheet(other, 0, s.mode, s.shown).lines)
-    s.figure(lambda mode: back_to_back(shown, sides[:, 0], sides[:, 1], names, mode), "compare_next", s.title)
-    ours, theirs = ((one.config.n_layers, one.config.n_heads) for one in (s.t, other))
+    s.figure(
+        lambda mode: back_to_back(labels, sides[:, 0], sides[:, 1], names, mode), "compare_next", s.title
+    )
+    ours, theirs = ((trace.config.n_layers, trace.config.n_heads) for trace in (s.t, other))
     if ours == theirs and len(pairs) > 1:
         apart = comparing.heads_apart(s.t, other, pairs).numpy()
         s.figure(
@@ -480,9 +494,9 @@ def _name(block: int, head: int) -> str:
 
 def _weights(s: Sheet, block: int, head: int, hide_first: bool = False) -> tuple[Any, Any]:
     """A head's weights as they are drawn, and their panel."""
-    own = s.of(weights, block, head)
+    unhidden = s.of(weights, block, head)
     drawn = s.of(weights, block, head, hide_first)
-    return pattern(drawn, s.shown_of(own), hide_first)
+    return pattern(drawn, s.shown_of(unhidden), hide_first)
 
 
 def _head(s: Sheet, block: int, head: int, hide_first: bool = False) -> None:
@@ -492,7 +506,7 @@ def _head(s: Sheet, block: int, head: int, hide_first: bool = False) -> None:
 
 
 def _place(s: Sheet, block: int | None, head: int | None) -> tuple[int, int]:
-    """The head that is asked for; for what is not said, as on the pages, that with the rarest role."""
+    """The head that is asked for; for None, as on the pages, the block and head of the rarest role."""
     if block is None or head is None:
         usual = most_telling(roles(s.t))
         if block is None:
@@ -503,25 +517,25 @@ def _place(s: Sheet, block: int | None, head: int | None) -> tuple[int, int]:
 
 
 def _grid(s: Sheet, chosen: tuple[int, int]) -> None:
-    """All heads, small: what each does here, and in a changed model how far its pattern moved."""
-    found = roles(s.t)
+    """Draw all heads small: what each does here, and in a changed model how far its pattern moved."""
+    head_roles = roles(s.t)
     writes = mean_writes(s.t, s.lm)
-    was = s.traces.was
+    unchanged = s.traces.was
     blocks = range(s.t.config.n_layers)
 
     def thumbnail(b: int, h: int) -> Thumbnail:
-        said = words_of(found[b][h], writes[b, h].item(), writes.max().item())
-        if was is None:
-            return said
-        by = pattern_moved(was["attn", b][h], s.t["attn", b][h])
-        return moved_words(said, by, any(edit.is_of_head(b, h) for edit in s.t.edits))
+        labelled = words_of(head_roles[b][h], writes[b, h].item(), writes.max().item())
+        if unchanged is None:
+            return labelled
+        distance = pattern_moved(unchanged["attn", b][h], s.t["attn", b][h])
+        return moved_words(labelled, distance, any(edit.is_of_head(b, h) for edit in s.t.edits))
 
     small = [pool(s.t["attn", b].numpy()) for b in blocks]
     picture, side = small_heads(small, s.mode)
     words = [[thumbnail(b, h) for h in range(s.t.config.n_heads)] for b in blocks]
     head_grid(picture, side, words, chosen, ignored)
     s.when_dark(lambda mode: {"data": {"picture": as_data(small_heads(small, mode)[0])}})
-    if was is not None:
+    if unchanged is not None:
         s.parts[-1]["note"] = (
             "Hatched: a head that is changed. Tinted: one whose pattern moved, the stronger the more."
         )
@@ -543,10 +557,10 @@ def _target(s: Sheet, token: OneToken | None, against: Against) -> tuple[int, in
     else:
         other = s.t.token_id(against, "against")
     if other is None:
-        than = "the mean of all"
+        reference = "the mean of all"
     else:
-        than = f"that of {show_id(s.lm, other)}"
-    return target, other, f"the logit of {show_id(s.lm, target)} minus {than}"
+        reference = f"that of {show_id(s.lm, other)}"
+    return target, other, f"the logit of {show_id(s.lm, target)} minus {reference}"
 
 
 # ---- by name ----
@@ -573,17 +587,17 @@ def show(
     whole: bool = False,
     **options: Any,
 ) -> Picture:
-    """The picture of a page, of this trace: "attention", "layernorm"; without a name tokens and all heads.
+    """Draw a page's picture of this trace ("attention", "layernorm"); by default its tokens and all heads.
 
     What follows the name is the picture's own: `t.show("attention", 3, 1)`, `t.show("why", " mat")`. It is
     of the token at `position`, light or dark as the notebook is, or in the "light" or "dark" `mode`. Of a
     changed run it shows before and after as the page does; `shown` is what its maps have: "difference",
     "changed" or "unchanged".
 
-    `whole` has every picture of the page, in its order and with its sentences, where it has not anyway: what
-    follows are then the page's choices as an address has them: `t.show("tokens", whole=True)`.
+    `whole` draws every picture of the page, in its order and with its sentences. The arguments that follow
+    are then the page's choices, named as in its address: `t.show("tokens", whole=True)`.
 
-    Raises ValueError for a page that has no picture of a trace, and for what the picture cannot be asked.
+    Raises ValueError for a page that has no picture of a trace, and for arguments that it does not take.
     """
     name = SHORT.get(page or "every_head", page or "every_head").replace("-", "_").replace(" ", "_").lower()
     if name not in PICTURES:

@@ -31,7 +31,7 @@ def ignored(*_: Any) -> None:
 class Sheet:
     """A trace `t`, the `position` and the `mode` to draw it in; `shown`: what maps have of a changed run.
 
-    One that `follows` the notebook is drawn light, and each part has what is other in a dark one.
+    If it `follows` the notebook, it is drawn light, and each part keeps what differs in dark mode.
     """
 
     t: Trace
@@ -64,8 +64,8 @@ class Sheet:
         return self.traces.map(lambda t: numbers(t.lm, t, *args, **named))
 
     def shown_of(self, *numbers: Both[Any]) -> str:
-        """The runs that maps of these show: CHANGED alone where the change did nothing to them."""
-        if any(one.moved for one in numbers):
+        """What maps of these numbers show: `shown`, or CHANGED if the change did nothing to them."""
+        if any(pair.moved for pair in numbers):
             return self.shown
         return CHANGED
 
@@ -89,23 +89,23 @@ class Sheet:
     # ---- parts ----
 
     def take(self, name: str, data: dict[str, Any]) -> None:
-        """A component, as it is drawn while this hears of it: see `kernel.elsewhere`."""
+        """Keep a component that is drawn while this sheet listens: see `kernel.elsewhere`."""
         self.parts.append({"draw": name, "data": data})
 
     def figure(self, draw: Callable[[Mode], Figure], name: str, alt: str, title: str = "") -> None:
-        """A figure, drawn for a mode; `alt` says what it shows to those who do not see it."""
+        """Keep a figure, drawn for a mode; `alt` describes it to those who do not see it."""
         words = {"key": f"{name}_{len(self.parts)}", "alt": alt, "title": title}
         drawn = json.loads(draw(self.mode).to_json())
         self.parts.append({"figure": drawn, "saved": self.saved(name).data(), **words})
         self.when_dark(lambda mode: {"figure": json.loads(draw(mode).to_json())})
 
     def when_dark(self, draw: Callable[[Mode], dict[str, Any]]) -> None:
-        """What is other of the last part where the notebook is dark, if the picture follows it."""
+        """Keep what differs of the last part in dark mode, if the picture follows the notebook."""
         if self.follows:
             self.parts[-1]["dark"] = draw("dark")
 
     def drawn(self, draw: Callable[..., None], *args: Any, **options: Any) -> Picture:
-        """The picture that `draw(sheet, ...)` makes on this."""
+        """Call `draw(sheet, ...)` and return its parts as a picture."""
         with elsewhere(self.take, self.mode):
             draw(self, *args, **options)
         for part in self.parts:

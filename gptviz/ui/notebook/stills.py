@@ -1,7 +1,7 @@
 """The components' pictures without a browser: the same data, drawn as marks that an SVG, PNG or PDF can hold.
 
 A component answers a pointer; its still shows what stands there at first. The machine is laid out by its own
-script, in a browser: its still is what it says in words and numbers, and says so.
+script, in a browser: its still has only its words and numbers, and says so.
 """
 
 import base64
@@ -47,7 +47,7 @@ MOST = 120  # tokens of a strip that are drawn; it says so where there are more
 
 
 def still(name: str, data: Data) -> Canvas:
-    """A component's picture from its data. ValueError for one that has none."""
+    """A component's picture from its data. Raises ValueError if it has none."""
     if name not in STILLS:
         raise ValueError(f"the component {name!r} cannot be drawn still; there are {', '.join(STILLS)}")
     colors = palette(data["mode"])
@@ -91,9 +91,9 @@ def drawn_still(
         if "draw" in part:
             pieces.append(still(part["draw"], part["data"]))
         write(part.get("note", ""), SMALL, colors.quiet)
-    whole = below(pieces, GAP, colors.paper)
-    whole.width = min(whole.width, max(right_end(whole.marks) + 8, 240.0))
-    return whole
+    stacked = below(pieces, GAP, colors.paper)
+    stacked.width = min(stacked.width, max(right_end(stacked.marks) + 8, 240.0))
+    return stacked
 
 
 def paragraph(text: str, size: float, color: str, paper: str, bold: bool = False) -> Canvas:
@@ -108,8 +108,8 @@ def paragraph(text: str, size: float, color: str, paper: str, bold: bool = False
 def html_table(html: str, colors: Palette) -> Canvas:
     """A page's table as text."""
     rows = []
-    for row in re.findall(r"<tr.*?</tr>", html, re.DOTALL):
-        cells = re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row, re.DOTALL)
+    for row_html in re.findall(r"<tr.*?</tr>", html, re.DOTALL):
+        cells = re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row_html, re.DOTALL)
         rows.append([" ".join(unescape(re.sub(r"<[^>]+>", "", cell)).split()) for cell in cells])
     canvas = Canvas(WIDTH, 0.0, colors.paper)
     _table(canvas, rows, colors)
@@ -117,7 +117,7 @@ def html_table(html: str, colors: Palette) -> Canvas:
 
 
 def _table(canvas: Canvas, rows: Sequence[Sequence[str]], colors: Palette) -> None:
-    """Rows of texts in columns, the first row bold; below what is there already."""
+    """Draw rows of texts in columns, the first row bold, below what the canvas has already."""
     columns = max(map(len, rows), default=0)
     widths = []
     for column in range(columns):
@@ -127,10 +127,10 @@ def _table(canvas: Canvas, rows: Sequence[Sequence[str]], colors: Palette) -> No
     for count, row in enumerate(rows):
         x = 8.0
         canvas.height += 1.5 * SMALL
-        for text, wide in zip(row, widths, strict=False):
-            shown = shortened(text, SMALL, wide * squeezed - 6)
+        for text, width in zip(row, widths, strict=False):
+            shown = shortened(text, SMALL, width * squeezed - 6)
             canvas.write(x, canvas.height - 4, shown, SMALL, colors.ink, bold=count == 0)
-            x += wide * squeezed
+            x += width * squeezed
 
 
 # ---- strips of tokens ----
@@ -141,16 +141,16 @@ def _strip(
     tokens: Iterable[tuple[str, str, str | None, bool]],
     colors: Palette,
 ) -> None:
-    """Boxes in lines, each (its text, a small one below, its colour or none, whether it is chosen)."""
+    """Draw boxes in lines, each (its text, a small one below, its colour or none, whether it is chosen)."""
     x = 8.0
     top = canvas.height + 4
-    high = LABEL * 2.6
+    height = LABEL * 2.6
     for text, beneath, fill, chosen in tokens:
-        lost = shortened(text, LABEL, WIDTH - 40)
-        wide = max(text_width(lost, LABEL), text_width(beneath, SMALL - 2)) + 12
-        if x + wide > WIDTH - 8 and x > 8:
+        shown = shortened(text, LABEL, WIDTH - 40)
+        width = max(text_width(shown, LABEL), text_width(beneath, SMALL - 2)) + 12
+        if x + width > WIDTH - 8 and x > 8:
             x = 8.0
-            top += high + GAP
+            top += height + GAP
         if fill:
             ink = text_on(fill)
         else:
@@ -159,24 +159,24 @@ def _strip(
             stroke = colors.accent
         else:
             stroke = colors.grid
-        canvas.add(Rectangle(x, top, wide, high, fill, stroke, 2.5 if chosen else 1.0))
-        canvas.write(x + wide / 2, top + LABEL + 3, lost, LABEL, ink, anchor="middle")
+        canvas.add(Rectangle(x, top, width, height, fill, stroke, 2.5 if chosen else 1.0))
+        canvas.write(x + width / 2, top + LABEL + 3, shown, LABEL, ink, anchor="middle")
         quiet = ink if fill else colors.quiet
-        canvas.write(x + wide / 2, top + high - 5, beneath, SMALL - 2, quiet, anchor="middle")
-        x += wide + 4
-    canvas.height = top + high + GAP
+        canvas.write(x + width / 2, top + height - 5, beneath, SMALL - 2, quiet, anchor="middle")
+        x += width + 4
+    canvas.height = top + height + GAP
 
 
-def _cut(canvas: Canvas, all_of_them: Sequence[Any], colors: Palette, what: str) -> None:
-    if len(all_of_them) > MOST:
+def _cut(canvas: Canvas, items: Sequence[Any], colors: Palette, noun: str) -> None:
+    if len(items) > MOST:
         canvas.height += 18
-        words = f"The first {MOST} of {len(all_of_them):,} {what}."
+        words = f"The first {MOST} of {len(items):,} {noun}."
         canvas.write(8, canvas.height - 4, words, SMALL, colors.quiet)
 
 
 def _chips(canvas: Canvas, data: Data, colors: Palette) -> None:
     tokens = data["tokens"]
-    boxes = [(one["shown"], str(i), None, i == data["selected"]) for i, one in enumerate(tokens[:MOST])]
+    boxes = [(token["shown"], str(i), None, i == data["selected"]) for i, token in enumerate(tokens[:MOST])]
     _strip(canvas, boxes, colors)
     _cut(canvas, tokens, colors, "tokens")
 
@@ -184,8 +184,8 @@ def _chips(canvas: Canvas, data: Data, colors: Palette) -> None:
 def _token_cards(canvas: Canvas, data: Data, colors: Palette) -> None:
     tokens = [token for piece in data["pieces"] for token in piece["tokens"]]
     boxes = [
-        (one["shown"], f"{one['id']} · {one['hex']}", None, one["position"] == data["selected"])
-        for one in tokens[:MOST]
+        (card["shown"], f"{card['id']} · {card['hex']}", None, card["position"] == data["selected"])
+        for card in tokens[:MOST]
     ]
     _strip(canvas, boxes, colors)
     _cut(canvas, tokens, colors, "tokens")
@@ -194,7 +194,8 @@ def _token_cards(canvas: Canvas, data: Data, colors: Palette) -> None:
 def _surprise(canvas: Canvas, data: Data, colors: Palette) -> None:
     chips = data["chips"]
     boxes = [
-        (one["token"], one["text"], one["color"], i == data["expected"]) for i, one in enumerate(chips[:MOST])
+        (chip["token"], chip["text"], chip["color"], i == data["expected"])
+        for i, chip in enumerate(chips[:MOST])
     ]
     _strip(canvas, boxes, colors)
     _cut(canvas, chips, colors, "tokens")
@@ -214,7 +215,8 @@ def _tokenizer_rows(canvas: Canvas, data: Data, colors: Palette) -> None:
 def _merges(canvas: Canvas, data: Data, colors: Palette) -> None:
     for stage in data["stages"]:
         boxes = [
-            (one["shown"], one["hex"], None, at == stage["joined"]) for at, one in enumerate(stage["parts"])
+            (part["shown"], part["hex"], None, index == stage["joined"])
+            for index, part in enumerate(stage["parts"])
         ]
         _strip(canvas, boxes, colors)
         for line in lines_of("".join(stage["says"]), SMALL, WIDTH - 16):
@@ -226,7 +228,9 @@ def _writing(canvas: Canvas, data: Data, colors: Palette) -> None:
     for line in lines_of(" ".join(data["before"].split()), LABEL + 1, WIDTH - 16):
         canvas.height += 1.4 * (LABEL + 1)
         canvas.write(8, canvas.height - 4, line, LABEL + 1, colors.ink)
-    boxes = [(one["shown"], one["p_text"], None, i == data["chosen"]) for i, one in enumerate(data["tokens"])]
+    boxes = [
+        (token["shown"], token["p_text"], None, i == data["chosen"]) for i, token in enumerate(data["tokens"])
+    ]
     _strip(canvas, boxes, colors)
 
 
@@ -234,24 +238,26 @@ def _windows(canvas: Canvas, data: Data, colors: Palette) -> None:
     count = data["count"]
     tokens = data["tokens"]
     left = 100.0
-    wide = min(60.0, (WIDTH - left - 8) / count)
+    width = min(60.0, (WIDTH - left - 8) / count)
     step = 1
     if tokens is None:
-        step = max(1, int(np.ceil(40 / wide)))
+        step = max(1, int(np.ceil(40 / width)))
     for i in range(0, count, step):
         if tokens is None:
             text = str(data["first"] + i)
         else:
-            text = shortened(tokens[i], SMALL, max(wide - 2, 18))
-        canvas.write(left + (i + 0.5) * wide, 16, text, SMALL, colors.ink, anchor="middle")
+            text = shortened(tokens[i], SMALL, max(width - 2, 18))
+        canvas.write(left + (i + 0.5) * width, 16, text, SMALL, colors.ink, anchor="middle")
     canvas.height = 24
     for row in data["rows"][:MOST]:
         start = row["start"] - data["first"]
         top = canvas.height
-        ends = f"window {row['window']}"
-        canvas.write(left - 8, top + 14, ends, SMALL, colors.ink, anchor="end")
-        for at, color, y in ((start, colors.query, top), (start + 1, colors.value, top + 10)):
-            canvas.add(Rectangle(left + at * wide, y, data["length"] * wide - 1, 9, color, opacity=0.75))
+        name = f"window {row['window']}"
+        canvas.write(left - 8, top + 14, name, SMALL, colors.ink, anchor="end")
+        for position, color, y in ((start, colors.query, top), (start + 1, colors.value, top + 10)):
+            canvas.add(
+                Rectangle(left + position * width, y, data["length"] * width - 1, 9, color, opacity=0.75)
+            )
         canvas.height += 26
     canvas.height += 18
     canvas.write(8, canvas.height - 4, "inputs", SMALL, colors.query, bold=True)
@@ -268,7 +274,7 @@ def _candidates(canvas: Canvas, data: Data, colors: Palette) -> None:
     columns = {"rank": 50.0, "token": 66.0, "logit": 300.0, "scaled": 366.0}
     compared = bool(heads.get("before")) or any(row.get("ghost") is not None for row in rows)
     bar = 390.0
-    long = 290.0 if compared else 360.0
+    bar_width = 290.0 if compared else 360.0
     canvas.height = 22
     names = {"rank": "rank", "token": "token", "logit": "logit", "scaled": heads.get("scaled", "scaled")}
     for name, x in columns.items():
@@ -290,14 +296,14 @@ def _candidates(canvas: Canvas, data: Data, colors: Palette) -> None:
                 canvas.write(x, base, shortened(label, LABEL, 180), LABEL, colors.ink)
             else:
                 canvas.write(x, base, row[f"{name}_text"], LABEL, colors.ink, anchor="end")
-        canvas.add(Rectangle(bar, middle - 7, long, 14, colors.panel))
+        canvas.add(Rectangle(bar, middle - 7, bar_width, 14, colors.panel))
         if row.get("rest") or row["key"] == "rest":
             fill = colors.ghost
         else:
             fill = colors.accent
-        canvas.add(Rectangle(bar, middle - 7, long * min(1.0, row["probability"]), 14, fill))
+        canvas.add(Rectangle(bar, middle - 7, bar_width * min(1.0, row["probability"]), 14, fill))
         if row.get("ghost") is not None:
-            edge = Rectangle(bar, middle - 9, long * min(1.0, row["ghost"]), 18, None, colors.ghost, 2.0)
+            edge = Rectangle(bar, middle - 9, bar_width * min(1.0, row["ghost"]), 18, None, colors.ghost, 2.0)
             canvas.add(edge)
             canvas.write(WIDTH - 96, base, row["ghost_text"], LABEL, colors.quiet, anchor="end")
         canvas.write(WIDTH - 8, base, row["p_text"], LABEL, colors.ink, anchor="end")
@@ -309,10 +315,10 @@ def _draws(canvas: Canvas, data: Data, colors: Palette) -> None:
     canvas.height = 26
     for segment in data["segments"]:
         left = 8 + (WIDTH - 16) * segment["start"]
-        wide = (WIDTH - 16) * (segment["stop"] - segment["start"])
-        canvas.add(Rectangle(left, 4, wide, 20, colors.panel, colors.quiet))
-        if text_width(segment["shown"], SMALL) < wide - 4:
-            canvas.write(left + wide / 2, 18, segment["shown"], SMALL, colors.ink, anchor="middle")
+        width = (WIDTH - 16) * (segment["stop"] - segment["start"])
+        canvas.add(Rectangle(left, 4, width, 20, colors.panel, colors.quiet))
+        if text_width(segment["shown"], SMALL) < width - 4:
+            canvas.write(left + width / 2, 18, segment["shown"], SMALL, colors.ink, anchor="middle")
     if data["point"]:
         x = 8 + (WIDTH - 16) * data["point"]["at"]
         canvas.add(Line(((x, 0.0), (x, 30.0)), colors.accent, 3.0))
@@ -326,7 +332,7 @@ def _draws(canvas: Canvas, data: Data, colors: Palette) -> None:
 
 def _branches(canvas: Canvas, data: Data, colors: Palette) -> None:
     rows = [["", "text", "ln p", "perplexity"]]
-    rows += [[str(i), one["text"], one["log_p"], one["perplexity"]] for i, one in enumerate(data["rows"])]
+    rows += [[str(i), row["text"], row["log_p"], row["perplexity"]] for i, row in enumerate(data["rows"])]
     _table(canvas, rows, colors)
 
 
@@ -339,33 +345,33 @@ def _numbers(text: str, kind: str = "<f4") -> NDArray[Any]:
 
 def matrix_of(arrays: Data, panel: Data) -> NDArray[np.float64]:
     """A panel's numbers (rows, columns) from what the browser gets; NaN where the causal mask is."""
-    sent = arrays[panel["array"]]
-    if "of" in sent:
-        left, right = (matrix_of(arrays, panel | {"array": name, "divisor": 1.0}) for name in sent["of"])
-        found = left @ right.T
+    array = arrays[panel["array"]]
+    if "of" in array:
+        first, second = (matrix_of(arrays, panel | {"array": name, "divisor": 1.0}) for name in array["of"])
+        values = first @ second.T  # (rows, dim) @ (dim, columns) -> (rows, columns)
     else:
-        flat = _numbers(sent["base64"]).astype(np.float64)
-        columns = sent["columns"]
-        if sent["triangle"]:
-            found = np.full((columns, columns), np.nan)
-            found[np.tril_indices(columns)] = flat
+        flat = _numbers(array["base64"]).astype(np.float64)
+        columns = array["columns"]
+        if array["triangle"]:
+            values = np.full((columns, columns), np.nan)
+            values[np.tril_indices(columns)] = flat
         else:
-            found = flat.reshape(-1, columns)
-    return found / panel["divisor"]
+            values = flat.reshape(-1, columns)  # (rows, columns)
+    return values / panel["divisor"]
 
 
 def _matrix(canvas: Canvas, data: Data, colors: Palette) -> None:
-    """The panels, as many beside each other as there is room for."""
-    drawn = [_panel(data, panel, colors) for panel in data["panels"]]
+    """Draw the panels, as many beside each other as fit."""
+    panels = [_panel(data, panel, colors) for panel in data["panels"]]
     x = 0.0
     top = 0.0
-    for one in drawn:
-        if x and x + one.width > WIDTH:
+    for panel_canvas in panels:
+        if x and x + panel_canvas.width > WIDTH:
             x = 0.0
             top = canvas.height
-        canvas.place(one, x, top)
-        canvas.height = max(canvas.height, top + one.height + GAP)
-        x += one.width + 12
+        canvas.place(panel_canvas, x, top)
+        canvas.height = max(canvas.height, top + panel_canvas.height + GAP)
+        x += panel_canvas.width + 12
 
 
 def _panel(data: Data, panel: Data, colors: Palette) -> Canvas:
@@ -381,19 +387,19 @@ def _panel(data: Data, panel: Data, colors: Palette) -> Canvas:
     else:
         cell = min(24.0, side / rows)
     if panel["column_axis"] == "dim":
-        wide = min(cell, 380.0 / columns)
+        column_width = min(cell, 380.0 / columns)
     else:
-        wide = cell
+        column_width = cell
     row_labels = [names.get(panel["row_axis"], range(rows))[i] for i in range(rows)]
     column_labels = [str(names.get(panel["column_axis"], range(columns))[i]) for i in range(columns)]
     row_step = max(1, int(np.ceil(SMALL / cell)))
-    column_step = max(1, int(np.ceil(SMALL / wide)))
+    column_step = max(1, int(np.ceil(SMALL / column_width)))
     size = min(LABEL, max(9.0, 0.8 * cell))
     left = max(text_width(str(text), size) for text in row_labels[::row_step]) + 14
     turned = max(text_width(text, size) for text in column_labels[::column_step])
     top = turned * 0.87 + 2.2 * size + 22
     heading = panel["title"] or panel["label"]
-    canvas = Canvas(max(left + columns * wide + turned * 0.5 + 16, 300.0), 0.0, colors.paper)
+    canvas = Canvas(max(left + columns * column_width + turned * 0.5 + 16, 300.0), 0.0, colors.paper)
     if panel["title"]:
         canvas.write(8, 16, panel["title"], 14, colors.ink, bold=True)
         canvas.write(8, 32, panel["note"], SMALL, colors.quiet)
@@ -414,26 +420,34 @@ def _panel(data: Data, panel: Data, colors: Palette) -> Canvas:
             anchor="end",
         )
     for i in range(0, columns, column_step):
-        canvas.write(left + (i + 0.5) * wide + 3, top - 5, column_labels[i], size, colors.ink, turn=-60.0)
-    drawn = colors_of(values, scale, panel["low"], panel["high"])
-    later = np.triu(np.ones_like(values, dtype=bool), 1)
+        canvas.write(
+            left + (i + 0.5) * column_width + 3, top - 5, column_labels[i], size, colors.ink, turn=-60.0
+        )
+    pixels = colors_of(values, scale, panel["low"], panel["high"])
+    above_diagonal = np.triu(np.ones_like(values, dtype=bool), 1)
     if panel["masked"]:
-        hidden = later
+        hidden = above_diagonal
     else:
-        hidden = np.zeros_like(later)
-    drawn[hidden] = list(bytes.fromhex(colors.masked[1:]))
+        hidden = np.zeros_like(above_diagonal)
+    pixels[hidden] = list(bytes.fromhex(colors.masked[1:]))
     empty = np.isnan(values) & ~hidden
-    drawn[empty] = list(bytes.fromhex(colors.paper[1:]))
+    pixels[empty] = list(bytes.fromhex(colors.paper[1:]))
     if values.size <= SHAPES:
         cells = [
-            Rectangle(left + c * wide, top + r * cell, wide, cell, f"#{drawn[r, c].tobytes().hex()}")
+            Rectangle(
+                left + c * column_width,
+                top + r * cell,
+                column_width,
+                cell,
+                f"#{pixels[r, c].tobytes().hex()}",
+            )
             for r in range(rows)
             for c in range(columns)
         ]
         canvas.add(Group(0.0, 0.0, tuple(cells)))
     else:
-        canvas.add(Pixels(left, top, columns * wide, rows * cell, drawn))
-    canvas.add(Rectangle(left, top, columns * wide, rows * cell, None, colors.grid))
+        canvas.add(Pixels(left, top, columns * column_width, rows * cell, pixels))
+    canvas.add(Rectangle(left, top, columns * column_width, rows * cell, None, colors.grid))
     canvas.height = top + rows * cell + 8
     low, high = (number(panel[end]) for end in ("low", "high"))
     if panel["digits"] == "weight":
@@ -454,7 +468,7 @@ def _scale(
     left: float = 8.0,
     masked: str | None = None,
 ) -> None:
-    """A strip of colours with what stands at its ends, below what is there; and the colour of the mask."""
+    """Draw a strip of colours with its ends' values, below what is there; and the colour of the mask."""
     top = canvas.height + 2
     canvas.write(left, top + 10, low, SMALL, colors.quiet)
     x = left + text_width(low, SMALL) + 6
@@ -469,7 +483,7 @@ def _scale(
 
 
 def _heads(canvas: Canvas, data: Data, colors: Palette) -> None:
-    """All heads, small, with their roles."""
+    """Draw all heads, small, with their roles."""
     blocks = data["blocks"]
     heads = data["heads"]
     side = data["side"]
@@ -478,74 +492,77 @@ def _heads(canvas: Canvas, data: Data, colors: Palette) -> None:
     left = 64.0
     cell = min(96.0, (WIDTH - left - 8) / heads)
     labelled = cell >= 56
-    high = cell + (16 if labelled else 2)
+    row_height = cell + (16 if labelled else 2)
     for head in range(heads):
         if labelled:
-            word = f"head {head}"
+            label = f"head {head}"
         else:
-            word = str(head)
-        canvas.write(left + (head + 0.5) * cell, 14, word, SMALL, colors.quiet, anchor="middle")
+            label = str(head)
+        canvas.write(left + (head + 0.5) * cell, 14, label, SMALL, colors.quiet, anchor="middle")
     canvas.height = 20
     for block in range(blocks):
         top = canvas.height
         canvas.write(left - 8, top + cell / 2, f"block {block}", SMALL, colors.quiet, anchor="end")
         for head in range(heads):
-            part = pixels[block * side : (block + 1) * side, head * side : (head + 1) * side]
+            pixels_of_head = pixels[block * side : (block + 1) * side, head * side : (head + 1) * side]
             x = left + head * cell
             role = data["roles"][block][head]
-            canvas.add(Pixels(x + 2, top + 2, cell - 4, cell - 4, part))
+            canvas.add(Pixels(x + 2, top + 2, cell - 4, cell - 4, pixels_of_head))
             if role.get("changed"):
                 canvas.add(Line(((x + 2, top + cell - 2), (x + cell - 2, top + 2)), colors.accent, 2.0))
             if (block, head) == (data["block"], data["head"]):
                 canvas.add(Rectangle(x + 1, top + 1, cell - 2, cell - 2, None, colors.accent, 3.0))
             if labelled:
-                word = shortened(role["label"], SMALL - 1, cell - 2)
-                canvas.write(x + cell / 2, top + cell + 10, word, SMALL - 1, colors.ink, anchor="middle")
-        canvas.height += high
+                label = shortened(role["label"], SMALL - 1, cell - 2)
+                canvas.write(x + cell / 2, top + cell + 10, label, SMALL - 1, colors.ink, anchor="middle")
+        canvas.height += row_height
     canvas.height += 6
     _scale(canvas, colors.attention, "0", "1", colors, left, colors.masked)
 
 
 def _lens(canvas: Canvas, data: Data, colors: Palette) -> None:
-    """A row a depth, a column a token; in each cell the token on top, and its colour."""
+    """Draw a row a depth and a column a token; each cell has its likeliest token, and its colour."""
     cells = data["cells"]
     count = sum(stop - start for start, stop in cells["known"])
     rows = len(data["rows"])
+    # the likeliest token of each cell, (rows, columns)
     ids = _numbers(cells["ids"], "<u4" if cells["wide"] else "<u2").reshape(rows, count, cells["each"])[
         ..., 0
     ]
-    shares = _numbers(cells["color"]).reshape(rows, count)
+    shares = _numbers(cells["color"]).reshape(rows, count)  # (rows, columns)
     positions = [i for start, stop in cells["known"] for i in range(start, stop)]
     left = 110.0
-    wide = min(64.0, (WIDTH - left - 8) / count)
-    high = 22.0
-    named = wide >= 22
-    if named:
+    width = min(64.0, (WIDTH - left - 8) / count)
+    row_height = 22.0
+    is_labelled = width >= 22
+    if is_labelled:
         step = 1
     else:
-        step = max(1, int(np.ceil(30 / wide)))
+        step = max(1, int(np.ceil(30 / width)))
     for i in range(0, count, step):
-        if named:
-            text = shortened(data["tokens"][positions[i]], SMALL, wide - 2)
+        if is_labelled:
+            text = shortened(data["tokens"][positions[i]], SMALL, width - 2)
         else:
             text = str(positions[i])
-        canvas.write(left + (i + 0.5) * wide, 14, text, SMALL - 1, colors.ink, anchor="middle", bold=named)
+        canvas.write(
+            left + (i + 0.5) * width, 14, text, SMALL - 1, colors.ink, anchor="middle", bold=is_labelled
+        )
     canvas.height = 20
     for row, (name, _) in enumerate(data["rows"]):
         canvas.write(left - 6, canvas.height + 15, name, SMALL, colors.ink, anchor="end")
         for i in range(count):
             fill = color_at(data["legend"]["scale"], float(shares[row, i]))
-            canvas.add(Rectangle(left + i * wide, canvas.height, wide - 1, high - 1, fill))
-            if named:
-                text = shortened(cells["shown"][str(int(ids[row, i]))], SMALL - 2, wide - 4)
-                x = left + (i + 0.5) * wide
+            canvas.add(Rectangle(left + i * width, canvas.height, width - 1, row_height - 1, fill))
+            if is_labelled:
+                text = shortened(cells["shown"][str(int(ids[row, i]))], SMALL - 2, width - 4)
+                x = left + (i + 0.5) * width
                 canvas.write(x, canvas.height + 15, text, SMALL - 2, text_on(fill), anchor="middle")
-        canvas.height += high
+        canvas.height += row_height
     chosen = None
     if data["position"] in positions:
         chosen = positions.index(data["position"])
     if chosen is not None:
-        box = left + chosen * wide - 1, 20 + data["row"] * high - 1, wide + 1, high + 1
+        box = left + chosen * width - 1, 20 + data["row"] * row_height - 1, width + 1, row_height + 1
         canvas.add(Rectangle(*box, None, colors.accent, 2.5))
     canvas.height += 6
     legend = data["legend"]
@@ -554,41 +571,41 @@ def _lens(canvas: Canvas, data: Data, colors: Palette) -> None:
 
 
 def _arcs(canvas: Canvas, data: Data, colors: Palette) -> None:
-    """The lines of the head that is chosen: from the tokens that look, left, to those they look at."""
+    """Draw the lines of the chosen head: from the tokens that look, left, to those they look at."""
     tokens = data["tokens"]
     count = len(tokens)
-    flat = _numbers(data["weights"]).reshape(len(data["heads"]), -1)
+    flat = _numbers(data["weights"]).reshape(len(data["heads"]), -1)  # (H, T * (T + 1) / 2)
     weights = np.zeros((count, count))
     weights[np.tril_indices(count)] = np.nan_to_num(flat[data["head"]])
-    high = max(9.0, min(22.0, 900.0 / count))
+    row_height = max(9.0, min(22.0, 900.0 / count))
     left = 300.0
     right = 560.0
     color = colors.heads[data["heads"][data["head"]] % len(colors.heads)]
-    for at, token in enumerate(tokens):
-        y = 24 + (at + 0.5) * high
-        if high >= 9:
-            size = min(LABEL, 0.8 * high)
+    for query, token in enumerate(tokens):
+        y = 24 + (query + 0.5) * row_height
+        if row_height >= 9:
+            size = min(LABEL, 0.8 * row_height)
             canvas.write(left - 8, y + ASCENT * size, token, size, colors.ink, anchor="end")
             canvas.write(right + 8, y + ASCENT * size, token, size, colors.ink)
-        order = np.argsort(-weights[at])
-        kept = int(np.searchsorted(np.cumsum(weights[at][order]), data["mass"] / 100 - 1e-9)) + 1
-        for key in order[:kept].tolist():
-            other = 24 + (key + 0.5) * high
-            points = (left, y), (left + 90, y), (right - 90, other), (right, other)
-            share = float(weights[at, key])
+        order = np.argsort(-weights[query])
+        count_drawn = int(np.searchsorted(np.cumsum(weights[query][order]), data["mass"] / 100 - 1e-9)) + 1
+        for key in order[:count_drawn].tolist():
+            key_y = 24 + (key + 0.5) * row_height
+            points = (left, y), (left + 90, y), (right - 90, key_y), (right, key_y)
+            share = float(weights[query, key])
             canvas.add(Curve(points, color, 0.5 + 4 * share, "solid", 0.15 + 0.8 * share))
     canvas.write(left - 8, 14, "looks", SMALL, colors.quiet, anchor="end")
     head = data["heads"][data["head"]]
     words = f"is looked at (block {data['block']}, head {head}; lines until {data['mass']} % of each row)"
     canvas.write(right + 8, 14, shortened(words, SMALL, WIDTH - right - 16), SMALL, colors.quiet)
-    canvas.height = 24 + count * high + GAP
+    canvas.height = 24 + count * row_height + GAP
     note = f"Head {head} of block {data['block']}: the strongest lines of each token, until {data['mass']} %."
     canvas.write(8, canvas.height + 12, note, SMALL, colors.quiet)
     canvas.height += 20
 
 
 def _machine(canvas: Canvas, data: Data, colors: Palette) -> None:
-    """What the machine says of the place that is open, and its numbers."""
+    """Draw what the machine says of the open place, and its numbers."""
     words = "The machine is laid out by its own script: to_html(...) has it whole. Its numbers:"
     for text in ("".join(data["says"]), words):
         for line in lines_of(text, LABEL, WIDTH - 16):

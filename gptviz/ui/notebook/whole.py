@@ -1,6 +1,6 @@
 """All pictures of a page, in its order and with its words: its own script is run, and what it draws is kept.
 
-Streamlit runs it as in its own tests, without a server: widgets have what the page begins with.
+Streamlit runs it as in its own tests, without a server: widgets have their first values.
 """
 
 import json
@@ -22,7 +22,7 @@ SECONDS = 600  # that a page may take
 
 
 def of_page(s: Sheet, name: str, **choices: Any) -> None:
-    """Draw them: `choices` are the page's, by their names in the address ("ln_norm"); None is its default.
+    """Draw a page whole: `choices` are its own, by their names in the address ("ln_norm"); None: its default.
 
     Raises ValueError where the app runs in this process or is not installed, and for a choice that the page
     does not take.
@@ -40,41 +40,41 @@ def of_page(s: Sheet, name: str, **choices: Any) -> None:
     if Runtime.exists():
         raise ValueError("the app runs in this process: open the page there, or draw it in another process")
     works.without_server()
-    at = AppTest.from_file(str(page_file(name)), default_timeout=SECONDS)
-    at.context = {"theme": s.mode}
-    at.session_state[GIVEN] = s.t
+    app = AppTest.from_file(str(page_file(name)), default_timeout=SECONDS)
+    app.context = {"theme": s.mode}
+    app.session_state[GIVEN] = s.t
     choices = {key: value for key, value in choices.items() if value is not None}
-    asked = {"text": s.text, "token": s.position, "shown": s.shown, "whole": "on", **choices}
-    for key, value in asked.items():
-        at.query_params[key] = str(value)
+    parameters = {"text": s.text, "token": s.position, "shown": s.shown, "whole": "on", **choices}
+    for key, value in parameters.items():
+        app.query_params[key] = str(value)
     # what a server sets for itself, and Streamlit, which makes its script the main module
     main = sys.modules["__main__"]
     threads = torch.get_num_threads()
     interval = sys.getswitchinterval()
     dark: list[Any] = []
     try:
-        at.run()
-        panels = {box.key for box in at.expander if box.key}
+        app.run()
+        panels = {box.key for box in app.expander if box.key}
         closed = [key for key in panels if not key.startswith(("numbers_", "in_code"))]
         for key in closed:
-            at.session_state[key] = True
+            app.session_state[key] = True
         if closed:
-            at.run()
-        light = list(_leaves(at.main))
-        if s.follows and not at.exception:
-            at.context = {"theme": "dark"}
-            at.run()
-            dark = list(_leaves(at.main))
+            app.run()
+        light = list(_leaves(app.main))
+        if s.follows and not app.exception:
+            app.context = {"theme": "dark"}
+            app.run()
+            dark = list(_leaves(app.main))
     finally:
-        for kept in (runs(), works.line()):
-            kept.forget(f"given|{id(s.t)}")
+        for store in (runs(), works.line()):
+            store.forget(f"given|{id(s.t)}")
         sys.modules["__main__"] = main
         torch.set_num_threads(threads)
         sys.setswitchinterval(interval)
-    for problem in at.exception:
+    for problem in app.exception:
         raise ValueError(f"this page cannot be drawn: {problem.message}")
     for key, value in choices.items():
-        if key not in at.session_state or str(at.session_state[key]) != str(value):
+        if key not in app.session_state or str(app.session_state[key]) != str(value):
             raise ValueError(
                 f"the page {name!r} cannot be drawn with {key}={value!r}: it has no such choice. In the app "
                 "its address has the names of its choices, and what each of them may be"
@@ -87,8 +87,8 @@ def of_page(s: Sheet, name: str, **choices: Any) -> None:
         s.title = f"{title}: {question}"
     parts = _parts(s, light)
     if dark:
-        for part, other in zip(parts, _parts(s, dark), strict=True):
-            _take_dark(part, other)
+        for part, dark_part in zip(parts, _parts(s, dark), strict=True):
+            _take_dark(part, dark_part)
     s.parts += parts
 
 
@@ -102,18 +102,22 @@ def _parts(s: Sheet, elements: list[Any]) -> list[dict[str, Any]]:
     drawn = [section for section in sections if any("text" not in part for part in section)]
     parts = [part for section in drawn or sections for part in section]
     followed = pairwise((*parts, {"heading": True}))
-    return [one for one, other in followed if not (one.get("heading") and other.get("heading"))]
+    return [
+        this_part
+        for this_part, next_part in followed
+        if not (this_part.get("heading") and next_part.get("heading"))
+    ]
 
 
-def _take_dark(part: dict[str, Any], other: dict[str, Any]) -> None:
-    """Keep of the same part on dark paper what is not as on light paper."""
+def _take_dark(part: dict[str, Any], dark_part: dict[str, Any]) -> None:
+    """Keep what differs of the same part in dark mode."""
     if "figure" in part:
-        part["dark"] = {"figure": other["figure"]}
+        part["dark"] = {"figure": dark_part["figure"]}
     elif "draw" in part:
-        data = {key: value for key, value in other["data"].items() if value != part["data"].get(key)}
+        data = {key: value for key, value in dark_part["data"].items() if value != part["data"].get(key)}
         part["dark"] = {"data": data}
-    elif "html" in part and part["html"] != other["html"]:
-        part["dark"] = {"html": other["html"]}
+    elif "html" in part and part["html"] != dark_part["html"]:
+        part["dark"] = {"html": dark_part["html"]}
 
 
 def _leaves(block: Any) -> Iterator[Any]:
@@ -142,15 +146,15 @@ def _take(s: Sheet, section: list[dict[str, Any]], element: Any) -> None:
 
 
 def _plain(markdown: str) -> str:
-    """Its words, without marks, and without what a click or a slider does in the app."""
+    """Markdown as plain words, without marks and without what a click or a slider does in the app."""
     markdown = re.sub(r"`([^`]*)`", _code, markdown)
     text = unescape(re.sub(r"<style.*?</style>|<[^>]+>", "", markdown, flags=re.DOTALL))
     text = re.sub(r"; a click[^.;]*|\s*(A click|Click|Move the slider)\b[^.]*\.", "", text)
     return re.sub(r"\\([^\w\s])|\*+|`|^#+ |:material/\w+:", r"\1", text).strip()
 
 
-def _code(found: re.Match[str]) -> str:
-    """A token, say; one like "," is quoted, as otherwise it would be the sentence's."""
-    if re.search(r"\w", found[1]):
-        return found[1]
-    return f"“{found[1]}”"
+def _code(match: re.Match[str]) -> str:
+    """The words of a piece of code; a token like "," is quoted, or it would punctuate the sentence."""
+    if re.search(r"\w", match[1]):
+        return match[1]
+    return f"“{match[1]}”"

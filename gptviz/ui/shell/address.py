@@ -24,7 +24,7 @@ def is_fragment_run() -> bool:
 
 
 def page() -> str:
-    """The page that runs, as Streamlit tells it from the others in the names that it gives to widgets."""
+    """Streamlit's id of the page that runs, by which it tells widgets of different pages apart."""
     context = get_script_run_ctx()
     if context is not None:
         return context.page_script_hash

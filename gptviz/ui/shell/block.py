@@ -1,4 +1,4 @@
-"""The app's block, and its head, as number inputs; left empty, a page shows those that it has reason to."""
+"""The app's block and head as number inputs; left empty, a page shows those that it has a reason for."""
 
 from collections.abc import Callable, Sequence
 
@@ -19,13 +19,13 @@ from gptviz.ui.shell.state import BLOCK, HEAD, open_head
 
 
 def opened_head(config: GPTConfig, usual: Callable[[], tuple[int, int]]) -> tuple[int, int]:
-    """The block and head that somebody chose; each is the `usual` one as long as nobody did."""
+    """The chosen block and head; each is the `usual` one if none is chosen."""
     block = BLOCK.within(config.n_layers)
     head = HEAD.within(config.n_heads)
     if block is not None and head is not None:
         return block, head
-    first = usual()
-    return first[0] if block is None else block, first[1] if head is None else head
+    usual_head = usual()
+    return usual_head[0] if block is None else block, usual_head[1] if head is None else head
 
 
 def telling_head(scene: Scene) -> tuple[int, int]:
@@ -41,7 +41,7 @@ def block_and_head_inputs(
     params: tuple[Param[int | None], Param[int | None]] = (BLOCK, HEAD),
     where: str = "",
 ) -> tuple[int, int]:
-    """The chosen block and head, drawn side by side where the container has them so; empty they show these.
+    """Draw block and head as number inputs; return the chosen ones, or for an empty input this one.
 
     `where` ends their labels (" on the right").
     """
@@ -58,7 +58,7 @@ def block_and_head_inputs(
 def head_needs(lm: LanguageModel, tokens: Sequence[Token]) -> tuple[Keep, tuple[Reduction, ...]]:
     """The sites and reductions that a page of heads needs.
 
-    The sites of the chosen block; of every block what is said and drawn of its heads, reduced
+    The sites of the chosen block; for every block the numbers and pictures of its heads, reduced
     during the pass.
     """
     block = BLOCK.within(lm.config.n_layers)
@@ -76,18 +76,18 @@ def head_sites(block: int | None) -> Keep:
 
 
 def head_controls(scene: Scene) -> tuple[int, int]:
-    """Draw block and head as two numbers, with buttons for the head before and after; the chosen two."""
+    """Draw block and head as two numbers, with buttons for the head before and after; return the two."""
     config = scene.lm.config
     usual = telling_head(scene)
-    shown = opened_head(config, lambda: usual)
+    opened = opened_head(config, lambda: usual)
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="attention_controls"):
-        step = (*shown, config.n_layers, config.n_heads)
+        step = (*opened, config.n_layers, config.n_heads)
         button("‹", "head_before", _step, -1, *step, help="The head before")
         block_and_head_inputs(config, *usual)
         button("›", "head_after", _step, 1, *step, help="The head after")
-    return shown
+    return opened
 
 
-def _step(by: int, block: int, head: int, n_layers: int, n_heads: int) -> None:
-    """To the next head, from a block's last to the next block's first, and round at the end."""
-    open_head(*divmod((block * n_heads + head + by) % (n_layers * n_heads), n_heads))
+def _step(offset: int, block: int, head: int, n_layers: int, n_heads: int) -> None:
+    """Open the next head: after a block's last the next block's first, and after the last head the first."""
+    open_head(*divmod((block * n_heads + head + offset) % (n_layers * n_heads), n_heads))

@@ -23,7 +23,7 @@ EVERY = "*"  # every block, in an edit
 
 @dataclass(frozen=True)
 class Part:
-    """A part of the model, or of what it made of a text, that a menu is about.
+    """The part of the model, or of its pass over a text, that a menu is about.
 
     kind "head": of `block` and `head`. "attention", "feed-forward": of `block`. "token": the one at
     `position`, and, where they are given, as it is seen in `block` and `head`. "site": of `block` (None
@@ -39,21 +39,21 @@ class Part:
     def name(self, labels: Sequence[str] = ()) -> str:
         """As a button says it: "block 4 head 3", with the tokens as the screen shows them."""
         if self.position is None:
-            at = ""
+            at_token = ""
         else:
-            at = token(self.position, labels)
+            at_token = token(self.position, labels)
         if self.block is None:
-            of = ""
+            of_block = ""
         else:
-            of = f" of block {self.block}"
+            of_block = f" of block {self.block}"
         if self.kind == "head":
             return f"block {self.block} head {self.head}"
         if self.kind == "token":
-            return at
+            return at_token
         if self.kind == "site":
-            site = f"{PARTS.get(self.site)}{of}"
-            if at:
-                return f"{site} at {at}"
+            site = f"{PARTS.get(self.site)}{of_block}"
+            if at_token:
+                return f"{site} at {at_token}"
             return site
         return f"block {self.block}'s {self.kind}"
 
@@ -124,17 +124,19 @@ def actions(part: Part) -> list[Action]:
     elif x == "z":
         name = "its output z"
 
-    def of(table: Mapping[str, tuple[str, ...]], site: str, name: str, at: list[int] | None) -> list[Action]:
-        edits = {value: Edit(site, part.block, value, heads, at) for value in table}
+    def offered(
+        table: Mapping[str, tuple[str, ...]], site: str, name: str, places: list[int] | None
+    ) -> list[Action]:
+        edits = {value: Edit(site, part.block, value, heads, places) for value in table}
         return [
             Action(label, edits[value], formula.format(x=x), f"{name}{does}", *undone)
             for value, (label, formula, does, *undone) in table.items()
         ]
 
-    looks = of(LOOKS, "attn", "", None)
+    looks = offered(LOOKS, "attn", "", None)
     if SITES[site].form == "weights":
         return looks
-    values, times = (of(table, site, f"{name} ", positions) for table in (VALUES, TIMES))
+    values, times = (offered(table, site, f"{name} ", positions) for table in (VALUES, TIMES))
     return [*values, *(looks if part.kind in ("head", "attention") else []), *times]
 
 
@@ -163,8 +165,8 @@ def _hidden(part: Part) -> list[Action]:
 def menu(scene: Scene, *parts: Part, key: str) -> None:
     """Draw the menu of one part, or of several that are chosen among in the popover.
 
-    `key` is the menu's own on its page; the button of one click is for the first part. In a fragment, too,
-    the whole page runs again when something is changed, since all of its numbers are others.
+    `key` is the menu's own on its page; the button of one click is for the first part. A change
+    reruns the whole page, also from a fragment, since all of its numbers change.
     """
     with st.container(key=f"change_{key}", horizontal=True, gap="small"):
         first = actions(parts[0])[0]
@@ -178,32 +180,34 @@ def menu(scene: Scene, *parts: Part, key: str) -> None:
 
 
 def switch(action: Action, key: str, says: str) -> None:
-    """One change as a button of its own; a second click undoes it. `says` is what stands over its help."""
+    """Draw one change as a button; a second click undoes it. `says` stands above its help."""
     _button(action, f"change_{key}", says=says)
     address.run_the_page_if_asked_for()
 
 
 def _opened(scene: Scene, parts: tuple[Part, ...], key: str, opened: str) -> None:
-    named = {part.name(scene.labels): part for part in parts}
-    chosen = next(iter(named))
-    if len(named) > 1:
-        how: Any = {"default": chosen, "required": True, "label_visibility": "collapsed", "wrap": True}
-        chosen = st.segmented_control("Change", list(named), key=f"change_{key}_part", **how)
+    parts_by_name = {part.name(scene.labels): part for part in parts}
+    chosen = next(iter(parts_by_name))
+    if len(parts_by_name) > 1:
+        options: Any = {"default": chosen, "required": True, "label_visibility": "collapsed", "wrap": True}
+        chosen = st.segmented_control("Change", list(parts_by_name), key=f"change_{key}_part", **options)
     else:
         st.markdown(f"**{capital(chosen)}**")
-    part = named[chosen]
+    part = parts_by_name[chosen]
     offered: list[tuple[object, Action]] = list(enumerate(actions(part)))
     if part.kind == "site" and SITES[part.site].shape == "(T, D)":
         offered = [*(("push", action) for action in _pushed(scene, part, key)), *offered]
     for number, action in offered:
-        button, words = st.columns([4, 9], gap="small", vertical_alignment="center")
+        button, description = st.columns([4, 9], gap="small", vertical_alignment="center")
         with button:
             _button(action, f"change_{key}_{number}", opened)
-        words.markdown(f"**{action.formula}** :small[· {action.means}]  \n:small[{as_code(action.python)}]")
+        description.markdown(
+            f"**{action.formula}** :small[· {action.means}]  \n:small[{as_code(action.python)}]"
+        )
 
 
 def _pushed(scene: Scene, part: Part, key: str) -> list[Action]:
-    """Boxes for two words and a number; what adds the one's row of the output head, less the other's."""
+    """Draw inputs of two words and a number; return what adds one's output row, less the other's."""
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         towards, away = (
             st.text_input(label, key=f"change_{key}_{label}", width=150, placeholder="a token, such as ·love")
@@ -211,11 +215,13 @@ def _pushed(scene: Scene, part: Part, key: str) -> list[Action]:
         )
         times = st.number_input("times", 0.01, 9999.0, 20.0, key=f"change_{key}_times", width=130)
     tokens = [target.find_token(scene.lm, typed) if typed else None for typed in (towards, away)]
-    wrong = [typed for typed, found in zip((towards, away), tokens, strict=True) if typed and found is None]
-    if wrong:
-        st.caption(f"{as_code(wrong[0])} is no single token of this model. · is a space.")
+    unknown = [
+        typed for typed, token_id in zip((towards, away), tokens, strict=True) if typed and token_id is None
+    ]
+    if unknown:
+        st.caption(f"{as_code(unknown[0])} is no single token of this model. · is a space.")
     terms = [(sign, token) for sign, token in zip("+-", tokens, strict=True) if token is not None]
-    if wrong or not terms:
+    if unknown or not terms:
         return []
     value = "".join(f"{sign}{times:g}*out{token}" for sign, token in terms)
     rows = " ".join(f"{sign} {times:g} w({show_id(scene.lm, token)})" for sign, token in terms)
@@ -225,20 +231,20 @@ def _pushed(scene: Scene, part: Part, key: str) -> list[Action]:
 
 
 def _button(action: Action, key: str, opened: str | None = None, says: str = "") -> None:
-    made = str(action.edit) in changes.written()
-    if made:
+    is_made = str(action.edit) in changes.written()
+    if is_made:
         label = action.undone
         icon = "undo"
     else:
         label = action.label
         icon = ""
-    how: Any = {"help": f"{says}: {action.means}" if says else None}
-    how |= {"width": "stretch" if opened else "content"}
-    button(label, key, _toggle, action, opened, icon=icon, primary=made, **how)
+    options: Any = {"help": f"{says}: {action.means}" if says else None}
+    options |= {"width": "stretch" if opened else "content"}
+    button(label, key, _toggle, action, opened, icon=icon, primary=is_made, **options)
 
 
 def _toggle(action: Action, opened: str | None) -> None:
-    """Make the change, or undo it where it is made; the popover closes, so that the page is in sight."""
+    """Make the change, or undo it if it is made; close the popover, so that the page is in sight."""
     changes.toggle(action.edit)
     address.ask_for_the_page()
     if opened is not None:

@@ -1,4 +1,4 @@
-"""What is changed in a model, in words: an edit as a person says it, and what it did to a prediction."""
+"""What is changed in a model, in words: an edit as one says it, and what it did to a prediction."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -49,32 +49,32 @@ def says(edit: Edit, labels: Sequence[str] = (), shown: Callable[[int], str] = "
     hidden = hidden_token(edit)
     where = _where(edit)
     if edit.positions is None:
-        at = ""
+        at_positions = ""
     else:
-        at = f" at {_positions(edit.positions, labels)}"
+        at_positions = f" at {_positions(edit.positions, labels)}"
     if hidden is not None:
         if _everywhere(edit) and edit.heads is None:
             place = ""
         else:
             place = f" in {where}"
-        return f"{token(hidden, labels)} hidden from later ones{place}{at}"
+        return f"{token(hidden, labels)} hidden from later ones{place}{at_positions}"
     value = "replaced"
     if isinstance(edit.value, str):
         value = edit.value
     if SITES[edit.site].form == "weights" and value in _LOOKS:
-        many = edit.heads is None or len(edit.heads) > 1
-        if many:
+        several = edit.heads is None or len(edit.heads) > 1
+        if several:
             looks = _LOOKS[value].replace("looks", "look", 1)
         else:
             looks = _LOOKS[value]
-        return f"{where} {looks}{at}"
+        return f"{where} {looks}{at_positions}"
     if edit.site == "z" and edit.heads is not None:
         part = ""
     else:
         part = f" {PARTS[edit.site]}"
     if edit.site == "z" and edit.heads is None:
         part = ", all heads,"
-    return f"{where}{part}{at} {_done(value, edit.named, shown)}".strip()
+    return f"{where}{part}{at_positions} {_done(value, edit.named, shown)}".strip()
 
 
 def _done(value: str, named: Named | None, shown: Callable[[int], str]) -> str:
@@ -93,16 +93,16 @@ def _done(value: str, named: Named | None, shown: Callable[[int], str]) -> str:
 def _added(term: Named, shown: Callable[[int], str]) -> str:
     """A term of a sum: "plus 2 × the embedding of “·love”"."""
     if term.name in TABLES:
-        of = f"“{shown(term.numbers[0])}”"
+        origin = f"“{shown(term.numbers[0])}”"
     else:
-        of = another_text(len(term.numbers))
-    what = {"tok": "the embedding of", "out": "the output row of", "ids": "that of", "mean": "the mean of"}
+        origin = another_text(len(term.numbers))
+    nouns = {"tok": "the embedding of", "out": "the output row of", "ids": "that of", "mean": "the mean of"}
     if abs(term.factor) == 1:
         times = ""
     else:
         times = f"{abs(term.factor):g} × "
     sign = "plus" if term.factor > 0 else "minus"
-    return f"{sign} {times}{what[term.name]} {of}"
+    return f"{sign} {times}{nouns[term.name]} {origin}"
 
 
 def another_text(count: int) -> str:

@@ -1,8 +1,8 @@
-"""What a person has changed in the model: edits, in the address, kept from page to page.
+"""What a visitor has changed in the model: edits, in the address, kept from page to page.
 
 `?edits=z.4.3=zero,mlp_out.2=mean` is a list in the order in which they are made; `?edits_off=on` leaves all
-of them out for now. What cannot be read, or does not fit this model or text, is kept and said, not applied.
-The callbacks are for buttons and clicks: `add`, `remove`, `undo`, `clear`, `switch`.
+of them out for now. What cannot be read, or does not fit this model or text, is kept and reported, but not
+applied. The callbacks are for buttons and clicks: `add`, `remove`, `undo`, `clear`, `switch`.
 """
 
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ CHARACTERS = 4000  # of all of them: an address that is too long is refused by t
 
 @dataclass(frozen=True)
 class Change:
-    """One part of the list: as it is written, the edit that it is, and why it is not made, if it is not."""
+    """One part of the list: its text, its edit, and why it is not made, if it is not."""
 
     text: str
     edit: Edit | None
@@ -37,7 +37,7 @@ def written() -> list[str]:
 
 
 def found(lm: LanguageModel, n_tokens: int) -> tuple[Change, ...]:
-    """The list, each read and compared with this model and a text of so many tokens."""
+    """The list, each part read and checked against this model and a text of so many tokens."""
     return tuple(_read(text, number, lm, n_tokens) for number, text in enumerate(written()))
 
 
@@ -45,7 +45,7 @@ def made(changes: Sequence[Change]) -> tuple[Edit, ...]:
     """The edits of the pass: none while they are switched off."""
     if state.EDITS_OFF.value:
         return ()
-    return tuple(c.edit for c in changes if c.edit and c.refusal is None)
+    return tuple(change.edit for change in changes if change.edit and change.refusal is None)
 
 
 def _read(text: str, number: int, lm: LanguageModel, n_tokens: int) -> Change:
@@ -87,13 +87,13 @@ def add(*edits: Edit) -> None:
 
 
 def remove(number: int) -> None:
-    """Undo one of the list."""
+    """Undo one change of the list."""
     texts = written()
     _set(texts[:number] + texts[number + 1 :])
 
 
 def toggle(edit: Edit) -> None:
-    """Make this change, or undo it where it is made."""
+    """Make this change, or undo it if it is made."""
     texts = written()
     if str(edit) in texts:
         remove(texts.index(str(edit)))
@@ -102,17 +102,17 @@ def toggle(edit: Edit) -> None:
 
 
 def undo() -> None:
-    """Undo the last one."""
+    """Undo the last change."""
     _set(written()[:-1])
 
 
 def clear() -> None:
-    """Undo all of them."""
+    """Undo all changes."""
     _set([])
 
 
 def switch() -> None:
-    """All off, or all on again."""
+    """Switch all changes off, or on again."""
     state.EDITS_OFF.set(not state.EDITS_OFF.value)
 
 
@@ -123,7 +123,7 @@ def _set(texts: Sequence[str]) -> None:
 
 
 def parsed(text: str) -> Edit | None:
-    """The edit that a part of the list is; None for what a person may want to mend."""
+    """The edit that a part of the list is; None if it cannot be read."""
     try:
         return Edit.parse(text)
     except ValueError:
@@ -134,5 +134,5 @@ def _replaces(new: Edit, text: str) -> bool:
     def place(edit: Edit) -> tuple[object, ...]:
         return edit.site, edit.block, edit.heads, edit.positions, hidden_token(edit)
 
-    old = parsed(text)
-    return old is not None and place(old) == place(new)
+    previous = parsed(text)
+    return previous is not None and place(previous) == place(new)

@@ -1,6 +1,6 @@
 """What opens on demand: panels on a page, and at its end the lines of *In code* and the file of *In numbers*.
 
-All are lazy: nothing is computed before somebody opens them. And a picture that a phone scrolls sideways.
+All are lazy: nothing is computed before they are opened. And a picture that a phone scrolls sideways.
 """
 
 import inspect
@@ -31,9 +31,9 @@ def csv(frame: pd.DataFrame) -> bytes:
     one off, and it is the text again. So do names of columns, of which two may be the same.
     """
     safe = frame.set_axis([_harmless(name) for name in frame.columns], axis=1)
-    for at, dtype in enumerate(safe.dtypes):
+    for column, dtype in enumerate(safe.dtypes):
         if not pd.api.types.is_numeric_dtype(dtype):
-            safe.isetitem(at, [_harmless(value) for value in safe.iloc[:, at]])
+            safe.isetitem(column, [_harmless(value) for value in safe.iloc[:, column]])
     # every text is quoted: a lone \r is a line break to a reader, but not to pandas' writer
     return safe.to_csv(index=False, quoting=QUOTE_NONNUMERIC).encode("utf-8-sig")
 
@@ -52,10 +52,10 @@ def in_code(
     what: str = "",
     more: Callable[[], None] | None = None,
 ) -> None:
-    """An expander with the lines of the model that computed the picture, the shapes that their variables
+    """Draw an expander with the lines of the model that computed the picture, the shapes that their variables
     have for this prompt, and the Python that gives the same numbers.
 
-    `run` comes by some of the sources: the shapes are taken down while it runs, when the expander is open.
+    `run` calls some of the sources: their shapes are recorded while it runs, when the expander is open.
     """
     label = "In code"
     if what:
@@ -88,7 +88,7 @@ def in_code(
 
 def shapes_words(shapes: Shapes) -> str:
     """A line a variable, with every shape that it had: `queries` (1, 7, 256) → (1, 8, 7, 32)."""
-    lines = [f"`{name}` {' → '.join(str(shape) for shape in had)}" for name, had in shapes.items()]
+    lines = [f"`{name}` {' → '.join(str(shape) for shape in seen)}" for name, seen in shapes.items()]
     return "The shapes, for this prompt:  \n" + "  \n".join(lines)
 
 
@@ -101,8 +101,8 @@ def source(function: Callable[..., Any]) -> tuple[str, str]:
     margin = min((len(line) - len(line.lstrip()) for line in lines if line.strip()), default=0)
     width = len(str(last))
     numbered = [f"{first + i:{width}}  {line[margin:].rstrip()}".rstrip() for i, line in enumerate(lines)]
-    shown = file.relative_to(ROOT) if file.is_relative_to(ROOT) else file.name
-    return f"{function.__qualname__}: {shown}, lines {first} to {last}", "\n".join(numbered)
+    place = file.relative_to(ROOT) if file.is_relative_to(ROOT) else file.name
+    return f"{function.__qualname__}: {place}, lines {first} to {last}", "\n".join(numbered)
 
 
 # ---- room on a page ----
@@ -115,14 +115,14 @@ SWIPE = '<div class="gv-swipe">Swipe sideways: the picture is wider than the scr
 
 @contextmanager
 def panel(title: str, icon: str, key: str) -> Iterator[bool]:
-    """Draw the block inside an expander, closed at first; the block is given whether it is open."""
+    """Draw the block inside an expander, closed at first; yield whether it is open."""
     box = st.expander(title, icon=icon, on_change="rerun", key=key)
     with box:
         yield bool(box.open)
 
 
 def side_by_side(items: Iterable[T], gap: Literal["small", "medium", "large"] = "medium") -> Iterator[T]:
-    """Each of these, in a column of its own: what a loop over them draws stands there."""
+    """Yield each item inside a column of its own: what the loop draws stands there."""
     items = tuple(items)
     for column, item in zip(st.columns(len(items), gap=gap), items, strict=True):
         with column:
@@ -130,6 +130,6 @@ def side_by_side(items: Iterable[T], gap: Literal["small", "medium", "large"] = 
 
 
 def sideways(key: str, pixels: int = 640) -> None:
-    """The chart of this key keeps a width of at least so many pixels. Call it before the chart."""
+    """Keep the chart of this key at least so many pixels wide. Call it before the chart."""
     style = STYLE.replace("KEY", key).replace("PIXELS", str(pixels))
     st.html(f"<style>\n{style}</style>{SWIPE}")

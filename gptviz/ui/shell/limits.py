@@ -1,4 +1,4 @@
-"""What the bundled model cannot do, said where a text asks for it, with a way to a model that can."""
+"""What the bundled model cannot do, said where a text asks for it, with a button to a model that can."""
 
 import streamlit as st
 
@@ -26,11 +26,11 @@ def limit(lm: LanguageModel, text: str, written: int = 0) -> str | None:
         )
     names = persons(text)
     if len(names) > 1:
-        right, of = names_kept_apart(lm)
-        if right < KEPT_APART * of:
+        right, total = names_kept_apart(lm)
+        if right < KEPT_APART * total:
             return (
                 f"Of two names, such as `{names[0]}` and `{names[1]}`, it expects the one "
-                f"that is meant in {right} of {of} test sentences."
+                f"that is meant in {right} of {total} test sentences."
             )
     if written >= LONG_TOKENS:
         return "It keeps the style of its books for long, and the thread of a story for a sentence or two."
@@ -38,19 +38,19 @@ def limit(lm: LanguageModel, text: str, written: int = 0) -> str | None:
 
 
 def limits(key: str, lm: LanguageModel, text: str, written: int = 0) -> None:
-    """Draw that sentence if the key is the bundled model's, and a button to a GPT-2 that is here."""
-    said = None
+    """Draw that sentence if the key is the bundled model's, with a button to a GPT-2 that is on disk."""
+    sentence = None
     if key.split("|")[0] == DEFAULT_MODEL:
-        said = limit(lm, text, written)
-    if said is None:
+        sentence = limit(lm, text, written)
+    if sentence is None:
         return
     gpt2s = (entry for entry in catalog() if "gpt2" in entry.name)  # TinyStories have read less
     other = next((entry.name for entry in gpt2s if entry.folder() is not None), None)
-    rest = " GPT-2 has read more: *More models …* in the sidebar."
+    advice = " GPT-2 has read more: *More models …* in the sidebar."
     if other:
-        rest = ""
+        advice = ""
     key = f"limit_{bool(written)}"
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key=f"gv_{key}"):
-        st.caption(f"mini has read 262 English books, nothing else. {said}{rest}", width="content")
+        st.caption(f"mini has read 262 English books, nothing else. {sentence}{advice}", width="content")
         if other:
             button(f"Read it with {other}", f"other_{key}", state.choose_model, Choice(other))

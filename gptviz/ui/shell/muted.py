@@ -28,9 +28,9 @@ def knocked(
     baseline: str = "zero",
     run: Run | None = None,
 ) -> pd.DataFrame:
-    """`knock_out` at the selected position; with a progress bar and a button `key`, where it is not known.
+    """`knock_out` at the selected position; with a progress bar and a button `key`, if it is not known yet.
 
-    `stop` is the button's callback: the page must then not ask again. `run` is the scene's own if it is none.
+    `stop` is the button's callback: the page must then not ask again. `run` None: the scene's own.
     """
     run = run or scene.run
     position = scene.position
@@ -49,12 +49,12 @@ def muted_map(
     alt: str,
     on_pick: Callable[[int, int], Any],
 ) -> None:
-    """Blocks x parts: what muting each of `knock_out`'s rows takes away (n,). A click is (block, column).
+    """Draw a map, blocks x parts, of what muting each of `knock_out`'s rows takes away (n,).
 
-    The columns after the heads' are the block's attention and its feed-forward. A hover says what it takes
-    away in the model without its changes, too.
+    A click gives (block, column). The columns after the heads' are the block's attention and its
+    feed-forward. A hover says what it takes away in the model without its changes, too.
     """
-    grids = lost.map(lambda values: values.reshape(scene.lm.config.n_layers, -1))
+    grids = lost.map(lambda values: values.reshape(scene.lm.config.n_layers, -1))  # (n_layers, H + 2)
     columns = [*(f"head {h}" for h in range(scene.lm.config.n_heads)), *KINDS[1:]]
     fig = share_grid(grids.now, columns, opened, "muting it takes away", scene.mode, unchanged=grids.was)
     scene.chart(fig, key=key, alt=alt, on_cell=on_pick)

@@ -2,7 +2,7 @@
 
 A page is a script of `pages/` whose name is its address. Streamlit can run such a file without
 `app.py` in front of it (AppTest does), so the navigation is built by `navigate()`, which `app.py`
-calls through `run()`, and `page()` as well when nobody did: see `ensure_navigation`.
+calls through `run()`, and `page()` if `app.py` did not run: see `ensure_navigation`.
 """
 
 from contextlib import nullcontext, suppress
@@ -122,8 +122,8 @@ def run() -> None:
     name = next(name for name, target in st.session_state[_NAVIGATED].items() if target is page)
     # A page with no part that looks for news stands there as before when its server was restarted, or is
     # another one now, and the first click in it is lost: the new server has not run it.
-    every = classroom.EVERY if classroom.secret() else timedelta(days=7)
-    st.fragment(run_every=every)(_look_for_news)(name, address.page())
+    interval = classroom.EVERY if classroom.secret() else timedelta(days=7)
+    st.fragment(run_every=interval)(_look_for_news)(name, address.page())
     # A page that has nothing more to show stops. A script that does keeps the parts of the page before.
     with suppress(StopException), turn():
         page.run()
@@ -131,7 +131,7 @@ def run() -> None:
 
 
 def _look_for_news(name: str, page: str) -> None:
-    """Draw nothing, and run the page where its class has moved on.
+    """Draw nothing; rerun the page if its class has moved on.
 
     A browser that is slow to learn that its class led it on asks for this as a part of the page before.
     Streamlit has it show that page then, empty: what is not a script's first part would find no place there.
@@ -150,17 +150,18 @@ def navigate() -> st.Page:
     pages = {name: copy(_page(name, name)) for name in PAGES}
     pages[first] = copy(_page(first, "start", default=True))
     # other addresses: the first page is at "/" and at its own name
-    others = {old: copy(_page(new, old)) for old, (new, *_) in MOVED.items()}
-    others[first] = copy(_page(first, first))
+    aliases = {alias: copy(_page(new, alias)) for alias, (new, *_) in MOVED.items()}
+    aliases[first] = copy(_page(first, first))
     # The links are drawn by `draw_links`: those of st.navigation would drop the prompt from the address.
-    page: st.Page = st.navigation([*pages.values(), *others.values()], position="hidden")
-    old = next((old for old, other in others.items() if other is page), "")
-    if old in MOVED:
-        _, choice, values = MOVED[old]
-        said = next((key for key in values if key in st.query_params), "")
-        st.session_state.setdefault(choice, values[said])
-    if old:
-        pages[MOVED[old][0] if old in MOVED else old] = page  # its link is marked, whatever it is called
+    page: st.Page = st.navigation([*pages.values(), *aliases.values()], position="hidden")
+    alias = next((alias for alias, alias_page in aliases.items() if alias_page is page), "")
+    if alias in MOVED:
+        _, choice, values = MOVED[alias]
+        parameter = next((key for key in values if key in st.query_params), "")
+        st.session_state.setdefault(choice, values[parameter])
+    if alias:
+        # its link is marked, whatever it is called
+        pages[MOVED[alias][0] if alias in MOVED else alias] = page
     st.session_state[_NAVIGATED] = pages
     return page
 
@@ -173,15 +174,15 @@ def ensure_navigation() -> None:
 
 
 def draw_links(here: str) -> None:
-    """The pages by section, each a true link that carries prompt, model and selection with it.
+    """Draw the pages by section, each as a true link that carries prompt, model and selection with it.
 
     The one called `here` is marked.
     """
     query = state.link()
-    open_ = classroom.doors() or (*PAGES,)
+    open_doors = classroom.doors() or (*PAGES,)
     here = HALVES[0] if here in HALVES else here
     for section, all_doors in SECTIONS.items():
-        doors = {name: door for name, door in all_doors.items() if name in open_}
+        doors = {name: door for name, door in all_doors.items() if name in open_doors}
         if not doors:
             continue
         st.html(f'<p class="gv-section">{section}</p>')
@@ -192,7 +193,7 @@ def draw_links(here: str) -> None:
 
 
 def draw_halves(here: str) -> None:
-    """Above a page that is one of two behind one door: both."""
+    """Draw both pages of a pair behind one door, above either of them."""
     if here in HALVES:
         query = state.link()
         with st.container(key="gv_halves", horizontal=True, gap="small"):
@@ -201,7 +202,7 @@ def draw_halves(here: str) -> None:
 
 
 def link(name: str, query: dict[str, str], here: str = "", **options: Any) -> None:
-    """A link to a page; `here` names the place where it stands, if it is to be marked as the open one."""
+    """Draw a link to a page; `here` names the place where it stands, if it is marked as the open one."""
     with st.container(key=f"gv_here_{here}") if here else nullcontext():
         st.page_link(page_target(name), **{"label": PAGES[name].title, "query_params": query} | options)
 
@@ -217,7 +218,7 @@ def _draw_next(name: str) -> None:
 
 
 def neighbours(name: str) -> tuple[str, str]:
-    """The page whose next one this is, and its next one."""
+    """The page before this one, and the page after it."""
     before = next((other for other, door in PAGES.items() if door.next == name), next(iter(PAGES)))
     return before, PAGES[name].next
 

@@ -29,7 +29,7 @@ EVERY_SECONDS = 0.5
 
 
 def notice(model: InUse) -> None:
-    """Nothing when the model in use is the one that was asked for."""
+    """Draw why the model that was asked for is not shown; nothing if it is."""
     trouble = model.trouble
     if trouble is None:
         return
@@ -90,7 +90,9 @@ def _download(model: InUse) -> None:
     if last is not None and last.error is not None:
         st.error(f"{escaped(_ended(last.error))} What you see is {seen}.")
     else:
-        size = "".join(f": {gigabytes(e.download_bytes or 0)}" for e in catalog() if e.name == name)
+        size = "".join(
+            f": {gigabytes(entry.download_bytes or 0)}" for entry in catalog() if entry.name == name
+        )
         stopped = ""
         if last and last.cancelled:
             stopped = " The download was stopped; what had arrived is kept."
@@ -98,11 +100,11 @@ def _download(model: InUse) -> None:
             f"{escaped(name)} is not on this machine and must be downloaded once{size}.{stopped} "
             f"Until then you see {seen}."
         )
-    again = "Go on with the download"
+    label = "Go on with the download"
     if last is None:
-        again = "Download"
+        label = "Download"
     with st.container(horizontal=True):
-        _buttons(model, again, "model_download", models.downloads().start, name, type="primary")
+        _buttons(model, label, "model_download", models.downloads().start, name, type="primary")
 
 
 @st.fragment(run_every=EVERY_SECONDS)
@@ -113,13 +115,13 @@ def _running(download: Download, seen: str) -> None:
     if progress is None:
         st.progress(0.0, f"{escaped(download.name)}: asking the hub. Until it is here you see {seen}.")
     else:
-        said = f"{escaped(download.name)}: {in_words(progress)}. Until then you see {seen}."
+        text = f"{escaped(download.name)}: {in_words(progress)}. Until then you see {seen}."
         share = 0.0
         if progress.total:
             share = progress.done / progress.total
-        st.progress(min(share, 1.0), said)
-    told = "For everybody who waits for it. What has arrived is kept for the next download."
-    st.button("Stop the download", key="model_cancel", on_click=download.cancel, help=told)
+        st.progress(min(share, 1.0), text)
+    hint = "For everybody who waits for it. What has arrived is kept for the next download."
+    st.button("Stop the download", key="model_cancel", on_click=download.cancel, help=hint)
 
 
 def in_words(progress: Progress) -> str:
@@ -145,21 +147,21 @@ def _heads(model: InUse, trouble: HeadsMissing) -> None:
         chosen = st.selectbox(
             "Heads", trouble.choices, index=None, placeholder="Choose", key=HEADS, width=120
         )
-        given = (model.asked, "n_heads", HEADS)
-        _buttons(model, "Load", "model_load", _with, *given, type="primary", disabled=chosen is None)
+        arguments = (model.asked, "n_heads", HEADS)
+        _buttons(model, "Load", "model_load", _with, *arguments, type="primary", disabled=chosen is None)
 
 
 def _proposal(emb_dim: int) -> str:
     """A sentence: the heads that this width has with as many dimensions a head as GPT-2."""
-    usual, rest = divmod(emb_dim, GPT2_HEAD_DIM)
-    like = f"GPT-2 has {GPT2_HEAD_DIM} dimensions a head"
-    if rest:
-        return f"{like}, which does not divide the {emb_dim} here."
+    usual, remainder = divmod(emb_dim, GPT2_HEAD_DIM)
+    comparison = f"GPT-2 has {GPT2_HEAD_DIM} dimensions a head"
+    if remainder:
+        return f"{comparison}, which does not divide the {emb_dim} here."
     if usual == 1:
         heads = "1 head"
     else:
         heads = f"{usual} heads"
-    return f"{like}: of the {emb_dim} here, that makes {heads}."
+    return f"{comparison}: of the {emb_dim} here, that makes {heads}."
 
 
 def _tokenizer(model: InUse) -> None:
@@ -171,18 +173,18 @@ def _tokenizer(model: InUse) -> None:
     )
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.selectbox("Tokenizer", encoding_names(), key=TOKENIZER, width=200)
-        given = (model.asked, "tokenizer", TOKENIZER)
-        _buttons(model, "Load", "model_load", _with, *given, type="primary")
+        arguments = (model.asked, "tokenizer", TOKENIZER)
+        _buttons(model, "Load", "model_load", _with, *arguments, type="primary")
 
 
 def _surplus(model: InUse, trouble: SurplusTokens) -> None:
-    said = escaped(str(trouble).removesuffix(WITHOUT_THEM))
+    sentence = escaped(str(trouble).removesuffix(WITHOUT_THEM))
     seen = escaped(label_of(model.choice))
-    st.info(f"{said}. Without these tokens it can be loaded: typed, they are plain text. You see {seen}.")
-    without = replace(model.asked, drop_surplus=True)
+    st.info(f"{sentence}. Without these tokens it can be loaded: typed, they are plain text. You see {seen}.")
+    choice = replace(model.asked, drop_surplus=True)
     with st.container(horizontal=True):
         _buttons(
-            model, "Go on without them", "model_drop_surplus", state.choose_model, without, type="primary"
+            model, "Go on without them", "model_drop_surplus", state.choose_model, choice, type="primary"
         )
 
 

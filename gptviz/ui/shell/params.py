@@ -1,4 +1,4 @@
-"""Params: everything that a person chooses, each with its one place in session, address and widget.
+"""Params: everything that a visitor chooses, each with its one place in session, address and widget.
 
 A Param's name is its key in the session, its parameter in the address and its widget's key. So a choice
 can be made by a widget, by a click on a picture and by a link, and all of them are the same choice:
@@ -31,19 +31,19 @@ LARGEST = 10**6  # of a whole number in the address: beyond are only mistakes
 
 
 def as_it_is(value: Any, _limit: Any) -> Any:
-    """Nothing makes this choice impossible."""
+    """The value as it is: nothing makes this choice impossible."""
     return value
 
 
 def at_most_last(value: int | None, count: int) -> int | None:
-    """The last of `count` when there are not so many: for tokens, blocks and heads."""
+    """The value, at most the last of `count`: for tokens, blocks and heads."""
     if value is None:
         return None
     return min(value, count - 1)
 
 
 def if_there(value: Any, limit: Any) -> Any:
-    """No choice where it is not there any more: one of 0 to `limit` - 1, or one of the values of `limit`."""
+    """The value if it is there, else None: one of 0 to `limit` - 1, or one of the values of `limit`."""
     if isinstance(limit, int):
         possible = range(limit)
     else:
@@ -54,7 +54,7 @@ def if_there(value: Any, limit: Any) -> Any:
 
 
 def between(value: Any, limits: tuple[Any, Any]) -> Any:
-    """The least or the largest that there is, where the choice is beyond it."""
+    """The value, or the nearer limit if it is beyond."""
     if value is None:
         return None
     return max(limits[0], min(value, limits[1]))
@@ -62,11 +62,10 @@ def between(value: Any, limits: tuple[Any, Any]) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class Param(Generic[T]):
-    """One choice. `default` is what holds until somebody chooses; it is left out of the address.
+    """One choice. `default` holds until something is chosen; it is left out of the address.
 
     `kind` (int, float, str, bool) says how it stands in the address. `clamp(value, limit)` says what becomes
-    of it where another model or text makes it impossible: see `within`. `once` is the name that it has in
-    older links.
+    of it where another model or text makes it impossible: see `within`. `once` is its name in older links.
     """
 
     name: str
@@ -78,20 +77,20 @@ class Param(Generic[T]):
     @property
     def value(self) -> T:
         """The choice of this session, or the default."""
-        found = st.session_state.get(self.name)
-        if found is None:
+        stored = st.session_state.get(self.name)
+        if stored is None:
             return self.default
-        return cast(T, found)
+        return cast(T, stored)
 
     def set(self, value: T | None) -> None:
-        """Choose, or with None take the choice back. Before the widget is drawn, or in a callback."""
+        """Choose, or with None take the choice back. Call it before the widget is drawn, or in a callback."""
         if value is None:
             st.session_state[self.name] = self.default
         else:
             st.session_state[self.name] = value
 
     def within(self, limit: Any) -> T:
-        """The choice, after `clamp` had its say about `limit`; the session then has it so as well."""
+        """The choice, made possible by `clamp` for this `limit`; the session then has it so as well."""
         possible = self.clamp(self.value, limit)
         if possible != self.value:
             self.set(possible)
@@ -102,14 +101,14 @@ class Param(Generic[T]):
         return there.get(self.name, there.get(self.once or self.name))
 
     def parse(self, text: str) -> T:
-        """A parameter of the address; what makes no sense there is as if it were not there."""
-        found = _PARSERS[self.kind](text)
-        if found is None:
+        """Read a parameter of the address; the default if it cannot be read."""
+        parsed = _PARSERS[self.kind](text)
+        if parsed is None:
             return self.default
-        return cast(T, found)
+        return cast(T, parsed)
 
     def written(self, value: T) -> str:
-        """The parameter that `parse` reads back."""
+        """The text of the address that `parse` reads back."""
         if value is None:
             return ""
         if self.kind is not bool:
@@ -119,7 +118,7 @@ class Param(Generic[T]):
         return "off"
 
     def widget(self, draw: Callable[..., Any], label: str, **options: Any) -> T:
-        """Draw the widget with this choice in it; in a fragment, too, the address follows what it says."""
+        """Draw the widget with this choice in it, and write it into the address, in a fragment too."""
         chosen = self.drawn(draw, label, **options)
         # a part of the page that runs alone says all that its callbacks changed, at once: each time that
         # the address is written is a step of the browser's history
@@ -133,52 +132,52 @@ class Param(Generic[T]):
         draw: Callable[..., Any] | None = None,
         **options: Any,
     ) -> T:
-        """One of `names`, as they are called on the screen; side by side, or as `draw` has them.
+        """Choose one of `names`, as they are called on the screen; drawn side by side, or by `draw`.
 
-        What is not there is no choice.
+        A choice that is not among them is dropped.
         """
         if isinstance(names, Mapping):
-            called = dict(names)
+            labels = dict(names)
         else:
-            called = {one: str(one) for one in names}
-        self.within(called)
-        options = {"options": tuple(called), "format_func": called.__getitem__} | options
+            labels = {item: str(item) for item in names}
+        self.within(labels)
+        options = {"options": tuple(labels), "format_func": labels.__getitem__} | options
         if draw is None:
             return self.widget(st.segmented_control, label, required=True, **options)
         return self.widget(draw, label, **options)
 
     def number(self, draw: Callable[..., Any], label: str, least: Any, most: Any, **options: Any) -> T:
-        """A number from `least` to `most`, as st.slider, st.number_input draw it."""
+        """Choose a number from `least` to `most`, as st.slider, st.number_input draw it."""
         self.within((least, most))
         return self.widget(draw, label, min_value=least, max_value=most, **options)
 
     def index(self, what: str, size: int | range, usual: int, empty: str, **options: Any) -> int:
-        """One of 0 to `size` - 1, or of a range, as a number; left empty it is the `usual` one, which `empty`
-        describes ("5, the last").
+        """Choose one of 0 to `size` - 1, or of a range, as a number; left empty it is the `usual` one, which
+        `empty` describes ("5, the last").
         """
         self.within(size)
         if isinstance(size, int):
-            places = range(size)
+            positions = range(size)
         else:
-            places = size
-        limits = {"min_value": places[0], "max_value": places[-1], "value": None, "step": 1}
-        label = f"{what}, {places[0]} to {places[-1]:,}"
+            positions = size
+        limits = {"min_value": positions[0], "max_value": positions[-1], "value": None, "step": 1}
+        label = f"{what}, {positions[0]} to {positions[-1]:,}"
         chosen = self.widget(st.number_input, label, **limits, placeholder=empty, **options)
         if chosen is None:
             return usual
         return cast(int, chosen)
 
     def drawn(self, draw: Callable[..., Any], label: str, **options: Any) -> T:
-        """Draw the widget with this choice in it; the address is left to somebody else.
+        """Draw the widget with this choice in it; the caller writes the address.
 
-        To Streamlit a key is another widget on another page. There it begins with its own default, the least
-        of a slider, where the run before had set the choice in the session: so a new page is told it again.
+        To Streamlit the same key is another widget on another page. There it would begin with its own
+        default, the least of a slider, in place of the session's choice: so it is told the choice again.
         """
-        seen = st.session_state.setdefault(_DRAWN, {})
+        drawn_on = st.session_state.setdefault(_DRAWN, {})
         page = address.page()
-        if seen.get(self.name) != page or st.session_state.get(self.name) is None:
+        if drawn_on.get(self.name) != page or st.session_state.get(self.name) is None:
             st.session_state[self.name] = self.value
-            seen[self.name] = page
+            drawn_on[self.name] = page
         if isinstance(options.get("width"), int) and st.session_state.get("present"):
             options["width"] = round(PRESENTED * options["width"])  # type is larger there
         if draw is st.segmented_control:
@@ -187,46 +186,46 @@ class Param(Generic[T]):
 
 
 def load(params: Iterable[Param[Any]]) -> None:
-    """Take what the address says into the session: what is not there yet, all when the browser goes back.
+    """Take the address into the session: params that it lacks, or all of them when the browser goes back.
 
-    To be called once, at a page's beginning, with all that the page and the app have.
+    Call it once, at a page's beginning, with all params of the page and the app.
     """
     params = st.session_state[_OF_THE_PAGE] = tuple(params)
-    back = address.is_history_navigation()
-    there = st.query_params.to_dict()
+    goes_back = address.is_history_navigation()
+    query = st.query_params.to_dict()
     for param in params:
-        said = param.said(there)
-        if back or (param.name not in st.session_state and said is not None):
-            if said is None:
+        text = param.said(query)
+        if goes_back or (param.name not in st.session_state and text is not None):
+            if text is None:
                 st.session_state[param.name] = param.default
             else:
-                st.session_state[param.name] = param.parse(said)
+                st.session_state[param.name] = param.parse(text)
 
 
 def store(params: Iterable[Param[Any]]) -> None:
-    """Make the address say what the session holds; a default only where something else stood before."""
-    there = st.query_params.to_dict()  # once: each look at it, or at the session, asks whose run this is
-    said = {}
+    """Write what the session holds into the address; a default only where something else stood before."""
+    query = st.query_params.to_dict()  # once: each look at it, or at the session, asks whose run this is
+    changed = {}
     for param in params:
         value = param.value
-        before = param.said(there)
-        if value != param.default or (before is not None and param.parse(before) != param.default):
-            said[param.name] = param.written(value)
-    address.write(said)
+        text_before = param.said(query)
+        if value != param.default or (text_before is not None and param.parse(text_before) != param.default):
+            changed[param.name] = param.written(value)
+    address.write(changed)
 
 
 def in_link(params: Iterable[Param[Any]], values: Mapping[str, Any] | None = None) -> dict[str, str]:
-    """The query parameters that open these choices elsewhere, defaults left out; `values` instead of ours."""
-    held = {param: (values or {}).get(param.name, param.value) for param in params}
-    return {param.name: param.written(value) for param, value in held.items() if value != param.default}
+    """The query parameters that open these choices elsewhere, defaults left out; `values` replace ours."""
+    chosen = {param: (values or {}).get(param.name, param.value) for param in params}
+    return {param.name: param.written(value) for param, value in chosen.items() if value != param.default}
 
 
 def whole(text: str, largest: int = LARGEST) -> int | None:
     """A whole number of an address, below `largest`; None for everything else, however long."""
     # before `int`, which raises for more than 4,300 digits, zeros included
     digits = text.lstrip("0") or text[:1]
-    short = digits.isascii() and digits.isdigit() and len(digits) <= len(str(largest))
-    if short and int(digits) < largest:
+    is_short = digits.isascii() and digits.isdigit() and len(digits) <= len(str(largest))
+    if is_short and int(digits) < largest:
         return int(digits)
     return None
 

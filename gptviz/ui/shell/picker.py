@@ -1,4 +1,4 @@
-"""Which model: in the sidebar its name and size, and a window with all there are and for one's own files."""
+"""Which model: its name and size in the sidebar, and a window of all models and for the visitor's files."""
 
 import time
 from dataclasses import replace
@@ -50,18 +50,18 @@ GELU_HELP = (
 
 
 def picker(model: InUse) -> None:
-    """The sidebar's part: a list to choose from, and the door to more."""
+    """Draw the sidebar's part: a list of models, and the button to more."""
     asked = model.asked
     names = [*KNOWN_MODELS, *HUB_MODELS, *(f"{UPLOAD}{upload.number}" for upload in uploads())]
     if asked.name not in names:
         names.append(asked.name)
     st.session_state[MODEL] = asked.name
-    shown = {name: label_of(Choice(name)) for name in names}
+    labels = {name: label_of(Choice(name)) for name in names}
     st.selectbox(
         "Model",
         names,
         key=MODEL,
-        format_func=shown.__getitem__,
+        format_func=labels.__getitem__,
         on_change=partial(_chose, asked),
         label_visibility="collapsed",
     )
@@ -72,7 +72,7 @@ def picker(model: InUse) -> None:
 
 
 def facts(model: InUse) -> str:
-    """Blocks x heads, width, parameters, memory, context, and what it was trained on."""
+    """Lines: blocks x heads, width, parameters, memory, context, and what the model was trained on."""
     lm = model.lm
     config = model.lm.config
     about = next((entry.about for entry in catalog() if entry.name == model.choice.name), "")
@@ -100,7 +100,7 @@ def facts(model: InUse) -> str:
 
 
 def which_gelu(model: InUse) -> None:
-    """A choice of the GELU, where the model's files do not say it."""
+    """Draw a choice of the GELU, if the model's files do not say it."""
     choice = model.choice
     if not model.lm.activation_is_assumed and choice.activation is None:
         return
@@ -125,7 +125,7 @@ def _chose_gelu(choice: Choice) -> None:
 
 @st.dialog("Models", width="large", on_dismiss="rerun")  # so that what was chosen there is forgotten
 def window(asked: Choice) -> None:
-    """All models in a table, a repository of the hub, files of one's own, and how to compute."""
+    """Draw all models in a table, a repository of the hub, the visitor's own files, and how to compute."""
     table = known_models()
     st.caption("A click on a model takes it. Your prompt stays.")
     event = st.dataframe(
@@ -133,17 +133,17 @@ def window(asked: Choice) -> None:
     )
     for row, _ in event.selection.cells:
         _take(asked.named(str(table["Model"][row])))
-    own, hub, how = st.tabs(["Your own file", "From the Hugging Face hub", "How to compute"])
-    with own:
+    own_tab, hub_tab, compute_tab = st.tabs(["Your own file", "From the Hugging Face hub", "How to compute"])
+    with own_tab:
         _own_files(asked)
-    with hub:
+    with hub_tab:
         _repository(asked)
-    with how:
+    with compute_tab:
         _settings(asked)
 
 
 def known_models() -> pd.DataFrame:
-    """The catalogue as people read it."""
+    """The catalogue as a table to read."""
     rows = []
     for entry in catalog():
         config = entry.config
@@ -216,7 +216,7 @@ def since(seconds: float) -> str:
 
 
 def _bring(asked: Choice) -> None:
-    """Take the files that were sent. Nothing is held of those that cannot be taken."""
+    """Callback: take the files that were sent, or keep why they cannot be taken."""
     st.session_state.pop(_REFUSED, None)
     try:
         name = f"{UPLOAD}{keep_upload(still_here(FILES)).number}"
@@ -234,8 +234,8 @@ def _repository(asked: Choice) -> None:
     st.markdown(f"Any repository whose `config.json` says {classes}. It is downloaded once.")
     name = st.text_input("Repository", key=HUB_ID, placeholder="owner/name").strip()
     if name and not (name in HUB_MODELS or is_hub_id(name)):
-        said = f"{escaped(repr(name))} is no name of a repository; those are owner/name, "
-        st.error(f"{said}such as openai-community/gpt2")
+        sentence = f"{escaped(repr(name))} is no name of a repository; those are owner/name, "
+        st.error(f"{sentence}such as openai-community/gpt2")
     elif name:
         _take(asked.named(name))
 
@@ -243,8 +243,8 @@ def _repository(asked: Choice) -> None:
 def _settings(asked: Choice) -> None:
     dtypes = list(DTYPES)
     usual = models.default_device()
-    at = dtypes.index(asked.dtype)
-    dtype = st.radio("Numbers", dtypes, index=at, key=DTYPE, help=DTYPE_HELP, horizontal=True)
+    index = dtypes.index(asked.dtype)
+    dtype = st.radio("Numbers", dtypes, index=index, key=DTYPE, help=DTYPE_HELP, horizontal=True)
     device = asked.device or usual
     if len(devices()) > 1:
         device = st.radio("Device", devices(), index=devices().index(device), key=DEVICE, horizontal=True)

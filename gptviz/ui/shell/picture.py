@@ -1,4 +1,4 @@
-"""The way from a place of the one picture to the page about it, and from a page to its place there."""
+"""Links from a place of the machine's picture to the page about it, and from a page to its place there."""
 
 from typing import Any
 
@@ -54,11 +54,11 @@ def page_about(place: Place) -> tuple[str, dict[str, Any]] | None:
         "ln_norm": (norm, "norm" in place.kind),
         "target": (place.id, place.kind == "logit"),
     }
-    return _PAGES[place.kind], {name: value for name, (value, has) in chosen.items() if has}
+    return _PAGES[place.kind], {name: value for name, (value, applies) in chosen.items() if applies}
 
 
 def place_of(page: str) -> str:
-    """The address of what a page has in hand."""
+    """The address of the place that a page has in hand."""
     block = state.BLOCK.value
     head = state.HEAD.value
     norm = st.session_state.get("ln_norm", "block 0 · norm1")
@@ -70,14 +70,14 @@ def place_of(page: str) -> str:
 
 
 def arrive() -> None:
-    """Take what the address says where a link was clicked that names another place than is in hand."""
-    said = st.query_params.get(AT.name)
-    if said is not None and said != st.session_state.get(_SAID):
-        AT.set(AT.parse(said))
+    """Take the place from the address, if a link to another place was clicked."""
+    text = st.query_params.get(AT.name)
+    if text is not None and text != st.session_state.get(_SAID):
+        AT.set(AT.parse(text))
 
 
 def stored() -> None:
-    """The address says now what is in hand."""
+    """Note that the address now says what is in hand."""
     st.session_state[_SAID] = AT.value
 
 

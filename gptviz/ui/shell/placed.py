@@ -1,8 +1,8 @@
-"""A widget that a person and the program both move: a slider over something that grows.
+"""A widget that both a visitor and the program move: a slider over something that grows.
 
 A browser that has not yet drawn what the program put into a widget sends the old value with its next request,
-as if the person had chosen it. So where the program moves a widget, it is a new one; what the old one still
-says is not heard.
+as if the visitor had chosen it. So where the program moves a widget, it becomes a new one, and what the old
+one still sends is ignored.
 """
 
 from collections.abc import Callable
@@ -22,9 +22,9 @@ def placed(
     choose: Callable[[Any], None] | None = None,
     **options: Any,
 ) -> Any:
-    """Draw the widget `name`, which `shows` this: the last one, unless the program moved it; what it gives.
+    """Draw the widget `name`, which `shows` this value, anew if the program moved it; return the value.
 
-    `choose` is called with what a person gives it.
+    `choose` is called with a value that the visitor gives it.
     """
     count, before = st.session_state.get(_PLACED.format(name), (0, shows))
     count += shows != before
@@ -34,7 +34,7 @@ def placed(
 
 
 def _moved(name: str, key: str, choose: Callable[[Any], None] | None) -> None:
-    """The widget's callback: take down what the person gave it, and `choose` it."""
+    """Callback of the widget: keep the value that the visitor gave it, and `choose` it."""
     count, _ = st.session_state[_PLACED.format(name)]
     if key == _key(name, count):
         value = st.session_state[_TOUCHED.format(name)] = st.session_state[key]

@@ -1,4 +1,4 @@
-"""The prompt box: what a person types, on every page, how a model reads it, and prompts worth a look."""
+"""The prompt box: what a visitor types, on every page, how a model reads it, and prompts worth a look."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -70,23 +70,23 @@ def _unknown_character(lm: LanguageModel, text: str) -> str:
 
 
 def lost() -> str | None:
-    """A sentence when the address held only the beginning of a long text, and nothing has more of it."""
-    whole = state.lost_characters()
-    if whole is None:
+    """A sentence if the address held only the beginning of a long text, and the server has no more of it."""
+    characters = state.lost_characters()
+    if characters is None:
         return None
     return (
-        f"The text of this link had {whole:,} characters. An address holds the first "
+        f"The text of this link had {characters:,} characters. An address holds the first "
         f"{state.LINK_CHARACTERS:,}, and this server has the rest no longer: what you see is of those."
     )
 
 
 def box() -> None:
-    """The box with the prompt in it. Only what is run is read: half-typed text runs no model."""
+    """Draw the box with the prompt in it. Only what is run is read: half-typed text runs no model."""
     prompt(state.TEXT.value, address.page(), address.is_history_navigation(), state.TEXT.set)
 
 
 def special_switch() -> None:
-    """The switch for special tokens, in the sidebar."""
+    """Draw the switch for special tokens, in the sidebar."""
     state.SPECIAL.drawn(  # the address is written when the tokens are known
         st.toggle,
         "Special tokens",
@@ -99,8 +99,8 @@ def special_hint(lm: LanguageModel) -> None:
     if state.SPECIAL.value or END_OF_TEXT not in state.TEXT.value or not _has_special(lm):
         return
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        said = f"`{END_OF_TEXT}` is read as plain text here. It is also the name of one special token."
-        st.caption(said, width="content")
+        hint = f"`{END_OF_TEXT}` is read as plain text here. It is also the name of one special token."
+        st.caption(hint, width="content")
         button("Read it as the special token", "special_on", state.SPECIAL.set, True)
 
 
@@ -138,11 +138,11 @@ EXAMPLES = {  # worth a look with the bundled model
 
 
 def example_row(*labels: str) -> None:
-    """These examples (all, if none is named) as buttons."""
+    """Draw these examples (all, if none is named) as buttons."""
     with st.container(horizontal=True, gap="small", vertical_alignment="center", key="gv_examples"):
         st.caption("Try:", width="content")
         for number, (label, text) in enumerate(EXAMPLES.items()):
             if not labels or label in labels:
                 take = partial(state.change, text=text, token=None)
-                shown = text == state.TEXT.value
-                button(label, f"example_{number}", take, primary=shown)
+                is_shown = text == state.TEXT.value
+                button(label, f"example_{number}", take, primary=is_shown)

@@ -27,28 +27,28 @@ def written(tokens: int, ids: Sequence[int]) -> str:
 
 
 def name_of(ids: Sequence[int]) -> str:
-    """Return a short name for a prompt: what was written after it is not meant for another."""
+    """Return a short name for a prompt: it ties a written text to the prompt that it follows."""
     return hashlib.blake2b(",".join(map(str, ids)).encode(), digest_size=3).hexdigest()
 
 
 def sampling_controls(row: DeltaGenerator, vocabulary: int) -> Sampling:
-    """Draw temperature, top-k and top-p into a row; return what they say, None for a filter that is off."""
-    told = "Every logit is divided by it before the softmax. 1 leaves the model as it is; 0 always takes the "
-    told += "most probable token."
-    temperature = _slider(row, TEMPERATURE, "Temperature", (0.0, 2.0, 0.05), told)
-    told = f"Keep the k largest logits of the {vocabulary:,}. Empty: keep all."
+    """Draw temperature, top-k and top-p into a row; return their values, None for a filter that is off."""
+    hint = "Every logit is divided by it before the softmax. 1 leaves the model as it is; 0 always takes the "
+    hint += "most probable token."
+    temperature = _slider(row, TEMPERATURE, "Temperature", (0.0, 2.0, 0.05), hint)
+    hint = f"Keep the k largest logits of the {vocabulary:,}. Empty: keep all."
     top_k = TOP_K.number(
-        row.number_input, "Top-k", 1, vocabulary, value=None, step=1, placeholder="off", width=130, help=told
+        row.number_input, "Top-k", 1, vocabulary, value=None, step=1, placeholder="off", width=130, help=hint
     )
-    told = "Keep the fewest tokens whose probabilities reach p, after temperature and top-k. 1: keep all."
-    top_p = _slider(row, TOP_P, "Top-p", (0.01, 1.0, 0.01), told)
+    hint = "Keep the fewest tokens whose probabilities reach p, after temperature and top-k. 1: keep all."
+    top_p = _slider(row, TOP_P, "Top-p", (0.01, 1.0, 0.01), hint)
     return Sampling(temperature, None if top_k is None else int(top_k), None if top_p == 1 else top_p)
 
 
 def seed_input(row: DeltaGenerator, help: str, unset: int = 0) -> int:
-    """Draw the seed into a row; return it, or `unset` until somebody gives one."""
-    shown = {"value": None, "placeholder": str(unset), "width": 130, "help": help}
-    SEED.number(row.number_input, "Seed", 0, SEEDS - 1, step=1, **shown)
+    """Draw the seed into a row; return it, or `unset` until one is given."""
+    options = {"value": None, "placeholder": str(unset), "width": 130, "help": help}
+    SEED.number(row.number_input, "Seed", 0, SEEDS - 1, step=1, **options)
     if SEED.value is None:
         return unset
     return SEED.value

@@ -1,6 +1,6 @@
 """What the whole app has in hand: the prompt, the model, the selected token, block and head.
 
-They follow a person from page to page and stand in the address, so that a reload and a link open the
+They follow a visitor from page to page and stand in the address, so that a reload and a link open the
 same thing: ?text=...&token=5&block=3&model=...&special=on&edits=z.4.3=zero (and what else says how to read
 the model: see `models.choice`).
 """
@@ -79,9 +79,9 @@ def load(own: Iterable[Param] = ()) -> None:
     params.load((*APP, *own))
     if KEPT.value is not None and len(TEXT.value) == LINK_CHARACTERS:
         with _lock:
-            kept = _long_texts.get(KEPT.value)
-        if kept is not None:
-            TEXT.set(kept)
+            text = _long_texts.get(KEPT.value)
+        if text is not None:
+            TEXT.set(text)
 
 
 def model() -> Choice:
@@ -100,9 +100,9 @@ def choose_model(choice: Choice) -> None:
 
 def change(**chosen: Any) -> None:
     """Choose these of `APP` by name, None for a default; the address follows at the end of a page's frame."""
-    named: dict[str, Param] = {param.name: param for param in APP}
+    params_by_name: dict[str, Param] = {param.name: param for param in APP}
     for name, value in chosen.items():
-        named[name].set(value)
+        params_by_name[name].set(value)
 
 
 def open_head(block: int, head: int) -> None:
@@ -115,8 +115,8 @@ def lost_characters() -> int | None:
 
     The page then shows only the beginning, which stands in the link itself.
     """
-    said, _, name = (KEPT.value or "").partition(".")
-    length = params.whole(said, 10**9)
+    digits, _, name = (KEPT.value or "").partition(".")
+    length = params.whole(digits, 10**9)
     if name and length is not None and len(TEXT.value) < length:
         return length
     return None
@@ -128,7 +128,7 @@ def link() -> dict[str, str]:
 
 
 def _keep(text: str) -> str:
-    """Keep a long text: its name, a length and a hash. One larger than all of them is named and not kept."""
+    """Keep a long text; return its name, a length and a hash. One larger than the store is not kept."""
     digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
     name = f"{len(text)}.{digest}"
     with _lock, suppress(ValueError):

@@ -37,35 +37,35 @@ def effect(run: Run, before: Run, position: int) -> Prediction:
 
 
 def draw(run: Run, listed: Sequence[Change], position: int, labels: Sequence[str], lm: LanguageModel) -> None:
-    """The strip for this run, selected position and list of changes; nothing where the list is empty."""
+    """Draw the strip for this run, selected position and list of changes; nothing if the list is empty."""
     if not listed:
         return
-    off = state.EDITS_OFF.value
+    is_off = state.EDITS_OFF.value
     layers = lm.config.n_layers
     tokens = len(run)
-    why = [unseen(edit, "final", None, layers, tokens, position=position) for edit in run.edits]
-    passes = _passes(run, why.count(None), lm)
-    silent = _silent(run, position, labels, why, tried=not passes)
+    reasons = [unseen(edit, "final", None, layers, tokens, position=position) for edit in run.edits]
+    passes = _passes(run, reasons.count(None), lm)
+    silent = _silent(run, position, labels, reasons, tried=not passes)
     chips = []
     notes = []
     for change in listed:
-        made = "off" if off else "made"
+        status = "off" if is_off else "made"
         if change.refusal is not None:
-            made = "refused"
+            status = "refused"
         short = shortened(change.text, LONGEST)
         if change.edit is None:
-            said = short
+            sentence = short
         else:
-            said = words.says(change.edit, labels, partial(show_id, lm))
-        if made == "made":
+            sentence = words.says(change.edit, labels, partial(show_id, lm))
+        if status == "made":
             note = next(silent)
         else:
             note = change.refusal or ""
-        if made == "refused":
+        if status == "refused":
             notes.append(["", short, f" is kept, and not made: {note}."])
         elif note:
-            notes.append([f"{capital(said)}: this {note}."])
-        chips.append({"text": change.text, "says": said, "state": made, "note": note})
+            notes.append([f"{capital(sentence)}: this {note}."])
+        chips.append({"text": change.text, "says": sentence, "state": status, "note": note})
     if any(change.edit is None for change in listed):
         notes.append([f"A change is written {GRAMMAR}."])
     look = partial(st.session_state.__setitem__, _TRY, True)
@@ -77,7 +77,7 @@ def draw(run: Run, listed: Sequence[Change], position: int, labels: Sequence[str
     ask = None
     if passes:
         ask = f"Whether each of these did anything by itself takes {passes} more passes here.", "Look"
-    change_strip(chips, moved, off, changes.remove, acts, notes=notes, ask=ask)
+    change_strip(chips, moved, is_off, changes.remove, acts, notes=notes, ask=ask)
 
 
 def _passes(run: Run, able: int, lm: LanguageModel) -> int:
@@ -95,18 +95,18 @@ def _passes(run: Run, able: int, lm: LanguageModel) -> int:
 def _silent(
     run: Run, position: int, labels: Sequence[str], why: Sequence[Unseen | None], tried: bool
 ) -> Iterator[str]:
-    """Return, for each edit of the run, why it cannot matter for the prediction, or that it did not;
-    "" else.
+    """Yield, for each edit of the run, why it cannot matter for the prediction, or that it changed nothing;
+    "" if it did.
     """
     what = f"the prediction after “{labels[position]}” (position {position})"
     beside = ""
     if len(run.edits) > 1:
         beside = ", beside the other changes"
     for number, reason in enumerate(why):
-        others = replace(run, edits=(*run.edits[:number], *run.edits[number + 1 :]))
-        nothing = reason is None and tried and effect(run, others, position).nothing
+        without = replace(run, edits=(*run.edits[:number], *run.edits[number + 1 :]))
+        had_no_effect = reason is None and tried and effect(run, without, position).nothing
         changed = ""
-        if nothing:
+        if had_no_effect:
             changed = f"changed nothing in {what}{beside}"
         yield changed if reason is None else words.cannot_matter(reason, what)
 

@@ -1,8 +1,8 @@
 """The token that a page explains, and the one that it is compared with: any two of the vocabulary.
 
 Both are ids in the address (?target=512&against=733) and follow from page to page: a page that has them
-puts `PARAMS` among its own. As long as nobody has chosen a target it is the model's first choice at the
-selected position; the comparison is with the mean over the vocabulary.
+puts `PARAMS` among its own. Until a target is chosen it is the model's first choice at the selected
+position; the comparison is with the mean over the vocabulary.
 """
 
 from collections.abc import Iterator
@@ -71,7 +71,7 @@ def candidates_at(
 
 
 def whole(run: Run, position: int, token: int, against: int | None) -> tuple[float, float]:
-    """Return, for a run, the token's logit minus the mean of all, or minus another's, and its probability."""
+    """The token's logit minus the mean of all, or minus another token's, and its probability."""
     logits = logits_at(run, position)
     return float(difference(logits, token, against)), float(logits.double().softmax(0)[token])
 
@@ -89,7 +89,7 @@ def top(run: Run, position: int, count: int = CANDIDATES, also: tuple[int, ...] 
 def target_input(
     scene: Scene, label: str = "Token to explain", against: str | None = "the mean over the vocabulary"
 ) -> Target:
-    """Draw the boxes, or without `against` only the first of them; give what is chosen, made possible.
+    """Draw the boxes, or without `against` only the first; return the choice, made possible.
 
     `label` says what the page does with the first, `against` what an empty second box means.
     """
@@ -100,24 +100,25 @@ def target_input(
             token = best[0].id
         else:
             token = TARGET.value
-        runner_up = next((one.id for one in best if one.id != token), token)  # a vocabulary of one token
+        # in a vocabulary of one token it is that token
+        runner_up = next((candidate.id for candidate in best if candidate.id != token), token)
         other = None
         if against is not None and AGAINST.value != token:
             other = AGAINST.value
-        told = "Choose a token, or type any of the vocabulary; · is a space. Empty: the model's first choice."
-        _box(scene, TARGET, label, f"most probable: {best[0].shown}", told)
-        if scene.other is not None and (first := top(scene.other, scene.position)[0]).id != token:
+        hint = "Choose a token, or type any of the vocabulary; · is a space. Empty: the model's first choice."
+        _box(scene, TARGET, label, f"most probable: {best[0].shown}", hint)
+        if scene.other is not None and (unchanged_best := top(scene.other, scene.position)[0]).id != token:
             help = "The unchanged model's first choice here"
-            said = f"explain {as_code(first.shown)}"
-            button(said, "target_unchanged", _take, TARGET, first.id, help=help)
+            text = f"explain {as_code(unchanged_best.shown)}"
+            button(text, "target_unchanged", _take, TARGET, unchanged_best.id, help=help)
         if against is not None:
-            told = "With a second token the page explains the difference of the two logits: why this word "
-            told += f"and not that one. Empty: {against}."
-            _box(scene, AGAINST, "Against", against, told)
+            hint = "With a second token the page explains the difference of the two logits: why this word "
+            hint += f"and not that one. Empty: {against}."
+            _box(scene, AGAINST, "Against", against, hint)
             if other != runner_up != token:
                 help = "The runner-up: the most probable of all other tokens"
-                said = f"against {as_code(show_id(lm, runner_up))}"
-                button(said, "target_runner_up", _take, AGAINST, runner_up, help=help)
+                text = f"against {as_code(show_id(lm, runner_up))}"
+                button(text, "target_runner_up", _take, AGAINST, runner_up, help=help)
     if against is not None and AGAINST.value == token:
         st.caption(f"The two tokens are the same, and their difference is 0. Shown is {against}.")
     return Target(token, other, show_id(lm, token), None if other is None else show_id(lm, other))
@@ -126,7 +127,7 @@ def target_input(
 def pair_input(
     scene: Scene, labels: tuple[str, str], empties: tuple[str, str]
 ) -> tuple[int | None, int | None]:
-    """Both boxes, for a difference of two logits; None for one left empty: `empties` say what holds then."""
+    """Draw both boxes, for a difference of two logits; None for an empty one: `empties` say what it means."""
     with _boxes(scene, PARAMS):
         for param, label, empty in zip(PARAMS, labels, empties, strict=True):
             _box(scene, param, label, empty, "Choose a token, or type any of the vocabulary. · is a space.")
@@ -135,7 +136,7 @@ def pair_input(
 
 @contextmanager
 def _boxes(scene: Scene, params: tuple[Param[int | None], ...]) -> Iterator[None]:
-    """The row of boxes, with choices that this model has; below it, what was typed and is no token."""
+    """Draw the row of boxes, with choices that this model has; below it, what was typed and is no token."""
     _follow_model(scene)
     for param in PARAMS:
         param.within(scene.lm.config.vocab_size)
@@ -148,11 +149,14 @@ def _boxes(scene: Scene, params: tuple[Param[int | None], ...]) -> Iterator[None
 
 
 def _box(scene: Scene, param: Param[int | None], label: str, empty: str, help: str) -> None:
-    """One token to choose or to type. The widget shows the choice; the choice itself is the Param."""
+    """Draw a box for one token, to choose or to type. It shows the choice; the Param holds it."""
     key = f"{param.name}_box"
     also = () if param.value is None else (param.value,)
     offered = top(scene.run, scene.position, CANDIDATES, also)
-    labels = {one.id: f"{one.shown}   {significant(100 * one.probability, 2)} %" for one in offered}
+    labels = {
+        candidate.id: f"{candidate.shown}   {significant(100 * candidate.probability, 2)} %"
+        for candidate in offered
+    }
     if len(set(labels.values())) < len(labels):
         labels = {i: f"{label} (id {i})" for i, label in labels.items()}
     st.session_state[key] = param.value
@@ -177,7 +181,7 @@ def _take(param: Param[int | None], token: int | None) -> None:
 
 
 def _chosen(scene: Scene, param: Param[int | None]) -> None:
-    """Take what was chosen or typed; what is not one token is kept to be answered, and changes nothing."""
+    """Callback: take what was chosen or typed; what is not one token is kept for a warning only."""
     value = st.session_state[f"{param.name}_box"]
     if isinstance(value, str):
         token = find_token(scene.lm, value)
@@ -190,7 +194,7 @@ def _chosen(scene: Scene, param: Param[int | None]) -> None:
 
 
 def find_token(lm: LanguageModel, typed: str) -> int | None:
-    """The id of what somebody typed: the one token of this text, or one that the screen shows like this.
+    """The id of a typed token: the one token of this text, or one that the screen shows like this.
 
     `·mill`, ` mill` and, for a token that no text has by itself, `\\xe4` are found; None for anything else.
     """
@@ -212,7 +216,7 @@ def _read_signs(typed: str) -> str:
 
 
 def _say_refused(lm: LanguageModel, name: str, typed: str) -> None:
-    """Why what was typed is no token, with one that it is when a space stands before it."""
+    """Say why what was typed is no token, and offer it with a space before it if that is one."""
     text = _read_signs(typed)
     pieces = [show_id(lm, i) for i in lm.encode(text)]
     if text.startswith(" "):
@@ -231,22 +235,22 @@ def _say_refused(lm: LanguageModel, name: str, typed: str) -> None:
 
 
 def _follow_model(scene: Scene) -> None:
-    """After a change of the model: the same tokens by its ids. A sentence for one that it does not have."""
+    """After a change of the model, choose the same tokens by its ids; say which tokens it does not have."""
     lm = scene.lm
-    gone = []
-    key, held = st.session_state.get(_READ, (scene.key, {}))
+    missing = []
+    key, raws = st.session_state.get(_READ, (scene.key, {}))
     for param in PARAMS if key != scene.key else ():
-        raw = held.get((param.name, param.value))
+        raw = raws.get((param.name, param.value))
         if raw is not None:
             param.set(_of_bytes(lm, raw))
             if param.value is None:
-                gone += [raw]
+                missing += [raw]
             else:
-                gone += []
-    if gone:
-        st.warning(not_in_vocabulary(gone, lm.name))
+                missing += []
+    if missing:
+        st.warning(not_in_vocabulary(missing, lm.name))
     chosen = [(param.name, param.value) for param in PARAMS if param.value is not None]
-    st.session_state[_READ] = scene.key, {one: named_bytes(lm.tokenizer, one[1]) for one in chosen}
+    st.session_state[_READ] = scene.key, {choice: named_bytes(lm.tokenizer, choice[1]) for choice in chosen}
 
 
 def _of_bytes(lm: LanguageModel, raw: bytes) -> int | None:

@@ -37,44 +37,46 @@ def _written(run: Run, position: int, opened: tuple[int, int] | None) -> str:
 
 
 def notice(scene: Scene) -> None:
-    """Say whether a link that claims something holds. Nothing where it claims nothing."""
+    """Say whether the claim of a link holds, if it has one."""
     packed = state.CLAIM.value
     if packed is None:
         return
-    found = _checked(scene.run, scene.position, packed)
+    results = _checked(scene.run, scene.position, packed)
     with st.container(key="claims", horizontal=True, vertical_alignment="center"):
-        if isinstance(found, str):
-            st.warning(f"What this link claims is not confirmed: {escaped(found)}.")
+        if isinstance(results, str):
+            st.warning(f"What this link claims is not confirmed: {escaped(results)}.")
         else:
-            held = sum(one.holds for one in found)
-            said = f"This link claims {len(found)} numbers. Computed again just now, {held} hold."
+            confirmed = sum(checked.holds for checked in results)
+            summary = f"This link claims {len(results)} numbers. Computed again just now, {confirmed} hold."
             marks = {True: "holds", False: "**wrong**"}
-            lines = [f"{marks[one.holds]}: {escaped(one.said)}, {one.verdict}" for one in found]
-            if held == len(found):
+            lines = [
+                f"{marks[checked.holds]}: {escaped(checked.said)}, {checked.verdict}" for checked in results
+            ]
+            if confirmed == len(results):
                 box = st.success
             else:
                 box = st.error
-            box("\n- ".join([said + "\n", *lines]))
+            box("\n- ".join([summary + "\n", *lines]))
         button("Forget it", "claim_forget", state.CLAIM.set, None)
 
 
 def offer(scene: Scene) -> None:
-    """A button that puts what the model expects here into the address, as a claim."""
+    """Draw a button that puts what the model expects here into the address, as a claim."""
     lm = scene.lm
     block = state.BLOCK.value
     head = state.HEAD.value
-    there = None
+    open_head = None
     if block is not None and head is not None and block < lm.config.n_layers and head < lm.config.n_heads:
-        there = (block, head)
+        open_head = (block, head)
     if len(scene.text) <= state.LINK_CHARACTERS:  # else no link holds it
-        told = "The address then says what the model expects here. Whoever opens it, or gives it to "
-        told += "`gptviz verify`, is told whether that holds."
-        place = scene.run, scene.position, there
-        button("Claim this", "claim_make", _make, *place, icon="verified", help=told)
+        explanation = "The address then says what the model expects here. Whoever opens it, or gives it to "
+        explanation += "`gptviz verify`, is told whether that holds."
+        place = scene.run, scene.position, open_head
+        button("Claim this", "claim_make", _make, *place, icon="verified", help=explanation)
 
 
 def _make(run: Run, position: int, opened: tuple[int, int] | None) -> None:
-    """Callback: this place, with the changes that were made here, and what is claimed of it."""
+    """Callback: put this place, its changes and a claim of it into the address."""
     state.TOKEN.set(position)
     if not state.EDITS_OFF.value:
         state.EDITS.set(",".join(map(str, run.edits)))

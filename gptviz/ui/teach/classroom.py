@@ -1,7 +1,7 @@
 """Who this browser is in a class, and how the class leads it.
 
-A browser keeps a secret in a cookie, by which a reload, a second tab and a server that was started again know
-it. Behind it stand those of other classes that its person is in, too. Everything else is in the database of
+A browser keeps a secret in a cookie, by which a reload, a second tab and a restarted server know it. The
+secrets of other classes that its user is in follow it. Everything else is in the database of
 `gptviz.teach.classroom`.
 """
 
@@ -48,8 +48,8 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Standing:
-    """How it stands with a question: what was `given` (None: skipped) where it was `answered`; whether the
-    truth may be `told`, and whether an answer is taken still."""
+    """The state of a question: whether it was `answered`, what was `given` (None: skipped), whether the truth
+    may be `told`, and whether an answer is still taken (`open`)."""
 
     answered: bool
     given: Any
@@ -69,18 +69,18 @@ def classes() -> "Classes":
 def secret() -> str:
     """This browser's secret, "" where it is in no class."""
     if _SECRET not in st.session_state:
-        held = st.context.cookies.get(COOKIE)
-        first, *others = (held if isinstance(held, str) else "").split(BETWEEN)
+        cookie = st.context.cookies.get(COOKIE)
+        first, *other_secrets = (cookie if isinstance(cookie, str) else "").split(BETWEEN)
         st.session_state[_SECRET] = first
-        st.session_state.setdefault(_OTHERS, others[:MOST_OTHERS])
+        st.session_state.setdefault(_OTHERS, other_secrets[:MOST_OTHERS])
     return str(st.session_state[_SECRET])
 
 
 def _others() -> list[str]:
     """The secrets of this browser's other classes."""
     secret()
-    found: list[str] = st.session_state.setdefault(_OTHERS, [])
-    return found
+    other_secrets: list[str] = st.session_state.setdefault(_OTHERS, [])
+    return other_secrets
 
 
 def _kept() -> str:
@@ -89,38 +89,38 @@ def _kept() -> str:
 
 
 def keep() -> None:
-    """Have the browser keep its secrets, or drop the one that it gave up, and take that of its address."""
+    """Have the browser keep its secrets, or drop the one it gave up, and read the one of its address."""
     seat(_kept(), st.session_state.get(_LEFT, ""), _taught)
 
 
 def _taught(link: str) -> None:
-    """Callback: a link with a teacher's secret was opened. Who has a seat is asked before it is taken."""
-    found = attempt(lambda: (classes().member(link), classes().member(secret())))
-    if found is None:
+    """Callback: a link with a teacher's secret was opened. A browser that has a seat is asked first."""
+    members = attempt(lambda: (classes().member(link), classes().member(secret())))
+    if members is None:
         return
-    offered, own = found
+    offered, current = members
     if offered is None or not offered.teaches:
         say("The class of this link has ended, or it never was one.")
-    elif link != secret() and own is not None:
+    elif link != secret() and current is not None:
         st.session_state[_OFFERED] = link
     else:
         become(link)
 
 
 def ask() -> None:
-    """Draw the question whether the class of a link is to be steered, where one was opened."""
+    """Ask whether to steer the class of a link, where one was opened."""
     link = st.session_state.get(_OFFERED)
     if link is None:
-        found = None
+        offered = None
     else:
-        found = attempt(lambda: classes().member(link))
-    own = member()
-    if found is None or own is None:
+        offered = attempt(lambda: classes().member(link))
+    current = member()
+    if offered is None or current is None:
         return
     with st.container(border=True, key="class_offer"):
         st.markdown(
-            f"This link steers the class **{written_code(found.room.code)}**: you would be its teacher. "
-            f"You are {_named(own)}. Both places are kept."
+            f"This link steers the class **{written_code(offered.room.code)}**: you would be its teacher. "
+            f"You are {_named(current)}. Both places are kept."
         )
         with st.container(horizontal=True):
             button("Steer that class", "class_offer_take", go_to, link, primary=True)
@@ -128,46 +128,46 @@ def ask() -> None:
 
 
 def _stay() -> None:
-    """Callback: the class of the link is not taken."""
+    """Callback: decline the class of the link."""
     st.session_state.pop(_OFFERED, None)
 
 
 def _named(somebody: Member) -> str:
     """A member in a sentence: "**quiet otter** in the class KF7-M2Q"."""
     if somebody.teaches:
-        who = "the teacher of"
+        role = "the teacher of"
     else:
-        who = f"**{somebody.name}** in"
-    return f"{who} the class {written_code(somebody.room.code)}"
+        role = f"**{somebody.name}** in"
+    return f"{role} the class {written_code(somebody.room.code)}"
 
 
 def go_to(other: str) -> None:
-    """Callback: on with another class; the place in this one is kept beside it."""
+    """Callback: switch to another class; the place in this one is kept."""
     _stay()
-    own = secret()
-    others = [one for one in _others() if one != other]
-    if own and own != other:
-        others = [own, *others]
+    current = secret()
+    other_secrets = [saved for saved in _others() if saved != other]
+    if current and current != other:
+        other_secrets = [current, *other_secrets]
     become(other)
-    st.session_state[_OTHERS] = others[:MOST_OTHERS]
+    st.session_state[_OTHERS] = other_secrets[:MOST_OTHERS]
 
 
 def ways_back() -> None:
     """Draw a button for each other class that this browser has a place in."""
     for number, other in enumerate(_others()):
-        found = attempt(lambda other=other: classes().member(other))  # type: ignore[misc]
-        if found is not None:
-            label = f"Go to the class {written_code(found.room.code)}"
+        membership = attempt(lambda other=other: classes().member(other))  # type: ignore[misc]
+        if membership is not None:
+            label = f"Go to the class {written_code(membership.room.code)}"
             button(label, f"class_back_{number}", go_to, other, icon="undo")
 
 
 def become(secret: str) -> None:
-    """Have this browser be somebody else in a class, or with "" whoever it was beside that, or nobody."""
+    """Take another secret; with "" that of the browser's next other class, or none."""
     if not secret:
         st.session_state[_LEFT] = _kept()
-        others = _others()
-        secret = others[0] if others else ""
-        st.session_state[_OTHERS] = others[1:]
+        other_secrets = _others()
+        secret = other_secrets[0] if other_secrets else ""
+        st.session_state[_OTHERS] = other_secrets[1:]
     st.session_state[_SECRET] = secret
     for key in (_STEP, _MEMBER):
         st.session_state.pop(key, None)
@@ -190,28 +190,28 @@ def say(wrong: str) -> None:
 
 
 def say_wrong() -> None:
-    """Why the last thing could not be done, once."""
+    """Show once why the last thing could not be done."""
     if (wrong := st.session_state.pop(_WRONG, None)) is not None:
         st.warning(escaped(wrong))
 
 
 def member() -> Member | None:
-    """The member of a class that this browser was when `look` was called last; None for nobody."""
-    found: Member | None = st.session_state.get(_MEMBER)
-    return found
+    """The member of a class that this browser was when `look` was called last; None: in no class."""
+    me: Member | None = st.session_state.get(_MEMBER)
+    return me
 
 
 def _me() -> Member:
-    """The same, for who is in a class."""
-    found = member()
-    assert found is not None
-    return found
+    """The same, inside a class only: never None."""
+    me = member()
+    assert me is not None
+    return me
 
 
 def look() -> Member | None:
-    """Read from the database which member of which class this browser is; None for nobody.
+    """Read from the database which member of which class this browser is; None: in no class.
 
-    If the database does not answer, it is who it was before.
+    If the database does not answer, the member as last read.
     """
     if not secret():
         return None
@@ -231,33 +231,33 @@ def look() -> Member | None:
 
 def lead() -> Member | None:
     """Go to the class's step; where the teacher has turned to another, have the class follow."""
-    found = look()
-    if found is None or found.room.step == LOBBY:
-        return found
-    room = found.room
-    before = st.session_state.get(_STEP)
-    mine = state.STEP.value - 1
-    leads = found.teaches and room.together and before == room.step != mine
+    me = look()
+    if me is None or me.room.step == LOBBY:
+        return me
+    room = me.room
+    last_step = st.session_state.get(_STEP)
+    my_step = state.STEP.value - 1
+    leads = me.teaches and room.together and last_step == room.step != my_step
     if leads and state.GUIDE.value == GUIDE:
-        attempt(lambda: classes().steer(secret(), step=max(0, mine)))
+        attempt(lambda: classes().steer(secret(), step=max(0, my_step)))
         look()
     elif room.together or state.GUIDE.value != GUIDE:
-        mine = room.step
+        my_step = room.step
     state.GUIDE.set(GUIDE)
-    state.STEP.set(mine + 1)
-    st.session_state[_STEP] = mine
+    state.STEP.set(my_step + 1)
+    st.session_state[_STEP] = my_step
     return member()
 
 
 def watch() -> bool:
-    """Keep the browser's secret, and say what went wrong; whether its screen is to stand still."""
-    found = member()
+    """Keep the browser's secret and say what went wrong; True if its screen is to stand still."""
+    me = member()
     say_wrong()
-    if found is None:
+    if me is None:
         return False
     keep()
     ask()
-    if found.teaches or not found.room.frozen:
+    if me.teaches or not me.room.frozen:
         return False
     st.info("Your teacher asks you to look up. It goes on in a moment, and nothing is lost.")
     return True
@@ -277,7 +277,7 @@ def has_moved() -> bool:
 
 
 def guide() -> str:
-    """The text of the class's guide, for who is in it."""
+    """The text of the class's guide, for its members."""
     return str(_guide_of(_me().room.id) or "")
 
 
@@ -290,15 +290,15 @@ def standing(number: int) -> Standing:
     """The state of the question of this step for this browser's member of a class."""
     me = _me()
     room = me.room
-    told = room.has("revealed", number)
-    shut = room.has("locked", number) or room.frozen
+    revealed = room.has("revealed", number)
+    closed = room.has("locked", number) or room.frozen
     if me.teaches:
-        return Standing(False, None, told, False)
-    mine = attempt(lambda: classes().votes(room, number, me.pupil))
-    answered = bool(mine)
-    given = mine[0].answer if mine else None
-    told = told or (answered and not room.together)
-    return Standing(answered, given, told, not (told or shut))
+        return Standing(False, None, revealed, False)
+    my_votes = attempt(lambda: classes().votes(room, number, me.pupil))
+    answered = bool(my_votes)
+    answer = my_votes[0].answer if my_votes else None
+    revealed = revealed or (answered and not room.together)
+    return Standing(answered, answer, revealed, not (revealed or closed))
 
 
 def holds(number: int, ask: Question | None) -> bool:
@@ -312,15 +312,15 @@ def holds(number: int, ask: Question | None) -> bool:
 
 
 def vote(number: int, given: Any, hints: int) -> None:
-    """Callback: a pupil answers; where that is too late it is said."""
+    """Callback: record a pupil's answer, or say that it is too late."""
     attempt(lambda: classes().vote(_me(), number, given, hints))
 
 
 def controls(number: int, asks: bool) -> None:
     """Draw what the teacher steers: all acts where the step asks something."""
     room = _me().room
-    on = [act for act in ACTS if _is_on(room, act, number)]
-    st.session_state["class_acts"] = on
+    switched_on = [act for act in ACTS if _is_on(room, act, number)]
+    st.session_state["class_acts"] = switched_on
     st.pills(
         "The class",
         [*ACTS] if asks else ["together", "frozen"],
@@ -328,7 +328,7 @@ def controls(number: int, asks: bool) -> None:
         format_func=lambda act: f"{ACTS[act][1]} {ACTS[act][0]}",
         key="class_acts",
         on_change=_steered,
-        args=(number, on),
+        args=(number, switched_on),
         label_visibility="collapsed",
     )
 
@@ -340,20 +340,20 @@ def _is_on(room: Room, act: str, number: int) -> bool:
 
 
 def _steered(number: int, before: Iterable[str]) -> None:
-    """Callback: the teacher has switched something. Who leads again takes the class along."""
-    now = set(st.session_state["class_acts"])
-    changed = now ^ set(before)
-    acts: dict[str, Any] = {act: act in now for act in changed & {"together", "frozen"}}
+    """Callback: the teacher has switched something. Leading again takes the class to this step."""
+    switched_on = set(st.session_state["class_acts"])
+    changed = switched_on ^ set(before)
+    acts: dict[str, Any] = {act: act in switched_on for act in changed & {"together", "frozen"}}
     if acts.get("together"):
         acts["step"] = number
     if changed - {"together", "frozen"}:
-        acts["marks"] = (number, sorted(now))
+        acts["marks"] = (number, sorted(switched_on))
     attempt(lambda: classes().steer(secret(), **acts))
 
 
 def doors() -> tuple[str, ...]:
     """The pages that a pupil's class sees; none for all."""
-    found = member()
-    if found is None or found.teaches:
+    me = member()
+    if me is None or me.teaches:
         return ()
-    return found.room.pages
+    return me.room.pages

@@ -1,7 +1,7 @@
 """The guide bar: a step above the page, its question before the picture, the truth after the answer.
 
 Guide and step stand in the address (`guide=tour&step=3`) beside everything else, so that a link opens a step.
-A step's place (page, text, token, ...) is taken once, when the step is come to; what a person changes then
+A step's place (page, text, token, ...) is set once, when the step is reached; what a visitor changes then
 stays.
 """
 
@@ -34,7 +34,7 @@ _WRONG = "guide_wrong"  # why the file that was opened last is none
 
 
 def current() -> tuple[Guide, int] | None:
-    """The guide in hand and the number of its step, from 0; None where there is none or it cannot be read."""
+    """The guide in hand and the number of its step, from 0; None if there is none or it cannot be read."""
     name = state.GUIDE.value
     if name is None:
         return None
@@ -54,9 +54,9 @@ def _guide(name: str) -> Guide:
     if name == classroom.GUIDE and classroom.member() is None:
         raise GuideError([(0, "it is a class's, and this browser is in none: join it on the page Class")])
     try:
-        own = {classroom.GUIDE: classroom.guide, OWN: lambda: str(st.session_state[_OWN])}
-        if name in own:
-            guide = read(own[name]())
+        texts = {classroom.GUIDE: classroom.guide, OWN: lambda: str(st.session_state[_OWN])}
+        if name in texts:
+            guide = read(texts[name]())
         else:
             guide = find(name)
     except ClassError as error:
@@ -66,19 +66,19 @@ def _guide(name: str) -> Guide:
 
 
 def checked(guide: Guide) -> None:
-    """Raises GuideError where a step names a page that there is not."""
-    wrong = [step for step in guide.steps if step.page not in PAGES]
-    if wrong:
+    """Raises GuideError where a step names a page that does not exist."""
+    steps_without_page = [step for step in guide.steps if step.page not in PAGES]
+    if steps_without_page:
         raise GuideError(
             [
                 (step.line, f"there is no page {step.page[:60]!r}{did_you_mean(step.page, PAGES)}")
-                for step in wrong
+                for step in steps_without_page
             ]
         )
 
 
 def _leave() -> None:
-    """Callback: out of the guide; the page stays as it is."""
+    """Callback: leave the guide; the page stays as it is."""
     state.GUIDE.set(None)
     state.STEP.set(None)
     for key in (_AT, question.ANSWERS, question.HINTS):  # who begins it again is asked again
@@ -87,7 +87,7 @@ def _leave() -> None:
 
 
 def offers() -> None:
-    """The tour as a large button, the other guides behind one, and a file of a teacher's own.
+    """Draw the tour as a large button, the other guides behind one, and a file of a teacher's own.
 
     Not on a projector, whose screen the pictures need: a guide that was begun before goes on there.
     """
@@ -104,7 +104,7 @@ def offers() -> None:
 
 
 def _lessons() -> None:
-    """Every guide but the tour, and a file of a teacher's own."""
+    """Draw every guide but the tour, and an upload for a teacher's own."""
     for name in [name for name in files() if name != "tour"]:
         try:
             guide = _guide(name)
@@ -113,20 +113,20 @@ def _lessons() -> None:
             continue
         label = f"**{guide.title}**, {guide.minutes} minutes: {guide.learnt}"
         _link(label, "arrow_forward", name, 1, guide.steps[0], f"guide_begin_{name}")
-    own: Any = {"type": "md", "key": "guide_file", "max_upload_size": 1}
-    st.file_uploader("A guide of your own", on_change=_opened, **own)
-    if (wrong := st.session_state.get(_WRONG)) is not None:
-        st.warning(escaped(wrong))
+    options: Any = {"type": "md", "key": "guide_file", "max_upload_size": 1}
+    st.file_uploader("A guide of your own", on_change=_opened, **options)
+    if (fault := st.session_state.get(_WRONG)) is not None:
+        st.warning(escaped(fault))
 
 
 def _opened() -> None:
-    """Callback: a guide was opened as a file, or why it is none."""
-    sent = still_here("guide_file")
+    """Callback: take the guide that was opened as a file, or keep why it is none."""
+    uploads = still_here("guide_file")
     st.session_state[_WRONG] = None
-    if not sent:
+    if not uploads:
         return
     try:
-        text = text_of(sent[0])
+        text = text_of(uploads[0])
         checked(read(text))
     except GuideError as error:
         st.session_state[_WRONG] = f"This file is no guide. {capital(str(error))}"
@@ -138,7 +138,7 @@ def _opened() -> None:
 
 
 def text_of(sent: BytesIO) -> str:
-    """The text of a guide that was brought. No more of it is looked at than shows that it is too long."""
+    """The text of an uploaded guide, cut one byte above the limit: enough to see that it is too long."""
     return sent.getvalue()[: LARGEST + 1].decode("utf-8", "replace")
 
 
@@ -146,54 +146,54 @@ def text_of(sent: BytesIO) -> str:
 
 
 def arrive(page: str, params: tuple[Param[Any], ...]) -> None:
-    """Take the place of a step that is new: turn to its page, set its choices.
+    """Set the place of a step that is new: turn to its page, set its choices.
 
-    What the address says of them already wins where it was opened so: a link may show another token. In a
-    class everybody has the same place, and as long as its question is open keeps it.
+    Choices that the address has already win if the step was opened by it: a link may show another token. In a
+    class everybody has the same place, and keeps it as long as its question is open.
     """
-    said = st.query_params
-    name = state.GUIDE.parse(said.get("guide", ""))
-    number = state.STEP.parse(said.get("step", ""))
+    query = st.query_params
+    name = state.GUIDE.parse(query.get("guide", ""))
+    number = state.STEP.parse(query.get("step", ""))
     if (name, number) != st.session_state.get(_SAID):  # a link was clicked, or the address changed by hand
         state.GUIDE.set(name)
         state.STEP.set(number)
     member = classroom.lead()
-    found = current()
-    if found is None:
-        here = None
+    guide_and_number = current()
+    if guide_and_number is None:
+        step_id = None
     else:
-        here = (state.GUIDE.value, found[1])
+        step_id = (state.GUIDE.value, guide_and_number[1])
     st.session_state[_SAID] = (state.GUIDE.value, state.STEP.value)
-    if found is None:
+    if guide_and_number is None:
         return
-    steps = found[0].steps
-    number = found[1]
+    steps = guide_and_number[0].steps
+    number = guide_and_number[1]
     step = steps[number]
     known = {param.name: param for param in (*state.APP, *params)}
-    led = member is not None and state.GUIDE.value == classroom.GUIDE
-    held = led and page == step.page and classroom.holds(number, step.ask)
-    if st.session_state.get(_AT) == here and not held:
+    is_led = member is not None and state.GUIDE.value == classroom.GUIDE
+    is_held = is_led and page == step.page and classroom.holds(number, step.ask)
+    if st.session_state.get(_AT) == step_id and not is_held:
         return
     if page == CLASS and not (st.session_state.pop(_GO, False) or _is_brought(member)):
         return  # it says who is in the class, and where that is
     if page != step.page and step.page in PAGES:
         st.switch_page(page_target(step.page), query_params=_query(state.GUIDE.value, number + 1, step))
-    if member is not None and led:
+    if member is not None and is_led:
         for param in state.MODEL:
             param.set(param.parse(member.room.model.get(param.name, "")))
-    fresh = not led and (_AT not in st.session_state or address.is_history_navigation())
-    for name, value in _in_class(steps[: number + 1]) if led else step.place:
+    from_address = not is_led and (_AT not in st.session_state or address.is_history_navigation())
+    for name, value in _in_class(steps[: number + 1]) if is_led else step.place:
         if name in known:
-            known[name].set(known[name].parse(said[name] if fresh and name in said else value))
-    st.session_state[_AT] = here
+            known[name].set(known[name].parse(query[name] if from_address and name in query else value))
+    st.session_state[_AT] = step_id
 
 
 def _in_class(steps: tuple[Step, ...]) -> Address:
-    """The place of the last of these steps, with the text and model that earlier ones left it."""
-    left = {"text": state.DEFAULT_TEXT}
+    """The place of the last of these steps, with the text and model that earlier steps set."""
+    carried = {"text": state.DEFAULT_TEXT}
     for step in steps:
-        left |= {name: value for name, value in step.place if name in ("text", "special", "model")}
-    return tuple((left | dict(steps[-1].place)).items())
+        carried |= {name: value for name, value in step.place if name in ("text", "special", "model")}
+    return tuple((carried | dict(steps[-1].place)).items())
 
 
 def go() -> None:
@@ -212,15 +212,15 @@ def step_link(number: int, step: Step, label: str, key: str) -> None:
 
 
 def _query(name: str | None, number: int, step: Step) -> dict[str, str]:
-    """The address of a step, from 1: what is in hand, with the step's place in it."""
-    there = state.link() | dict(step.place) | {"guide": name or "", "step": str(number)}
-    return {name: value for name, value in there.items() if value}
+    """The query of a step's link, from 1: the choices in hand, with the step's place in them."""
+    parameters = state.link() | dict(step.place) | {"guide": name or "", "step": str(number)}
+    return {name: value for name, value in parameters.items() if value}
 
 
 def _link(label: str, icon: str, name: str | None, number: int, step: Step, key: str, page: str = "") -> None:
-    """A link to a step: one step of the browser's history, as `st.switch_page` is not.
+    """Draw a link to a step: it adds one step to the browser's history, as `st.switch_page` does not.
 
-    On the same `page` a button, as there the browser would keep its address.
+    On the same `page` it is a button, as the browser would keep its address there.
     """
     with st.container(key=key, width="content"):
         if page == step.page:
@@ -232,7 +232,7 @@ def _link(label: str, icon: str, name: str | None, number: int, step: Step, key:
 
 
 def _turn_to(number: int) -> None:
-    """Callback: another step of the same page. The bar may run alone, and the page has to."""
+    """Callback: another step of the same page. The bar may run alone, so have the page run too."""
     state.STEP.set(number)
     address.ask_for_the_page()
 
@@ -241,20 +241,20 @@ def _turn_to(number: int) -> None:
 
 
 def draw(page: str, lm: LanguageModel, key: str, about_text: bool) -> bool:
-    """Draw the bar; whether a question waits, so that the page must not show its picture yet."""
+    """Draw the bar; True if a question waits, so that the page must not show its picture yet."""
     if classroom.watch():
         return True
-    found = current()
-    if found is None:
+    guide_and_number = current()
+    if guide_and_number is None:
         return False
-    guide, number = found
+    guide, number = guide_and_number
     step = guide.steps[number]
-    at = (state.GUIDE.value, number)
+    step_id = (state.GUIDE.value, number)
     with st.container(key="gv_guide"):
         if step.ask is None:
             standing = None
         else:
-            standing = question.standing(at)
+            standing = question.standing(step_id)
         if step.until and not _is_done(step):  # what is done may be in a part of the page that runs alone
             st.fragment(run_every=1.0)(_way)(guide, number, step, page, False)
         else:
@@ -262,22 +262,22 @@ def draw(page: str, lm: LanguageModel, key: str, about_text: bool) -> bool:
         if page != step.page:
             label = f"This step is on the page {PAGES[step.page].title}: go there"
             _link(label, "arrow_forward", state.GUIDE.value, number + 1, step, "guide_there")
-            led = state.GUIDE.value == classroom.GUIDE and page != CLASS
-            return led and classroom.holds(number, step.ask)  # other pages show the answer, too
+            is_led = state.GUIDE.value == classroom.GUIDE and page != CLASS
+            return is_led and classroom.holds(number, step.ask)  # other pages show the answer, too
         waits = False
         if standing is None or step.ask is None:
             st.markdown(step.after if step.until and _is_done(step) else step.text)
         else:
-            waits = question.ask(step.ask, step, at, standing, lm, key, about_text)
-        if number and number + 1 == len(guide.steps) and at[0] not in (None, classroom.GUIDE):
-            st.caption(question.counted(at[0], guide.steps))
+            waits = question.ask(step.ask, step, step_id, standing, lm, key, about_text)
+        if number and number + 1 == len(guide.steps) and step_id[0] not in (None, classroom.GUIDE):
+            st.caption(question.counted(step_id[0], guide.steps))
     if step.look and not waits:
         look_at(step.look)
     return waits
 
 
 def _way(guide: Guide, number: int, step: Step, page: str, answered: bool) -> None:
-    """Its heading, and the way back and on."""
+    """Draw the step's heading, and the way back and on."""
     address.run_the_page_if_asked_for()
     if step.ask is not None:
         done = answered
@@ -292,10 +292,10 @@ def _way(guide: Guide, number: int, step: Step, page: str, answered: bool) -> No
             steps = guide.steps
             name = state.GUIDE.value
             member = classroom.member()
-            led = member is not None and not member.teaches and member.room.together
-            if number and not led:
+            is_led = member is not None and not member.teaches and member.room.together
+            if number and not is_led:
                 _link("Back", "arrow_back", name, number, steps[number - 1], "guide_back", page)
-            if number + 1 < len(steps) and not led:
+            if number + 1 < len(steps) and not is_led:
                 key = "guide_next"
                 if done:
                     key = "guide_next_done"
@@ -303,10 +303,10 @@ def _way(guide: Guide, number: int, step: Step, page: str, answered: bool) -> No
             if name == classroom.GUIDE:
                 door(CLASS, state.link(), label="Class", icon=":material/groups:", width="content")
             else:
-                leave = "Done"
+                label = "Done"
                 if number + 1 < len(steps):
-                    leave = "Leave"
-                st.button(leave, icon=":material/close:", key="guide_leave", type="tertiary", on_click=_leave)
+                    label = "Leave"
+                st.button(label, icon=":material/close:", key="guide_leave", type="tertiary", on_click=_leave)
     if name == classroom.GUIDE and member is not None and member.teaches:
         classroom.controls(number, step.ask is not None)
 
@@ -318,8 +318,8 @@ def _is_done(step: Step) -> bool:
     """
     place = dict(step.place)
     for name, wanted in step.until:
-        held = st.session_state.get(name)
-        chosen = "" if held is None else str(held)
+        value = st.session_state.get(name)
+        chosen = "" if value is None else str(value)
         if wanted == "other" and chosen in (place.get(name, ""), ""):
             return False
         if wanted != "other" and not fnmatch(chosen, wanted):

@@ -1,4 +1,4 @@
-"""What is wrong with a guide, before a class sees it: every step opened, every question answered.
+"""Find what is wrong with a guide, before a class sees it: every step opened, every question answered.
 
 The steps are opened as a visitor would, one after the other, by Streamlit's own test harness.
 """
@@ -29,7 +29,7 @@ OF_WHAT_WAS_GIVEN = re.compile(r"given_\w+")
 
 
 def check(file: Path, model: str = "mini") -> Iterator[tuple[Step, str]]:
-    """Every step of a guide, with this model's numbers in its sentences, and its question with the answer.
+    """Yield every step of a guide, its sentences filled with this model's numbers, and its answer in words.
 
     Raises GuideError where the file is no guide, or something is wrong with a step.
     """
@@ -73,33 +73,33 @@ def _opened(file: Path, guide: Guide, model: str) -> list[tuple[int, str]]:
     faults: list[tuple[int, str]] = []
     with mock.patch.dict(os.environ, {SETTING: str(file.resolve().parent)}):
         for number, step in enumerate(guide.steps, 1):
-            at = AppTest.from_file(str(page_file(step.page)), default_timeout=240)
-            at.query_params.update({"guide": file.stem, "step": str(number), "model": model})
-            at.session_state[ANSWERS] = {(file.stem, number - 1): None}  # so that the picture is drawn
-            at.run()
-            faults += [(step.line, f"the page breaks: {error.message}") for error in at.exception]
-            if at.exception:
+            app = AppTest.from_file(str(page_file(step.page)), default_timeout=240)
+            app.query_params.update({"guide": file.stem, "step": str(number), "model": model})
+            app.session_state[ANSWERS] = {(file.stem, number - 1): None}  # so that the picture is drawn
+            app.run()
+            faults += [(step.line, f"the page breaks: {error.message}") for error in app.exception]
+            if app.exception:
                 continue
-            known = {param.name for param in at.session_state["gptviz_params"]}
+            known = {param.name for param in app.session_state["gptviz_params"]}
             for name, _ in (*step.place, *step.until):
                 if name not in known:
                     faults.append(
                         (step.line, f"the page {step.page} has no choice {name!r}{did_you_mean(name, known)}")
                     )
-            if step.look and step.look.split(" > ")[0] not in keys_of(at.main):
+            if step.look and step.look.split(" > ")[0] not in keys_of(app.main):
                 faults.append((step.line, f"the page {step.page} has nothing called {step.look!r} here"))
     return faults
 
 
 def keys_of(node: Any) -> set[str]:
     """The keys of all elements below this one, and of the containers that have one."""
-    found = set()
+    names = set()
     for child in node.children.values():
         id = getattr(child.proto, "id", "")
-        found |= {getattr(child, "key", None) or "", id.rsplit("-", 1)[-1]}
+        names |= {getattr(child, "key", None) or "", id.rsplit("-", 1)[-1]}
         if hasattr(child, "children"):
-            found |= keys_of(child)
-    return found - {""}
+            names |= keys_of(child)
+    return names - {""}
 
 
 def _truth(step: Step, place: dict[str, str], model: str) -> tuple[Step, str]:
@@ -113,11 +113,11 @@ def _truth(step: Step, place: dict[str, str], model: str) -> tuple[Step, str]:
         return replace(step, after=""), f"This cannot be asked of {place.get('model', model)}: {error}."
     except ValueError as error:  # a model, a change or a text that there is not
         raise GuideError([(step.line, str(error))]) from error
-    said = "\n".join([step.text, step.ask.text, *step.ask.hints, step.after])
-    unknown = set(re.findall(r"\{(\w+)\}", said)) - TOLD - answer.facts.keys()
+    sentences = "\n".join([step.text, step.ask.text, *step.ask.hints, step.after])
+    unknown = set(re.findall(r"\{(\w+)\}", sentences)) - TOLD - answer.facts.keys()
     unknown = {name for name in unknown if not OF_WHAT_WAS_GIVEN.fullmatch(name)}
     if unknown:
         raise GuideError([(step.line, f"{name} is no fact of {step.ask.key}") for name in sorted(unknown)])
-    told = with_facts(step, {"truth": answer.shown} | answer.facts)
-    assert told.ask is not None
-    return told, f"{told.ask.text} {answer.shown}"
+    filled_step = with_facts(step, {"truth": answer.shown} | answer.facts)
+    assert filled_step.ask is not None
+    return filled_step, f"{filled_step.ask.text} {answer.shown}"

@@ -46,9 +46,9 @@ def counted(name: str, steps: Sequence[Step]) -> str:
     """A sentence: how many of a guide's questions were answered in this session, or skipped."""
     answers = st.session_state.get(ANSWERS, {})
     asks = [(name, number) for number, step in enumerate(steps) if step.ask is not None]
-    given = [answers[at] for at in asks if at in answers]
-    skipped = sum(one is None for one in given)
-    return f"You answered {len(given) - skipped} of {len(asks)} questions, and skipped {skipped}."
+    answers_given = [answers[step_id] for step_id in asks if step_id in answers]
+    skipped = sum(answer is None for answer in answers_given)
+    return f"You answered {len(answers_given) - skipped} of {len(asks)} questions, and skipped {skipped}."
 
 
 @per_run
@@ -61,9 +61,9 @@ def _answer(run: Run, question: str, position: int, given: Any, *arguments: Any)
 def ask(
     asked: Question, step: Step, at: At, found: Standing, lm: LanguageModel, key: str, about_text: bool
 ) -> bool:
-    """Ask, or say what was answered and what is true; whether the picture still waits.
+    """Ask, or say what was answered and what is true; True if the picture still has to wait.
 
-    `about_text`: the step's page is about the text. While somebody presents, nothing else shows that yet.
+    `about_text`: the step's page is about the text. In presentation nothing else shows the text yet.
     """
     reading = prompt_box.read(lm, state.TEXT.value, state.SPECIAL.value)
     if not reading.ids:
@@ -76,9 +76,9 @@ def ask(
         position = min(token, last)
     run = Run(key, tuple(reading.ids), changes.made(changes.found(lm, len(reading.ids))))
 
-    def answer(given: Any) -> Answer:
+    def answer(given_answer: Any) -> Answer:
         arguments = keys.arguments(asked.key, asked.kind, asked.given)
-        return _answer(run, asked.key, position, given, *arguments)
+        return _answer(run, asked.key, position, given_answer, *arguments)
 
     try:
         truth = answer(found.given if found.told else None)
@@ -105,10 +105,10 @@ def ask(
 
 
 def _text(tokens: Sequence[Token], position: int, blank: bool) -> str:
-    """The text as HTML, large; with a blank behind `position`, where the guess of the next word goes."""
+    """The text as HTML, large; with a blank after `position`, where the guess of the next word goes."""
     before, after = (
-        html.escape(b"".join(token.raw for token in some).decode("utf-8", "replace"), quote=False)
-        for some in (tokens[: position + 1], tokens[position + 1 :])
+        html.escape(b"".join(token.raw for token in tokens_of_part).decode("utf-8", "replace"), quote=False)
+        for tokens_of_part in (tokens[: position + 1], tokens[position + 1 :])
     )
     gap = ""
     if blank:
@@ -116,33 +116,33 @@ def _text(tokens: Sequence[Token], position: int, blank: bool) -> str:
     return f'<p class="gv-asked-text" data-testid="asked_text">{before}{gap}{after}</p>'
 
 
-def _told(given: Any, answer: Answer, after: str, at: At) -> None:
-    """Draw what was said beside what is true, and the step's own sentences with this run's numbers."""
-    if isinstance(answer.truth, tuple) and st.session_state.get(_OPENED) != at:
+def _told(given: Any, answer: Answer, after: str, step_id: At) -> None:
+    """Draw what was answered beside the truth, and the step's own sentences with this run's numbers."""
+    if isinstance(answer.truth, tuple) and st.session_state.get(_OPENED) != step_id:
         state.open_head(*answer.truth)  # the head that is the truth is the one on the screen
-        st.session_state[_OPENED] = at
-    said = ""
+        st.session_state[_OPENED] = step_id
+    sentence = ""
     if given is not None:
         mark = ":material/close: "
         if answer.right:
             mark = ":material/check: "
-        said = f"{mark}You said {answer.said}. "
-    st.markdown(f"{said}This model: **{answer.shown}**.")
-    told = {"truth": answer.shown, "said": answer.said or "nothing"} | answer.facts
-    st.markdown(filled(after, told))
+        sentence = f"{mark}You said {answer.said}. "
+    st.markdown(f"{sentence}This model: **{answer.shown}**.")
+    facts = {"truth": answer.shown, "said": answer.said or "nothing"} | answer.facts
+    st.markdown(filled(after, facts))
 
 
-def _say(at: At, given: Any) -> None:
-    """Callback: this is the answer; None skips."""
-    if at[0] == classroom.GUIDE:
-        classroom.vote(at[1], given, st.session_state.get(HINTS, {}).get(at, 0))
+def _say(step_id: At, given: Any) -> None:
+    """Callback: record this answer; None skips."""
+    if step_id[0] == classroom.GUIDE:
+        classroom.vote(step_id[1], given, st.session_state.get(HINTS, {}).get(step_id, 0))
     else:
-        st.session_state[ANSWERS] = st.session_state.get(ANSWERS, {}) | {at: given}
+        st.session_state[ANSWERS] = st.session_state.get(ANSWERS, {}) | {step_id: given}
 
 
-def _ballot(ask: Question, at: At, truth: Answer, run: Run, position: int) -> None:
-    """The way to answer, with hints; it runs alone, so that thirty who answer at once do not wait."""
-    status = standing(at)
+def _ballot(ask: Question, step_id: At, truth: Answer, run: Run, position: int) -> None:
+    """Draw the way to answer, with hints; it runs alone, so that thirty who answer at once do not wait."""
+    status = standing(step_id)
     if status.told and address.is_fragment_run():
         st.rerun()
     classroom.say_wrong()
@@ -159,9 +159,9 @@ def _ballot(ask: Question, at: At, truth: Answer, run: Run, position: int) -> No
         st.markdown(":material/lock: The votes are locked.")
         return
 
-    say = partial(_say, at)
+    say = partial(_say, step_id)
     st.session_state.setdefault(HINTS, {})
-    filled_in = _is_filled_in(ask, at)
+    filled_in = _is_filled_in(ask, step_id)
     if ask.kind == "token":
         chips(tuple(tokens), truth.truth if filled_in else position, say, key="guide_chips")
     elif ask.kind == "head":
@@ -169,74 +169,74 @@ def _ballot(ask: Question, at: At, truth: Answer, run: Run, position: int) -> No
     elif ask.kind == "find":
         _hand_in(ask, say)
     else:
-        _form(ask, truth.options, at)
-    _hints(ask, at, runs.model(run), truth)
+        _form(ask, truth.options, step_id)
+    _hints(ask, step_id, runs.model(run), truth)
 
 
-def _box(at: At) -> str:
-    """The key of the box that is typed into, or chosen in."""
-    return f"guide_given_{at[0]}_{at[1]}"
+def _box(step_id: At) -> str:
+    """The key of the answer's input."""
+    return f"guide_given_{step_id[0]}_{step_id[1]}"
 
 
-def _form(ask: Question, options: tuple[str, ...], at: At) -> None:
-    """Draw what is typed or chosen, and a button to say it."""
-    name = f"guide_{at[0]}_{at[1]}"
-    kept = _box(at)
+def _form(ask: Question, options: tuple[str, ...], step_id: At) -> None:
+    """Draw an input for the answer, and a button to send it."""
+    name = f"guide_{step_id[0]}_{step_id[1]}"
+    box_key = _box(step_id)
 
     def sent() -> None:
-        given = st.session_state.get(kept)
-        if given not in (None, ""):
-            _say(at, given[:60] if ask.kind == "word" else given)
+        value = st.session_state.get(box_key)
+        if value not in (None, ""):
+            _say(step_id, value[:60] if ask.kind == "word" else value)
 
     with st.form(name, border=False), st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
-        hidden: Any = {"label_visibility": "collapsed", "key": kept}
+        options_of_box: Any = {"label_visibility": "collapsed", "key": box_key}
         if ask.kind == "choice":
-            st.radio(ask.text, ask.options or options, index=None, **hidden)
+            st.radio(ask.text, ask.options or options, index=None, **options_of_box)
         elif ask.kind == "word":
-            st.text_input(ask.text, max_chars=60, width=260, **hidden)
+            st.text_input(ask.text, max_chars=60, width=260, **options_of_box)
         elif ask.between is not None:
-            st.session_state.setdefault(kept, sum(ask.between) // 2)
-            st.slider(ask.text, *ask.between, width=420, **hidden)
+            st.session_state.setdefault(box_key, sum(ask.between) // 2)
+            st.slider(ask.text, *ask.between, width=420, **options_of_box)
         else:
-            st.number_input(ask.text, value=None, width=160, **hidden)
+            st.number_input(ask.text, value=None, width=160, **options_of_box)
         st.form_submit_button("That is my guess", type="primary", on_click=sent)
 
 
 def _hand_in(ask: Question, say: Callable[[Any], None]) -> None:
-    """Hand in what is on the screen, as it is when the button is pressed: the text,
-    and its circuit or open head.
+    """Draw a button that hands in what is on the screen when it is pressed: the text, and its circuit or open
+    head.
     """
 
-    def found() -> tuple[str, str] | None:
+    def on_screen() -> tuple[str, str] | None:
         block = state.BLOCK.value
         head = state.HEAD.value
         if block is None or head is None:
-            one = ""
+            open_head = ""
         else:
-            one = f"{block}.{head}"
+            open_head = f"{block}.{head}"
         if ask.key == "smallest_circuit":
             chosen = st.session_state.get("circuit")
         else:
-            chosen = one
+            chosen = open_head
         if chosen:
             return (state.TEXT.value, str(chosen))
         return None
 
     def sent() -> None:
-        if (one := found()) is not None:
-            say(one)
+        if (finding := on_screen()) is not None:
+            say(finding)
 
-    if found() is None:
-        what = "Open a head"
+    if on_screen() is None:
+        request = "Open a head"
         if ask.key == "smallest_circuit":
-            what = "Choose the heads of your circuit"
-        st.caption(f"{what} on the page below; then hand in what your screen shows.")
+            request = "Choose the heads of your circuit"
+        st.caption(f"{request} on the page below; then hand in what your screen shows.")
     else:
         st.button("Hand in what my screen shows", type="primary", key="guide_hand_in", on_click=sent)
 
 
 def _heads(run: Run, chosen: Head | None, say: Callable[[Any], None]) -> None:
-    """Every head, small and without a name, to be clicked."""
+    """Draw every head, small and without a name, to be clicked."""
     lm = runs.model(run)
     picture, side = heads.thumbnails(run, mode_shown())
     unnamed = Thumbnail(kind="mixed", label=" ", says="What is it for?", write=0.0)
@@ -244,44 +244,44 @@ def _heads(run: Run, chosen: Head | None, say: Callable[[Any], None]) -> None:
     head_grid(picture, side, grid, chosen, lambda block, head: say((block, head)), key="guide_heads")
 
 
-def _is_filled_in(ask: Question, at: At) -> bool:
+def _is_filled_in(ask: Question, step_id: At) -> bool:
     """True if the last hint was asked for: then the answer is filled in. Never in a class."""
-    return at[0] != classroom.GUIDE and 0 < len(ask.hints) <= st.session_state[HINTS].get(at, 0)
+    return step_id[0] != classroom.GUIDE and 0 < len(ask.hints) <= st.session_state[HINTS].get(step_id, 0)
 
 
-def _fill_in(ask: Question, at: At, lm: LanguageModel, truth: Answer) -> None:
-    """Put the answer into the box, to be sent by whom it convinces. A token or head is chosen instead."""
+def _fill_in(ask: Question, step_id: At, lm: LanguageModel, truth: Answer) -> None:
+    """Put the answer into its input, to be sent if it convinces. A token or head is chosen instead."""
     if ask.kind == "word":
-        st.session_state[_box(at)] = lm.decode([truth.truth]).strip()
+        st.session_state[_box(step_id)] = lm.decode([truth.truth]).strip()
     elif ask.kind == "choice":
-        st.session_state[_box(at)] = truth.shown
+        st.session_state[_box(step_id)] = truth.shown
     elif ask.kind == "number":
         number = float(f"{truth.truth:.6g}")
         if ask.between is None:
-            st.session_state[_box(at)] = number
+            st.session_state[_box(step_id)] = number
         else:
-            st.session_state[_box(at)] = round(number)
+            st.session_state[_box(step_id)] = round(number)
 
 
-def _hints(ask: Question, at: At, lm: LanguageModel, truth: Answer) -> None:
-    shown = st.session_state[HINTS].get(at, 0)
-    if at[0] == classroom.GUIDE:
-        told = {}
+def _hints(ask: Question, step_id: At, lm: LanguageModel, truth: Answer) -> None:
+    shown = st.session_state[HINTS].get(step_id, 0)
+    if step_id[0] == classroom.GUIDE:
+        truth_fact = {}
     else:
-        told = {"truth": truth.shown}
-    hints = [said for hint in ask.hints if (said := filled(hint, truth.facts | told))]
+        truth_fact = {"truth": truth.shown}
+    hints = [text for hint in ask.hints if (text := filled(hint, truth.facts | truth_fact))]
     for hint in hints[:shown]:
         st.caption(f":material/lightbulb: {hint}")
 
     def more() -> None:
-        st.session_state[HINTS] = st.session_state[HINTS] | {at: shown + 1}
-        if _is_filled_in(ask, at):
-            _fill_in(ask, at, lm, truth)
+        st.session_state[HINTS] = st.session_state[HINTS] | {step_id: shown + 1}
+        if _is_filled_in(ask, step_id):
+            _fill_in(ask, step_id, lm, truth)
 
     with st.container(horizontal=True, gap="small", key="guide_help"):
         if shown < len(hints):
             st.button("A hint", key="guide_hint", type="tertiary", on_click=more)
         label = "Show me"
-        if at[0] == classroom.GUIDE:
+        if step_id[0] == classroom.GUIDE:
             label = "Skip"
-        st.button(label, key="guide_skip", type="tertiary", on_click=_say, args=(at, None))
+        st.button(label, key="guide_skip", type="tertiary", on_click=_say, args=(step_id, None))

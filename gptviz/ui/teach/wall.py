@@ -22,34 +22,34 @@ EVERY = 1.0  # seconds between two looks
 
 
 def shown(kind: str, given: Any, tokens: Sequence[Token]) -> str:
-    """An answer as the wall says it."""
+    """An answer in words."""
     if kind == "head":
         return f"block {given[0]}, head {given[1]}"
     if kind == "find":
         return f"{given[1]} on “{given[0][:60]}”"
     if kind == "token":
-        there = given < len(tokens)
-        if there:
+        is_in_text = given < len(tokens)
+        if is_in_text:
             return f"{show_token(tokens[given].raw)} (position {given})"
         return f"position {given}"
     return f"{given:.12g}" if kind == "number" else str(given)  # as it was given: 3, not 3.00
 
 
 def counts(votes: Sequence[Vote], kind: str, tokens: Sequence[Token]) -> list[tuple[str, Any, int]]:
-    """(how it is shown, an answer, how many gave it): numbers by size, all else the most frequent first."""
-    said = [(shown(kind, vote.answer, tokens), vote.answer) for vote in votes]
-    often = Counter(label for label, _ in said)
-    of = dict(said)
-    frequent = [label for label, _ in often.most_common()]
+    """(how it is shown, an answer, how many gave it): numbers by size, others the most frequent first."""
+    answers = [(shown(kind, vote.answer, tokens), vote.answer) for vote in votes]
+    frequency = Counter(label for label, _ in answers)
+    answer_of = dict(answers)
+    frequent = [label for label, _ in frequency.most_common()]
     if kind == "number":
-        order = sorted(of, key=of.__getitem__)
+        order = sorted(answer_of, key=answer_of.__getitem__)
     else:
         order = frequent
-    return [(label, of[label], often[label]) for label in order]
+    return [(label, answer_of[label], frequency[label]) for label in order]
 
 
 def draw(step: int, ask: Question, tokens: Sequence[Token], answer: Callable[[Any], Answer]) -> None:
-    """The wall of a step's question, for the teacher: it looks for news by itself."""
+    """Draw the wall of a step's question for the teacher; it refreshes by itself."""
     member = classroom.member()
     if member is not None and member.teaches:
         st.fragment(run_every=EVERY)(_draw)(step, ask, tokens, answer)
@@ -67,23 +67,23 @@ def _draw(step: int, ask: Question, tokens: Sequence[Token], answer: Callable[[A
     except ClassError as error:
         st.caption(escaped(str(error)))
         return
-    given = [vote for vote in votes if vote.given is not None]
+    answered = [vote for vote in votes if vote.given is not None]
     skipped = ""
-    if len(votes) > len(given):
-        skipped = f", {len(votes) - len(given)} skipped"
-    st.markdown(f"**{len(given)}** of {counted(joined, 'pupil')} have answered{skipped}.")
-    if room.has("shown", step) and given:
-        told = room.has("revealed", step)
+    if len(votes) > len(answered):
+        skipped = f", {len(votes) - len(answered)} skipped"
+    st.markdown(f"**{len(answered)}** of {counted(joined, 'pupil')} have answered{skipped}.")
+    if room.has("shown", step) and answered:
+        is_revealed = room.has("revealed", step)
         if ask.kind == "find":
-            st.html(_ranking(given, answer))
+            st.html(_ranking(answered, answer))
             return
-        rows = counts(given, ask.kind, tokens)
-        if told:
-            right = {label: _is_right(answer, one) for label, one, _ in rows[:MOST]}
+        rows = counts(answered, ask.kind, tokens)
+        if is_revealed:
+            right = {label: _is_right(answer, value) for label, value, _ in rows[:MOST]}
         else:
             right = {}
         st.html(_table(rows, right))
-        if told:
+        if is_revealed:
             _ways_there(ask, rows)
 
 
@@ -99,30 +99,30 @@ def _is_right(answer: Callable[[Any], Answer], given: Any) -> bool:
 
 
 def _ways_there(ask: Question, rows: Sequence[tuple[str, Any, int]]) -> None:
-    """Draw what the votes speak of, on the page below: its head or token,
-    or the change that was asked about.
+    """Draw buttons that open what the votes speak of on the page below: a head, a token or the change that
+    was asked about.
     """
-    there: list[tuple[str, Any]] = []
+    links: list[tuple[str, Any]] = []
     if ask.kind in ("head", "token"):
-        there = [(f"Open {label}", one) for label, one, _ in rows[:3]]
+        links = [(f"Open {label}", value) for label, value, _ in rows[:3]]
     elif edit := dict(ask.given).get("edit"):
-        there = [(f"Make this change: {edit}", edit)]
-    if there:
+        links = [(f"Make this change: {edit}", edit)]
+    if links:
         with st.container(horizontal=True, gap="small", key="wall_ways"):
-            for label, one in there:
+            for label, value in links:
                 key = f"wall_{label}"
-                args = (ask.kind, one)
+                args = (ask.kind, value)
                 st.button(escaped(label), type="tertiary", key=key, on_click=_open, args=args)
 
 
-def _open(kind: str, one: Any) -> None:
-    """Callback: have the page below show this."""
+def _open(kind: str, value: Any) -> None:
+    """Callback: have the page below show this value."""
     if kind == "head":
-        state.open_head(*one)
+        state.open_head(*value)
     elif kind == "token":
-        state.TOKEN.set(one)
+        state.TOKEN.set(value)
     else:
-        state.EDITS.set(one)
+        state.EDITS.set(value)
     address.ask_for_the_page()
 
 
@@ -130,8 +130,8 @@ def _table(rows: Sequence[tuple[str, Any, int]], right: dict[str, bool]) -> str:
     """Bars as a table that a screen reader reads; what is right is marked in words too."""
     most = max(count for *_, count in rows)
     lines = [(label, count) for label, _, count in rows[:MOST]]
-    if rest := sum(count for *_, count in rows[MOST:]):
-        lines.append(("other answers", rest))
+    if other_count := sum(count for *_, count in rows[MOST:]):
+        lines.append(("other answers", other_count))
     rows_html = []
     for label, count in lines:
         kind = ""
@@ -155,11 +155,11 @@ def _ranking(votes: Sequence[Vote], answer: Callable[[Any], Answer]) -> str:
     rows: list[tuple[float, str, str]] = []
     for vote in votes:
         try:
-            found = answer(vote.answer)
+            finding = answer(vote.answer)
         except ValueError as error:  # a hostile browser, or a text that this model cannot read
             rows.append((math.inf, vote.name, f"does not count: {error}"))
         else:
-            rows.append((math.inf if found.score is None else -found.score, vote.name, found.said))
+            rows.append((math.inf if finding.score is None else -finding.score, vote.name, finding.said))
     line = '<tr><th scope="row">{}</th><td>{}</td></tr>'
-    cells = [line.format(escape(who), escape(said)) for _, who, said in sorted(rows)]
+    cells = [line.format(escape(name), escape(sentence)) for _, name, sentence in sorted(rows)]
     return f'<table class="gv-ranking" data-testid="wall">{"".join(cells)}</table>'

@@ -1,8 +1,8 @@
 """Attention between two lines of the text, as a component: the tokens that look, and those they look at.
 
 The weights of a block's heads are sent as float32 (base64, the triangle that the causal mask leaves), and
-the browser draws the lines that are asked for: of which heads, of which tokens, until how much of each row.
-What it says is filled into words that stand here.
+the browser draws the chosen lines: of which heads, of which tokens, up to which part of each row. It fills
+what it says into the words of `WORDS`.
 """
 
 from collections.abc import Callable, Sequence
@@ -56,17 +56,17 @@ def arcs(
     `heads` are the heads' numbers, `head` the place among them of the one that is drawn at first; `mass`, one
     of `MASSES`, is the part of each row in percent that is drawn. NaN is not drawn. `on_pick(query, key)`
     runs with the position that was clicked on the left or on the right and None for the other, `on_head` with
-    the number of a head that somebody wants alone.
+    the number of a head that is to be drawn alone.
     """
     rows, columns = np.tril_indices(len(tokens))
-    at = among(range(first, first + len(tokens)))
+    position = among(range(first, first + len(tokens)))
     lines = packed(weights[:, rows, columns])  # (H, T (T + 1) / 2)
     data = {"name": name, "weights": lines, "tokens": list(tokens), "first": first}
     data |= {"query": query, "key": key_position, "block": block, "heads": list(heads), "head": head}
     data |= {"mass": mass, "masses": list(MASSES), "height": HEIGHT, "words": WORDS}
-    on: dict[str, Event] = {
-        "pick": parts(on_pick, "query", "key", query=at, key=at),
+    events: dict[str, Event] = {
+        "pick": parts(on_pick, "query", "key", query=position, key=position),
         "head": (among(set(heads)), on_head),
         "mass": (among(set(MASSES)), on_mass),
     }
-    _component(f"arcs_{name}", data, on, saved)
+    _component(f"arcs_{name}", data, events, saved)

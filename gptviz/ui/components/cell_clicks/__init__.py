@@ -17,8 +17,8 @@ MOST = 64  # traces of a chart
 def cell_clicks(chart: str, rows: int, columns: int, on_pick: Callable[..., Any], panels: int = 0) -> None:
     """`on_pick(row, column)` runs before the rerun that a click on a cell of the chart's heatmaps causes.
 
-    `chart` is the key that the chart was drawn with; its heatmaps have `rows` and `columns`. Where it matters
-    which of so many `panels` was clicked, it is `on_pick(row, column, panel)`.
+    `chart` is the key that the chart was drawn with; its heatmaps have `rows` and `columns`. If the chart
+    has several `panels`, it is `on_pick(row, column, panel)`.
     """
 
     def picked(row: int, column: int, panel: int) -> Any:
@@ -27,5 +27,5 @@ def cell_clicks(chart: str, rows: int, columns: int, on_pick: Callable[..., Any]
         return on_pick(row, column)
 
     panel = among(range(panels or MOST))
-    on = {"cell": parts(picked, row=among(range(rows)), column=among(range(columns)), panel=panel)}
-    _component(f"{chart}_clicks", {"key": chart}, on)
+    events = {"cell": parts(picked, row=among(range(rows)), column=among(range(columns)), panel=panel)}
+    _component(f"{chart}_clicks", {"key": chart}, events)

@@ -34,8 +34,8 @@ def change_strip(
     the chips, each text and code in turn; `ask` is one more, and the words of its button, which is
     `on_act["try"]`.
     """
-    said = [list(note) for note in notes]
-    data = {"chips": list(chips), "effect": effect, "off": off, "notes": said, "ask": ask}
+    note_parts = [list(note) for note in notes]
+    data = {"chips": list(chips), "effect": effect, "off": off, "notes": note_parts, "ask": ask}
     remove = (among(range(len(chips))), on_remove)
     act = (among(ACTS), lambda act: on_act[act]())
     _component(key, data, {"remove": remove, "act": act})

@@ -58,7 +58,9 @@ def chips(
 
 
 def _drawn(shares: Sequence[float], count: int) -> list[dict[str, float] | None]:
-    """Each share, and where it lies from -1 to 1 of the largest; None for what is masked."""
+    """Each share, and its ratio to the largest, from -1 to 1; None for a masked token."""
     limit = max((abs(share) for share in shares if math.isfinite(share)), default=0) or 1.0
-    seen = [{"share": s, "at": s / limit} if math.isfinite(s) else None for s in shares[:count]]
-    return [*seen, *[None] * (count - len(seen))]
+    visible = [
+        {"share": value, "at": value / limit} if math.isfinite(value) else None for value in shares[:count]
+    ]
+    return [*visible, *[None] * (count - len(visible))]

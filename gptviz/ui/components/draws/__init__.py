@@ -31,9 +31,9 @@ def draws(
     the rows' ghosts and bars are, where both are shown.
     """
     if can_branch:
-        others = {int(row["id"]) for row in rows if not row["drawn"]}
+        branch_ids = {int(row["id"]) for row in rows if not row["drawn"]}
     else:
-        others = set()
+        branch_ids = set()
     data: dict[str, Any] = {"rows": list(rows), "segments": list(segments), "point": point, "rest": rest}
     data |= {"branch": can_branch, "compared": compared}
-    _component("draws", data, {"branch": (among(others), on_branch)}, saved)
+    _component("draws", data, {"branch": (among(branch_ids), on_branch)}, saved)

@@ -2,7 +2,7 @@
 
 A window shows as many columns as can be read, and a small map of the whole says where it is; pointing at a
 cell lists its ten most probable tokens. A column is a position: two equal tokens are two columns.
-Columns that nobody has read yet are grey and say so. Numbers are sent as typed arrays (base64), the tokens
+Columns that have not been read yet are grey and say so. Numbers are sent as typed arrays (base64), the tokens
 that they name once each.
 """
 
@@ -85,5 +85,5 @@ def lens_grid(
     position = among(range(len(tokens)))
     data: dict[str, Any] = {"cells": cells, "rows": list(rows), "tokens": list(tokens)}
     data |= {"legend": vars(legend), "row": selected[0], "position": selected[1]}
-    on = {"pick": parts(on_pick, "row", "position", row=row, position=position)}
-    _component(key, data, on, saved)
+    events = {"pick": parts(on_pick, "row", "position", row=row, position=position)}
+    _component(key, data, events, saved)

@@ -35,23 +35,23 @@ def machine(
     """Draw a place; `go(at)` runs when another is asked for, `select(position)` when a token is.
 
     `kind` is the place's (see `gptviz.analysis.places`), `levels` its numbers, `table` the same
-    for who does not see the picture.
+    for those who do not see the picture.
     `path` is (address, name) of all that the place lies in, itself last; `sides` of those beside it. `tokens`
-    are all of the text's. `more` is the page about the place: "page", "title" and "href"; gives that page
-    where it was clicked. `way` is what *Play* goes through: "at" and a sentence, "says".
+    are all of the text's. `more` is the page about the place: "page", "title" and "href"; that page is
+    returned if it was clicked. `way` is what *Play* goes through: "at" and a sentence, "says".
     """
     level = sent(levels)
-    drawn = {name: value for name, value in level.items() if name not in ("says", "shown")}
+    numbers = {name: value for name, value in level.items() if name not in ("says", "shown")}
     rows = [[_cell(value) for value in row] for row in table.to_numpy(dtype=object)]
-    data: dict[str, Any] = {"kind": kind, "at": path[-1][0], "level": drawn, "says": spoken(level["says"])}
+    data: dict[str, Any] = {"kind": kind, "at": path[-1][0], "level": numbers, "says": spoken(level["says"])}
     data |= {"table": [[*table.columns], *rows], "path": [*path], "tokens": [*tokens], "position": position}
     data |= {"sides": [*sides], "more": more, "way": [*way]}
-    on: dict[str, Event] = {
+    events: dict[str, Event] = {
         "at": (text(60), go),
         "position": (among(range(len(tokens))), select),
         "page": (among({more["page"]} if more else set()), None),
     }
-    page: str | None = _component("machine", data, on, saved).get("page")
+    page: str | None = _component("machine", data, events, saved).get("page")
     return page
 
 
@@ -62,30 +62,30 @@ def _cell(value: Any) -> str:
 
 
 def sent(both: Both[Any]) -> Any:
-    """A level as the browser gets it: arrays as base64 float32, numbers as they are; what the unchanged model
-    gives stands beside, as "was", where it is another."""
-    now = both.now
+    """A level as the browser gets it: arrays as base64 float32, numbers as they are. The unchanged model's
+    stand beside them as "was", if they differ."""
+    value = both.now
     if both.was is None:
-        was = both.now
+        unchanged = both.now
     else:
-        was = both.was
-    if isinstance(now, dict):
-        return {name: sent(Both(now[name], was[name])) for name in now}
-    if isinstance(now, list):
-        return [sent(Both(*pair)) for pair in zip(now, was, strict=True)]
-    if isinstance(now, np.ndarray):
-        return {"of": packed(now)} | ({} if alike(now, was) else {"was": packed(was)})
-    if isinstance(now, int | float) and not alike(now, was):
-        return {"now": now, "was": was}
-    return now
+        unchanged = both.was
+    if isinstance(value, dict):
+        return {name: sent(Both(value[name], unchanged[name])) for name in value}
+    if isinstance(value, list):
+        return [sent(Both(*pair)) for pair in zip(value, unchanged, strict=True)]
+    if isinstance(value, np.ndarray):
+        return {"of": packed(value)} | ({} if alike(value, unchanged) else {"was": packed(unchanged)})
+    if isinstance(value, int | float) and not alike(value, unchanged):
+        return {"now": value, "was": unchanged}
+    return value
 
 
 def spoken(pieces: Sequence[Any]) -> list[str]:
     """A sentence of texts, numbers and {"code": a token} as text and code in turn."""
-    out = [""]
+    texts = [""]
     for piece in pieces:
         if isinstance(piece, dict) and "code" in piece:
-            out += [piece["code"], ""]
+            texts += [piece["code"], ""]
         else:
             if isinstance(piece, dict):
                 value = Both(**piece)
@@ -96,5 +96,5 @@ def spoken(pieces: Sequence[Any]) -> list[str]:
                 digits = ""
             elif isinstance(value.now, int):
                 digits = ".0"
-            out[-1] += f"{value:{digits}}"
-    return out
+            texts[-1] += f"{value:{digits}}"
+    return texts

@@ -108,8 +108,8 @@ def matrix(
     where a rem has 16 of them; where it has more, the height of the window is the limit. `positions` are the
     tokens' own where they do not follow each other: only what is said of them.
     """
-    whole = {panel.array for panel in panels if not panel.masked}
-    triangles = {panel.array for panel in panels} - whole
+    full = {panel.array for panel in panels if not panel.masked}
+    triangles = {panel.array for panel in panels} - full
     sent = {
         name: {"of": values} if isinstance(values, tuple) else encode(values, name in triangles)
         for name, values in arrays.items()
@@ -117,22 +117,22 @@ def matrix(
 
     def shape(array: str) -> dict[str, int]:
         values = arrays[array]
-        sides = [len(arrays[of]) for of in values] if isinstance(values, tuple) else values.shape
+        sides = [len(arrays[factor]) for factor in values] if isinstance(values, tuple) else values.shape
         return dict(zip(("rows", "columns"), sides, strict=True))
 
-    at = among(range(first, first + len(tokens)))
+    position = among(range(first, first + len(tokens)))
     drawn = [asdict(panel) | shape(panel.array) for panel in panels]
     data = {"name": name, "panels": drawn, "arrays": sent, "tokens": list(tokens), "first": first}
     data |= {"positions": None if positions is None else list(positions)}
     data |= {"query": query, "key": key_position, "small": small, "largest": largest}
-    on = {"pick": parts(on_pick, "query", "key", query=at, key=at)}
-    _component(f"matrix_{name}", data, on, saved)
+    events = {"pick": parts(on_pick, "query", "key", query=position, key=position)}
+    _component(f"matrix_{name}", data, events, saved)
 
 
 def encode(values: np.ndarray, triangle: bool) -> dict[str, Any]:
     """A matrix as base64 float32: all of it, or row by row what the causal mask leaves of a square one."""
     if triangle:
-        numbers = values[np.tril_indices(len(values))]
+        numbers = values[np.tril_indices(len(values))]  # (T (T + 1) / 2,)
     else:
         numbers = values
     return {"base64": packed(numbers), "triangle": triangle, "columns": values.shape[1]}

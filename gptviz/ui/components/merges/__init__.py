@@ -39,10 +39,10 @@ def merges_data(encoding: tiktoken.Encoding, piece: Piece, part: int, position: 
     else:
         first = position - part
     start = sum(len(raw) for raw in piece.parts[:part])
-    mine = range(start, start + len(piece.parts[part]))
+    chosen_bytes = range(start, start + len(piece.parts[part]))
     replay = stages(encoding, piece)
     return {
-        "stages": [_stage(replay, index, piece, mine) for index in range(len(replay))],
+        "stages": [_stage(replay, index, piece, chosen_bytes) for index in range(len(replay))],
         "tokens": [{"id": id, "position": first + i} for i, id in enumerate(piece.ids)],
         "width": COLUMN,
         "colours": COLOURS,
@@ -66,11 +66,11 @@ def _part(raw: bytes, is_mine: bool) -> dict[str, Any]:
     }
 
 
-def _stage(replay: Sequence[Stage], index: int, piece: Piece, mine: range) -> dict[str, Any]:
+def _stage(replay: Sequence[Stage], index: int, piece: Piece, chosen_bytes: range) -> dict[str, Any]:
     stage = replay[index]
     starts = accumulate(map(len, stage.parts), initial=0)
     return {
-        "parts": [_part(raw, start in mine) for raw, start in zip(stage.parts, starts, strict=False)],
+        "parts": [_part(raw, start in chosen_bytes) for raw, start in zip(stage.parts, starts, strict=False)],
         "ranks": list(stage.ranks),
         "titles": [_pair_title(stage, i) for i in range(len(stage.ranks))],
         "chosen": stage.chosen,
@@ -84,34 +84,34 @@ def _pair_title(stage: Stage, i: int) -> str:
     rank = stage.ranks[i]
     if rank is None:
         return f"“{joined}” is no token: these two cannot merge."
-    better = "a lower rank goes first"
+    order = "a lower rank goes first"
     if i == stage.chosen:
-        better = "the lowest rank here: they merge next"
-    return f"“{joined}” is the token of rank {rank}; {better}."
+        order = "the lowest rank here: they merge next"
+    return f"“{joined}” is the token of rank {rank}; {order}."
 
 
 def _sentence(replay: Sequence[Stage], index: int, piece: Piece) -> list[str]:
     """Text and code in turn: [text, code, text, ...]."""
     stage = replay[index]
     last = len(replay) - 1
-    whole = show_token(piece.raw)
+    piece_text = show_token(piece.raw)
     parts = len(stage.parts)
     if last == 1:
         done = "After 1 merge"
     else:
         done = f"After {last} merges"
     if piece.special:
-        return ["", whole, f" is {piece.kind}: it is looked up, and neither cut nor merged."]
+        return ["", piece_text, f" is {piece.kind}: it is looked up, and neither cut nor merged."]
     if last == 0 and parts > 1:
         return [f"None of these {parts} bytes makes a token with its neighbour: each stays alone."]
     if last == 0 and len(piece.raw) > 1:
-        return ["", whole, " is in the vocabulary as a whole: it is looked up, not merged."]
+        return ["", piece_text, " is in the vocabulary as a whole: it is looked up, not merged."]
     if last == 0:
-        return ["", whole, f" is a single byte, {piece.raw.hex()}: nothing to merge."]
+        return ["", piece_text, f" is a single byte, {piece.raw.hex()}: nothing to merge."]
     if stage.chosen is None and parts > 1:
         return [f"{done} no neighbours make a token any more: {parts} tokens are left."]
     if stage.chosen is None:
-        return [f"{done} all bytes are one token: ", whole, ", id ", str(piece.ids[0]), "."]
+        return [f"{done} all bytes are one token: ", piece_text, ", id ", str(piece.ids[0]), "."]
     possible = sum(rank is not None for rank in stage.ranks)
     left, right = (show_token(raw) for raw in stage.parts[stage.chosen : stage.chosen + 2])
     rank = stage.ranks[stage.chosen]

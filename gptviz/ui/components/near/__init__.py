@@ -1,4 +1,4 @@
-"""Stands where something further down will be, and says when the reader comes to it."""
+"""A placeholder for something further down, which says when the reader comes to it."""
 
 from collections.abc import Callable
 from typing import Any
@@ -9,5 +9,5 @@ _component = Component("near")
 
 
 def near(key: str, come: Callable[[Any], Any]) -> None:
-    """Run `come` when it is in sight and the page has come to rest, or at a click."""
+    """Run `come` when the placeholder is in sight and the page has come to rest, or at a click."""
     _component(key, {}, {"near": (happened, come)})

@@ -13,6 +13,6 @@ _component = Component("seat")
 
 
 def seat(secret: str, left: str, on_taught: Callable[[str], Any]) -> None:
-    """Have the browser keep this secret for a day, or drop the one that was `left`, unless another tab of it
-    keeps another by now; `on_taught` gets that of its address."""
+    """Have the browser keep this secret for a day, or drop the one that was `left`, unless another of its
+    tabs keeps another one by now; `on_taught` gets the secret of its address."""
     _component("seat", {"cookie": COOKIE, "secret": secret, "left": left}, {"taught": (text(100), on_taught)})

@@ -27,8 +27,8 @@ def surprise_chips(
     `raws` are the tokens' bytes: those that share a character stand under it.
     """
     data = {"chips": list(chips), "groups": shared_characters(raws), "expected": expected, "legend": legend}
-    on = {"position": (among(range(1, len(chips))), lambda position: on_select(position - 1))}
-    if _component(key, data, on, saved):
+    events = {"position": (among(range(1, len(chips))), lambda position: on_select(position - 1))}
+    if _component(key, data, events, saved):
         import streamlit as st
 
         st.rerun()  # the selected token belongs to the whole page, not to the fragment that this may be in

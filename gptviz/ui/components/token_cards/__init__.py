@@ -24,19 +24,21 @@ def token_cards(
 
 
 def _cards(pieces: Sequence[Piece], tokens: Sequence[Token]) -> Iterator[dict[str, Any]]:
-    at = 0
+    start = 0
     for piece in pieces:
-        own = tokens[at : at + len(piece.ids)]  # the last piece may go on beyond the model's context
-        at += len(piece.ids)
-        if not own:
+        piece_tokens = tokens[
+            start : start + len(piece.ids)
+        ]  # the last piece may go on beyond the model's context
+        start += len(piece.ids)
+        if not piece_tokens:
             return
         shown = show_token(piece.raw)
         yield {
             "shown": shown,
             "special": piece.special,
             "title": f"“{shown}”, {piece.kind}" if piece.special else f"The regex cut the piece “{shown}”",
-            "groups": shared_characters([token.raw for token in own]),
-            "tokens": [_card(token) for token in own],
+            "groups": shared_characters([token.raw for token in piece_tokens]),
+            "tokens": [_card(token) for token in piece_tokens],
         }
 
 

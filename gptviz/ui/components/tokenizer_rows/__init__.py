@@ -23,17 +23,19 @@ def tokenizer_rows(cuts: Sequence[Cut], saved: Saved | None = None) -> None:
 
 
 def _row(cut: Cut) -> dict[str, Any]:
-    about = f"{cut.vocabulary:,} in its vocabulary"
+    description = f"{cut.vocabulary:,} in its vocabulary"
     if cut.unknown:
-        about += f"; {cut.unknown:,} unknown"
+        description += f"; {cut.unknown:,} unknown"
     of_words = cut.tokenizer == "words"
-    shown = list(zip(cut.tokens, cut.ids, strict=True))[:SHOWN]
+    tokens_and_ids = list(zip(cut.tokens, cut.ids, strict=True))[:SHOWN]
     return {
         "tokenizer": cut.tokenizer,
-        "about": about,
+        "about": description,
         "count": len(cut.ids),
         "unknown": cut.unknown,
-        "tokens": shown,
+        "tokens": tokens_and_ids,
         "groups": shared_characters(cut.raws[:SHOWN]),
-        "lost": [i for i, (token, id) in enumerate(shown) if id is None or (of_words and token == UNK)],
+        "lost": [
+            i for i, (token, id) in enumerate(tokens_and_ids) if id is None or (of_words and token == UNK)
+        ],
     }

@@ -20,7 +20,7 @@ _component = Component("worksheet")
 
 @dataclass(frozen=True)
 class Cell:
-    """A number as it is shown, its colour (0 to 1 of the sheet's scale, or none), what is said of it.
+    """A number as it is shown, its colour (0 to 1 of the sheet's scale, or none), and its sentence.
 
     `text` None: the causal mask hides it. `typed` is what stands in the field while it is changed.
     """
@@ -44,8 +44,8 @@ class Source:
 class Sheet:
     """One matrix. `rows` and `columns` are its labels, `cells` a list a row, `color` one of the palette.
 
-    `edit` lets its numbers be typed anew, `words` its row labels; with `later` its place is kept, and what is
-    in it comes in a later step. `tokens`: its rows are the tokens, and one of them is selected.
+    `edit` lets its numbers be typed, `words` its row labels; with `later` its place is kept, and its content
+    comes in a later step. `tokens`: its rows are the tokens, and one of them is selected.
     """
 
     name: str
@@ -100,17 +100,17 @@ def worksheet(
     editable = [sheet for sheet in sheets if sheet.edit]
     widest = max((len(sheet.columns) for sheet in editable), default=0)
 
-    def rows_of(some: Iterable[Sheet]) -> Check:
-        return among(range(max((len(sheet.rows) for sheet in some), default=0)))
+    def rows_of(group: Iterable[Sheet]) -> Check:
+        return among(range(max((len(sheet.rows) for sheet in group), default=0)))
 
     drawn = [{"heading": line.heading, "items": [asdict(item) for item in line.items]} for line in lines]
     data: dict[str, Any] = {"name": name, "lines": drawn, "selected": selected, "rest": rest}
     data |= {"longest": LONGEST, "picks": on_row is not None}
     name_of = among({sheet.name for sheet in editable})
     column = among(range(widest))
-    on: dict[str, Event] = {
+    events: dict[str, Event] = {
         "number": parts(on_number, sheet=name_of, row=rows_of(editable), column=column, text=text(LONGEST)),
         "word": parts(on_word, row=rows_of(sheet for sheet in sheets if sheet.words), text=text(LONGEST)),
         "row": (rows_of(sheet for sheet in sheets if sheet.tokens), on_row),
     }
-    _component(f"worksheet_{name}", data, on, saved)
+    _component(f"worksheet_{name}", data, events, saved)

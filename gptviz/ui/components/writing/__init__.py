@@ -27,10 +27,10 @@ def writing(
 ) -> None:
     """Draw the text `before` and the tokens; `on_step(step)` runs before the rerun that a click causes.
 
-    A token has "shown", "probability", "p_text", "sentence", and "put" if a person chose it; `raws` are their
-    bytes. `open_end`: the token that is not written yet can be chosen, too. With a `delay` in milliseconds it
-    plays: `on_turn(step)` runs so long after step `chosen` was drawn. `address` are query parameters that the
-    address has to say meanwhile, without a step in the browser's history.
+    A token has "shown", "probability", "p_text", "sentence", and "put" if the visitor chose it; `raws` are
+    their bytes. `open_end`: the token that is not written yet can be chosen, too. With a `delay` in
+    milliseconds it plays: `on_turn(step)` runs that long after step `chosen` was drawn. `address` are query
+    parameters that the browser's address takes over meanwhile, without a step in its history.
     """
     data = {"before": before, "tokens": list(tokens), "groups": shared_characters(raws), "chosen": chosen}
     data |= {"open": open_end, "delay": delay, "address": address}

@@ -1,8 +1,7 @@
 """The Anatomy page's form: a config to be changed, beside the chosen model's.
 
-What somebody has typed stands in the session and in the address (?cfg_emb_dim=1024&cfg_n_heads=16 ...). As
-long as nothing is typed, or what is typed is the model's own config, there is nothing there: then the form
-follows the model.
+What is typed stands in the session and in the address (?cfg_emb_dim=1024&cfg_n_heads=16 ...). If nothing is
+typed, or only the model's own config, nothing stands there: then the form follows the model.
 """
 
 from dataclasses import replace
@@ -87,9 +86,9 @@ def problem(values: dict[str, Any]) -> str | None:
     heads = values["n_heads"]
     if width % heads == 0:
         return None
-    near = [n for n in divisors(width) if n < heads][-1:] + [n for n in divisors(width) if n > heads][:1]
+    close = [n for n in divisors(width) if n < heads][-1:] + [n for n in divisors(width) if n > heads][:1]
     widths = [n for n in (width // heads * heads, (width // heads + 1) * heads) if n]
-    either, or_else = (" or ".join(f"{n:,}" for n in numbers) for numbers in (near, widths))
+    either, or_else = (" or ".join(f"{n:,}" for n in numbers) for numbers in (close, widths))
     return (
         f"emb_dim {width:,} cannot be divided among {heads:,} heads: each must get the same whole number "
         f"of dimensions. {either} heads would do, or emb_dim {or_else}."
@@ -97,32 +96,32 @@ def problem(values: dict[str, Any]) -> str | None:
 
 
 def form(base: GPTConfig, model: str) -> GPTConfig:
-    """Draw the form; the config that the page is to show.
+    """Draw the form; return the config that the page is to show.
 
-    An impossible one stays in the form as it was typed, with a sentence; the page keeps the last that was
-    possible, which is `base`, the config of `model`, at first.
+    An impossible config stays in the form as it was typed, with a sentence; the page keeps the last possible
+    one, at first `base`, the config of `model`.
     """
     values = parts_of(base)
-    values |= {name: one.value for name, one in CHOICES.items() if one.value is not None}
+    values |= {name: param.value for name, param in CHOICES.items() if param.value is not None}
     _draw(values, base, model)
     params.store(PARAMS)  # a rerun of a fragment alone draws no frame
     if values == parts_of(base):
-        wrong = None
+        reason = None
     else:
-        wrong = problem(values)
-    if wrong is None:
+        reason = problem(values)
+    if reason is None:
         st.session_state[_SHOWN] = replace(base, **values)
     shown: GPTConfig = st.session_state.get(_SHOWN, base)
-    if wrong is not None:
+    if reason is not None:
         st.error(
-            f"{wrong} Until then the page shows emb_dim {shown.emb_dim:,} with {shown.n_heads:,} heads and "
+            f"{reason} Until then the page shows emb_dim {shown.emb_dim:,} with {shown.n_heads:,} heads and "
             f"{shown.n_layers:,} blocks."
         )
     return shown
 
 
 def _draw(values: dict[str, Any], base: GPTConfig, model: str) -> None:
-    """The widgets always show `values`; a change of any of them is written by a callback."""
+    """Draw the widgets, which always show `values`; a callback writes a change of any of them."""
 
     def typed() -> None:
         write({name: st.session_state[f"anatomy_{name}"] for name in values}, base)
@@ -144,9 +143,9 @@ def _draw(values: dict[str, Any], base: GPTConfig, model: str) -> None:
             width="content",
             wrap=True,
         )
-        own = parts_of(base)
-        how: Any = {"icon": "undo", "type": "tertiary", "disabled": values == own}
-        button(f"Back to {escaped(model)}", "anatomy_back", write, own, base, **how)
+        model_values = parts_of(base)
+        options: Any = {"icon": "undo", "type": "tertiary", "disabled": values == model_values}
+        button(f"Back to {escaped(model)}", "anatomy_back", write, model_values, base, **options)
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="set_anatomy"):
         for name, value in values.items():
             key = f"anatomy_{name}"

@@ -1,4 +1,4 @@
-"""The chosen key: which of the tokens that the selected one looks at is looked at more closely."""
+"""The chosen key: one of the tokens that the selected one looks at, which is shown in detail."""
 
 from collections.abc import Callable
 
@@ -12,20 +12,20 @@ _QUERY = "attention_key_query"  # in the session: the query that the chosen key 
 
 
 def key_input(scene: Scene, weights: torch.Tensor) -> int:
-    """The key that somebody chose for this query, else the one that gets most of its row (T,)."""
+    """Draw the choice of a key; return the one chosen for this query, else the largest of its row (T,)."""
     size = len(scene.tokens)
     strongest = int(torch.nan_to_num(weights, nan=-1).argmax())
     if st.session_state.setdefault(_QUERY, scene.position) != scene.position:
         KEY.set(None)  # it was chosen for another query
     st.session_state[_QUERY] = scene.position
-    about = "Empty: the key that gets most of the query's attention."
-    return KEY.index("Key", size, strongest, f"{strongest}, the strongest", width=210, help=about)
+    hint = "Empty: the key that gets most of the query's attention."
+    return KEY.index("Key", size, strongest, f"{strongest}, the strongest", width=210, help=hint)
 
 
 def picker(scene: Scene) -> Callable[[int | None, int | None], None]:
     """Make the callback of a click in a picture: it selects the query everywhere, and the key here.
 
-    It stands in a module, since what a session keeps of a script is all that the script has in hand.
+    It stands in a module: a session that keeps a function of a script keeps all that the script holds.
     """
 
     def pick(query: int | None, key: int | None) -> None:

@@ -20,17 +20,17 @@ WORD = 1  # "journey", which the other ways work out, too
 
 
 def draw(made: Frame) -> None:
-    """Both heads' weights, the table of shapes, and what goes into out_proj and comes out."""
+    """Draw both heads' weights, the table of shapes, and what goes into out_proj and comes out."""
     st.html(STYLE)
-    found = combined()
-    before, after = (vector(rows[0, WORD].tolist()) for rows in (found.context, found.output))
+    result = combined()
+    before, after = (vector(rows[0, WORD].tolist()) for rows in (result.context, result.output))
     prose(
         f"**The heads' results are mixed by one more matrix.** For {as_code(WORDS[WORD])} the two heads give "
         f"{before}, a number each. `out_proj` makes **{after}** of it, and the book prints the same.",
         "head",
     )
     future = torch.ones(len(WORDS), len(WORDS), dtype=torch.bool).triu(diagonal=1)
-    seen = found.weights[0].masked_fill(future, torch.nan)  # what is masked has no number
+    seen = result.weights[0].masked_fill(future, torch.nan)  # what is masked has no number
     for head, weights in side_by_side(enumerate(seen)):
         square = Map(
             f"Weights of head {head}", Both(weights.numpy()), "weight", "weight", (0.0, 1.0), written=True
@@ -46,16 +46,16 @@ def draw(made: Frame) -> None:
     )
     st.markdown("#### Every shape on the way")
     rows = [
-        Row([Cell(what, "code"), " × ".join(map(str, shape)), says]) for what, shape, says in shapes(found)
+        Row([Cell(what, "code"), " × ".join(map(str, shape)), says]) for what, shape, says in shapes(result)
     ]
     st.html(table("shapes", ["step", "#shape", "what it says"], rows))
     st.caption("The batch holds the sentence twice, as in the book, and both come out the same.")
     st.markdown("#### In and out of out_proj")
     rows = []
-    for place, word in enumerate(WORDS):
-        numbers = [*found.context[0, place].tolist(), *found.output[0, place].tolist()]
+    for position, word in enumerate(WORDS):
+        numbers = [*result.context[0, position].tolist(), *result.output[0, position].tolist()]
         rows.append(
-            Row([Cell(word, "word"), *map(four, numbers)], "line chosen" if place == WORD else "line")
+            Row([Cell(word, "word"), *map(four, numbers)], "line chosen" if position == WORD else "line")
         )
     st.html(table("out_proj", ["word", "#head 0", "#head 1", "#output 0", "#output 1"], rows))
     st.code(
@@ -63,7 +63,7 @@ def draw(made: Frame) -> None:
         "batch_size, context_length, d_in = batch.shape\n"
         "d_out = 2\n"
         "mha = MultiHeadAttention(d_in, d_out, context_length, 0.0, num_heads=2)\n\n"
-        f"mha(batch)\n{found.output}",
+        f"mha(batch)\n{result.output}",
         language="python",
     )
     sheet.numbers_of(
@@ -75,9 +75,9 @@ def draw(made: Frame) -> None:
 
 def in_rows() -> pd.DataFrame:
     """A row per word: the heads' numbers and the output."""
-    found = combined()
+    result = combined()
     table = pd.DataFrame({"word": WORDS})
-    for name, values in {"head": found.context[0], "output": found.output[0]}.items():
+    for name, values in {"head": result.context[0], "output": result.output[0]}.items():
         for column in range(values.shape[1]):
             table[f"{name} {column}"] = values[:, column].numpy()
     return table

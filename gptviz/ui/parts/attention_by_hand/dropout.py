@@ -27,62 +27,73 @@ JOURNEY = ("Your", "journey", "starts", "with", "one", "step")
 
 
 def draw(made: Frame) -> None:
-    """Weights, mask, and what is left; of the book's squares, or of a head of the model on the prompt."""
+    """Draw weights, mask and result: of the book's squares, or of a head of the model on the prompt."""
     above = st.container()
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
-        of = WEIGHTS.choose("Weights", OFFERED)
+        source = WEIGHTS.choose("Weights", OFFERED)
         p = P.number(st.slider, "p", 0.0, 0.9, step=0.1, width=220)
         seed = SEED.number(st.number_input, "Seed", 0, 9999, step=1, width=130)
-    found, labels, whose, code = _found(made, of, p, seed)
-    text = f"**Dropout puts out each weight with probability {p:g}**, here {found.gone} of "
-    text += f"{found.gone + found.kept}. What is left is divided by 1 − {p:g} = {significant(1 - p, 2)}, so "
+    result, labels, note, code = _found(made, source, p, seed)
+    text = f"**Dropout puts out each weight with probability {p:g}**, here {result.gone} of "
+    text += (
+        f"{result.gone + result.kept}. What is left is divided by 1 − {p:g} = {significant(1 - p, 2)}, so "
+    )
     text += "that a sum stays what it was *on average*."
-    if of != "ones":
-        rows = found.after.sum(-1)
+    if source != "ones":
+        rows = result.after.sum(-1)
         low = fixed(float(rows.min()), 2)
         high = fixed(float(rows.max()), 2)
         text += f" Rows that summed to 1 now sum to between {low} and {high}."
     with above:
         prose(text, "attention weight", "token")
-    largest = max(1.0, float(found.after.max()))
+    largest = max(1.0, float(result.after.max()))
     written = len(labels) <= READABLE
     squares = {"before": "Weights", "mask": "Mask", "after": f"Weights × mask ÷ {1 - p:.1f}"}
     for name, title in side_by_side(squares.items()):
         ends = (0.0, 1.0 if name == "mask" else largest)
-        square = Map(title, Both(getattr(found, name).numpy()), "weight", "weight", ends, written=written)
+        square = Map(title, Both(getattr(result, name).numpy()), "weight", "weight", ends, written=written)
         fig = maps([square], labels, labels, None, made.mode)
         alt = f"Dropout with p = {p:g}, seed {seed}: {title.lower()}"
         made.chart(fig, key=f"scaling_drop_{name}", which=(f"p{p:g}", f"seed{seed}"), alt=alt)
     book = ""
-    if of != "text" and (p, seed) == (0.5, 123):
+    if source != "text" and (p, seed) == (0.5, 123):
         book = " The book prints them in its section 3.5.2."
     st.caption(
         f"It is for training only. `torch.manual_seed({seed}); torch.nn.Dropout({p:g})(weights)` gives the "
-        f"same numbers.{book}{whose}"
+        f"same numbers.{book}{note}"
     )
     sheet.numbers_of(
-        "dropout.csv", lambda: pd.DataFrame(found.after.numpy(), columns=labels), "The weights after dropout."
+        "dropout.csv",
+        lambda: pd.DataFrame(result.after.numpy(), columns=labels),
+        "The weights after dropout.",
     )
     code()
 
 
-def _found(made: Frame, of: str, p: float, seed: int) -> tuple[Dropped, list[str], str, Callable[[], None]]:
-    """The weights before and after dropout, their labels, a sentence about them, and *In code*."""
+def _found(
+    frame: Frame, source: str, p: float, seed: int
+) -> tuple[Dropped, list[str], str, Callable[[], None]]:
+    """The result of dropout, its labels, a sentence about the weights, and what draws *In code*."""
     sources: list[Callable[..., object]] = [MultiHeadAttention.forward, drop]
-    if of != "text":
-        if of == "journey":
+    if source != "text":
+        if source == "journey":
             labels = list(JOURNEY)
         else:
             labels = [str(i) for i in range(6)]
-        return dropped(of, p, seed), labels, "", partial(sheet.code_of, made, sources, dropped, of, p, seed)
-    shown = read(made)
-    shown.strip()
-    block, head = opened_head(shown.lm.config, lambda: (0, 0))
-    found = sheet.of(shown, dropped_attention, block, head, p, seed).now
-    count = len(found.after)
-    changed = "changed " if shown.other else ""
-    whose = f" The weights are those of block {block}, head {head}, of the {changed}model."
-    if len(shown.tokens) > count:
-        whose += f" The first {count} of {len(shown.tokens)} tokens."
-    code = partial(sheet.code_of, shown, sources, dropped_attention, block, head, p, seed)
-    return found, [f"{i} {label}" for i, label in enumerate(shown.labels[:count])], whose, code
+        return (
+            dropped(source, p, seed),
+            labels,
+            "",
+            partial(sheet.code_of, frame, sources, dropped, source, p, seed),
+        )
+    scene = read(frame)
+    scene.strip()
+    block, head = opened_head(scene.lm.config, lambda: (0, 0))
+    result = sheet.of(scene, dropped_attention, block, head, p, seed).now
+    count = len(result.after)
+    changed = "changed " if scene.other else ""
+    note = f" The weights are those of block {block}, head {head}, of the {changed}model."
+    if len(scene.tokens) > count:
+        note += f" The first {count} of {len(scene.tokens)} tokens."
+    code = partial(sheet.code_of, scene, sources, dropped_attention, block, head, p, seed)
+    return result, [f"{i} {label}" for i, label in enumerate(scene.labels[:count])], note, code

@@ -1,7 +1,7 @@
-"""What the calculation starts from, and what somebody has changed of it: "n4,x12_0.9,q001_-1,t0_moon".
+"""What the calculation starts from, and what the visitor has changed in it: "n4,x12_0.9,q001_-1,t0_moon".
 
 `n4`: four words. `x12_0.9`: number 2 of word 1's vector. `q001_-1`: head 0's W_query, row 0, column 1;
-`k`, `v` likewise. `t0_moon`: word 0. What makes no sense in an address is as if it were not there.
+`k`, `v` likewise. `t0_moon`: word 0. What cannot be read in an address is ignored.
 """
 
 import math
@@ -51,20 +51,20 @@ def read(text: str) -> Changes:
     """Return the changes of an address."""
     changes: Changes = {}
     for part in text.split(","):
-        if found := _COUNT.fullmatch(part):
-            changes["n"] = min(max(1, int(found[1])), MOST_WORDS)
-        elif found := _NUMBER.fullmatch(part):
-            value = number(found[2])
-            changes |= {} if value is None else {found[1]: value}
-        elif found := _WORD.fullmatch(part):
-            changes[found[1]] = word(unquote(found[2]))
+        if match := _COUNT.fullmatch(part):
+            changes["n"] = min(max(1, int(match[1])), MOST_WORDS)
+        elif match := _NUMBER.fullmatch(part):
+            value = number(match[2])
+            changes |= {} if value is None else {match[1]: value}
+        elif match := _WORD.fullmatch(part):
+            changes[match[1]] = word(unquote(match[2]))
     return changes
 
 
 def written(changes: Changes) -> str:
     """Return the text that `read` reads back."""
 
-    def said(place: str, value: float | str) -> str:
+    def entry(place: str, value: float | str) -> str:
         if isinstance(value, str):
             text = quote(value, safe="")
         else:
@@ -73,11 +73,11 @@ def written(changes: Changes) -> str:
             return f"n{text}"
         return f"{place}_{text}"
 
-    return ",".join(said(*change) for change in sorted(changes.items(), key=lambda change: change[0]))
+    return ",".join(entry(*change) for change in sorted(changes.items(), key=lambda change: change[0]))
 
 
 def number(text: str) -> float | None:
-    """The typed number, to six digits and decimals; None where it is no number or beyond `LARGEST`.
+    """The typed number, to six digits and decimals; None if it is no number or beyond `LARGEST`.
 
     >>> [number(text) for text in ("0,5", "−2", "nan", "1e9", "red")]
     [0.5, -2.0, None, None, None]
@@ -93,13 +93,13 @@ def number(text: str) -> float | None:
 
 
 def word(text: str) -> str:
-    """Return a word as it stands at its row: one line, not too long; "?" where nothing is left."""
+    """A word as it is shown: one line, not too long; "?" if nothing is left."""
     seen = "".join(c if c.isprintable() else " " for c in text)
     return " ".join(seen.split())[:LONGEST_WORD].strip() or "?"
 
 
 def apply(changes: Changes, sentence: Sentence, heads: Sequence[HeadWeights]) -> Given:
-    """Return the example with these changes; a word more than it has starts as "?" with zeros."""
+    """The example with these changes; words beyond its own start as "?" with zeros."""
     count = int(changes.get("n", len(sentence.words)))
     words = [*sentence.words, *["?"] * count][:count]
     matrices = {"x": [*map(list, sentence.vectors), *([0.0] * D_IN for _ in range(count))][:count]}

@@ -60,9 +60,9 @@ def sheet(
     edit: bool = False,
     **more: bool,
 ) -> Sheet:
-    """One matrix, coloured by sign or as weights; what is `hidden` by the causal mask says so.
+    """Make the sheet of one matrix, coloured by sign or as weights; cells `hidden` by the causal mask say so.
 
-    `columns` None: they are numbered. `edit`: its numbers may be typed anew; the field has all their digits.
+    `columns` None: they are numbered. `edit`: its numbers may be changed; the field has all their digits.
     """
     names = columns or [str(i) for i in range(values.shape[1])]
     reach = 4 * float(values.abs().max()) or 1.0  # pale enough for the numbers on it
@@ -86,7 +86,7 @@ def sheet(
 
 
 def lines(start: Given, found: Sequence[Attention], way: str, steps: Sequence[str], step: str) -> list[Line]:
-    """The whole calculation; what comes after `step` of these `steps` keeps its place and stays empty."""
+    """The whole calculation as lines of sheets; those after `step` keep their place and stay empty."""
 
     def later(name: str) -> bool:
         return steps.index(name) > steps.index(step)
@@ -94,11 +94,11 @@ def lines(start: Given, found: Sequence[Attention], way: str, steps: Sequence[st
     if way == "simple":
         return [Line([_vectors(start), *_pairs(start, found[0], way, 0, later)])]
     if way != "heads":
-        made = _made(start, found[0], 0, later("queries"))
+        projections = _made(start, found[0], 0, later("queries"))
         arrow = Sign("→", later=later("queries"))
-        first = Line([_vectors(start), Sign("×"), *_matrices(start, 0), arrow, *made])
+        first = Line([_vectors(start), Sign("×"), *_matrices(start, 0), arrow, *projections])
         return [first, Line(_pairs(start, found[0], way, 0, later))]
-    both = torch.cat([one.context for one in found], dim=1)  # H of (T, d) -> (T, H d)
+    joined_context = torch.cat([attention.context for attention in found], dim=1)  # H of (T, d) -> (T, H d)
     size = found[0].context.shape[1]
 
     def beside(i: int, j: int, value: float) -> str:
@@ -107,12 +107,12 @@ def lines(start: Given, found: Sequence[Attention], way: str, steps: Sequence[st
         )
 
     side = sheet(
-        "both", "context", "head 0, then head 1", start.words, None, both, beside, color="output",
+        "both", "context", "head 0, then head 1", start.words, None, joined_context, beside, color="output",
         later=later("context"),
     )  # fmt: skip
     lines = [Line([_vectors(start), *_matrices(start, 0), *_matrices(start, 1)], "Three matrices per head")]
-    for n, one in enumerate(found):
-        parts = [*_made(start, one, n, later("queries")), *_pairs(start, one, way, n, later)]
+    for n, attention in enumerate(found):
+        parts = [*_made(start, attention, n, later("queries")), *_pairs(start, attention, way, n, later)]
         lines.append(Line(parts, f"Head {n}"))
     return [*lines, Line([side], "Side by side")]
 
@@ -126,10 +126,10 @@ def _vectors(start: Given) -> Sheet:
 
 
 def _matrices(start: Given, head: int) -> list[Sheet]:
-    of = ""
+    of_head = ""
     if len(start.heads) > 1:
-        of = f", head {head}"
-    found = []
+        of_head = f", head {head}"
+    sheets = []
     for (name, kind), rows in zip(ROW.values(), start.heads[head], strict=True):
         matrix = torch.tensor(rows, dtype=torch.float64)
 
@@ -139,23 +139,25 @@ def _matrices(start: Given, head: int) -> list[Sheet]:
                 f"number {j}. Click, and type another."
             )
 
-        found.append(
+        sheets.append(
             sheet(
-                f"{kind[0]}{head}", name, f"{matrix.shape[0]} × {matrix.shape[1]}{of}",
+                f"{kind[0]}{head}", name, f"{matrix.shape[0]} × {matrix.shape[1]}{of_head}",
                 [str(i) for i in range(len(matrix))], None, matrix, says,
                 color=kind, edit=True, tokens=False,
             )
         )  # fmt: skip
-    return found
+    return sheets
 
 
-def _made(start: Given, found: Attention, head: int, later: bool) -> list[Sheet]:
-    """Queries, keys and values of one head."""
-    before = ""
+def _made(start: Given, attention: Attention, head: int, later: bool) -> list[Sheet]:
+    """Sheets of the queries, keys and values of one head."""
+    prefix = ""
     if len(start.heads) == 1:
-        before = "vectors "
-    made = []
-    for (name, kind), values in zip(ROW.values(), (found.queries, found.keys, found.values), strict=True):
+        prefix = "vectors "
+    sheets = []
+    for (name, kind), values in zip(
+        ROW.values(), (attention.queries, attention.keys, attention.values), strict=True
+    ):
 
         def says(i: int, j: int, value: float, kind: str = kind) -> str:
             column = [row[j] for row in start.matrices[f"{kind[0]}{head}"]]
@@ -163,19 +165,19 @@ def _made(start: Given, found: Attention, head: int, later: bool) -> list[Sheet]
             return f"Number {j} of the {kind} of {start.words[i]} = {products}"
 
         sources = Source("x", "row", "row"), Source(f"{kind[0]}{head}", "column", "column")
-        made.append(
+        sheets.append(
             sheet(
-                f"made_{kind[0]}{head}", MANY[kind], f"{before}× {name}", start.words, None, values, says,
+                f"made_{kind[0]}{head}", MANY[kind], f"{prefix}× {name}", start.words, None, values, says,
                 *sources, color=kind, later=later,
             )
         )  # fmt: skip
-    return made
+    return sheets
 
 
 def _pairs(
-    start: Given, found: Attention, way: str, head: int, later: Callable[[str], bool]
+    start: Given, attn: Attention, way: str, head: int, later: Callable[[str], bool]
 ) -> list[Sheet | Sign]:
-    """From the scores to the context. Where there is no room, scaled scores take the scores' place."""
+    """Sheets from the scores to the context. Where space is short, scaled scores take the scores' place."""
     words = start.words
     plain = way == "simple"
     heads = way == "heads"
@@ -185,31 +187,32 @@ def _pairs(
         v = "x"
     else:
         q, k, v = (f"made_{letter}{head}" for letter in "qkv")
-    queries, keys, values = (part.tolist() for part in (found.queries, found.keys, found.values.T))
-    hidden = found.masked == -torch.inf
-    root = f"÷ √{found.queries.shape[1]}"
+    # queries and keys (T, d), values (d, T)
+    queries, keys, values = (part.tolist() for part in (attn.queries, attn.keys, attn.values.T))
+    hidden = attn.masked == -torch.inf
+    root = f"÷ √{attn.queries.shape[1]}"
     of_pair = Source(q, "row", "row"), Source(k, "row", "column")
 
     def score(i: int, j: int, value: float) -> str:
         return f"{words[i]} · {words[j]} = {sum_of_products(queries[i], keys[j], value)}"
 
     def scaled(i: int, j: int, value: float) -> str:
-        before = four(found.scores[i, j].item())
-        return f"{words[i]}, {words[j]}: {before} {root} = {before} ÷ {four(found.divisor)} = {four(value)}"
+        before = four(attn.scores[i, j].item())
+        return f"{words[i]}, {words[j]}: {before} {root} = {before} ÷ {four(attn.divisor)} = {four(value)}"
 
     def weight(i: int, j: int, value: float) -> str:
-        power = term(four(found.scaled[i, j].item()))
-        given = f"{words[i]} gives {words[j]} the weight"
-        return f"{given} {four(value)}: e^{power} ÷ the sum of such powers over the row."
+        power = term(four(attn.scaled[i, j].item()))
+        subject = f"{words[i]} gives {words[j]} the weight"
+        return f"{subject} {four(value)}: e^{power} ÷ the sum of such powers over the row."
 
     def context(i: int, j: int, value: float) -> str:
         seen = [key for key in range(len(words)) if not hidden[i, key]]
-        shares = [found.weights[i, key].item() for key in seen]
+        shares = [attn.weights[i, key].item() for key in seen]
         products = sum_of_products(shares, [values[j][key] for key in seen], value)
         return f"Number {j} of the context of {words[i]} = {products}"
 
     scores = sheet(
-        f"scores{head}", "scores", "vector · vector" if plain else "query · key", words, words, found.scores,
+        f"scores{head}", "scores", "vector · vector" if plain else "query · key", words, words, attn.scores,
         score, *of_pair, later=later("scores"),
     )  # fmt: skip
     if plain:
@@ -222,7 +225,7 @@ def _pairs(
         if bool(hidden.any()):
             masked = ", masked"
         divided = sheet(
-            f"scaled{head}", "scaled scores", f"query · key {root}{masked}", words, words, found.scaled,
+            f"scaled{head}", "scaled scores", f"query · key {root}{masked}", words, words, attn.scaled,
             scaled,
             *of_pair, hidden=hidden, later=later("scaled"),
         )  # fmt: skip
@@ -231,9 +234,9 @@ def _pairs(
         else:
             line = [scores, Sign("→", root, later("scaled")), divided]
     if plain:
-        before = f"scores{head}"
+        source = f"scores{head}"
     else:
-        before = f"scaled{head}"
+        source = f"scaled{head}"
     vectors = "vectors" if plain else "values"
     to_weights = ""  # the words below an arrow; there is no room for them beside two heads
     to_context = ""
@@ -244,13 +247,13 @@ def _pairs(
         *line,
         Sign("→", to_weights, later("weights")),
         sheet(
-            f"weights{head}", "weights", "softmax: a row sums to 1", words, words, found.weights, weight,
-            Source(before, "row", "row"), color="output", weights=True, hidden=hidden, later=later("weights"),
+            f"weights{head}", "weights", "softmax: a row sums to 1", words, words, attn.weights, weight,
+            Source(source, "row", "row"), color="output", weights=True, hidden=hidden, later=later("weights"),
         ),
         Sign("→", to_context, later("context")),
         sheet(
             f"context{head}", "context", f"weights × {vectors}", words, None,
-            found.context, context, Source(f"weights{head}", "row", "row"), Source(v, "column", "column"),
+            attn.context, context, Source(f"weights{head}", "row", "row"), Source(v, "column", "column"),
             color="output", later=later("context"),
         ),
     ]  # fmt: skip
@@ -283,22 +286,22 @@ def averages(labels: Sequence[str], x: torch.Tensor) -> list[Line]:
             return Cell("−∞", None, f"{labels[i]} cannot see {labels[j]}, which comes later.")
         return Cell("0", None, f"{labels[i]} scores {labels[j]} as all others: 0.")
 
-    each = range(len(x))
+    positions = range(len(x))
     zeros = Sheet(
         "zeros", "scores", "all the same; −∞ for what comes later", labels, labels,
-        [[zero(i, j) for j in each] for i in each],
+        [[zero(i, j) for j in positions] for i in positions],
     )  # fmt: skip
-    given = vectors("vectors", "vectors", "given", x)
-    mixed = Sign("→", "× vectors")
+    inputs = vectors("vectors", "vectors", "given", x)
+    times_vectors = Sign("→", "× vectors")
     loop = vectors("loop", "averages", "mean of rows 0 to t", averages_by_loop(x))
     ones = weights("ones", "ones, each row ÷ its sum", matrix.weights)
     soft = weights("soft", "softmax of zeros and −∞", softmax.weights)
     by_matrix, by_softmax = (
-        vectors(name, "averages", "weights × vectors", of.context)
-        for name, of in (("by_matrix", matrix), ("by_softmax", softmax))
+        vectors(name, "averages", "weights × vectors", averaged.context)
+        for name, averaged in (("by_matrix", matrix), ("by_softmax", softmax))
     )
     return [
-        Line([given, Sign("→", "for t in …"), loop], "1. A loop"),
-        Line([ones, mixed, by_matrix], "2. A matrix"),
-        Line([zeros, Sign("→", "softmax"), soft, mixed, by_softmax], "3. Softmax"),
+        Line([inputs, Sign("→", "for t in …"), loop], "1. A loop"),
+        Line([ones, times_vectors, by_matrix], "2. A matrix"),
+        Line([zeros, Sign("→", "softmax"), soft, times_vectors, by_softmax], "3. Softmax"),
     ]

@@ -29,12 +29,12 @@ CHARTS = {"variance": "variance of scores", "largest": "weight of the best key",
 
 
 def draw(made: Frame) -> None:
-    """Every d from 1 to 1,024, one query of it, softmax of large numbers, and this model's heads."""
+    """Draw every d from 1 to 1,024, one query of it, softmax of large numbers, and this model's heads."""
     table = by_size()
-    said = st.container()
+    container = st.container()
     d = SIZE.choose("d, the numbers of a query and of a key", lesson.SIZES, st.select_slider)
     row = table.set_index("d").loc[d]
-    with said:
+    with container:
         prose(
             f"**A score adds up d products, so its variance is about d.** At d = {d} it is "
             f"**{significant(row['variance'])}**, and softmax gives the best of {lesson.KEYS} keys "
@@ -50,12 +50,12 @@ def draw(made: Frame) -> None:
             f"For d from 1 to 1,024: {title}, of dot products as they are and divided by √d",
             which=(f"d{d}",), at=lesson.SIZES.index(d), log=name == "variance", height=265,
         )  # fmt: skip
-    left, left_scaled = (f"{fixed(100 * row[name], 0)} %" for name in ("gradient", "gradient_scaled"))
+    gradient, gradient_scaled = (f"{fixed(100 * row[name], 0)} %" for name in ("gradient", "gradient_scaled"))
     size, *printed = lesson.PRINTED
     st.caption(
         f"Over d: {lesson.QUERIES} random queries meet {lesson.KEYS} random keys each, every number with "
         "variance 1. The gradient is the sum of w · (1 − w) over the weights, as a share of what even "
-        f"weights let pass: at d = {d} it is {left}, and divided {left_scaled}. Where one key has "
+        f"weights let pass: at d = {d} it is {gradient}, and divided {gradient_scaled}. Where one key has "
         "everything, these scores get no gradient: queries and keys learn nothing there. Values and "
         f"out_proj do. For d = {size} a notebook after *Let's build GPT* prints a variance of "
         f"{significant(printed[0], 4)} and, divided, {significant(printed[1])}."
@@ -67,7 +67,7 @@ def draw(made: Frame) -> None:
     _own_heads(made)
 
 
-def _one_query(made: Frame, d: int) -> None:
+def _one_query(frame: Frame, d: int) -> None:
     QUERY.within((0, lesson.QUERIES - 1))
     raw = lesson.scores()[d][QUERY.value]
     scores = Both(raw / np.sqrt(d), raw)
@@ -78,16 +78,16 @@ def _one_query(made: Frame, d: int) -> None:
     prose(f"Undivided, {gets}; divided, **{divided}**.")
     for title, rows in side_by_side({"score": scores, "weight": weights}.items()):
         sheet.bars(
-            made, f"scaling_{title}s", rows, [f"key {i}" for i in range(lesson.KEYS)], title,
+            frame, f"scaling_{title}s", rows, [f"key {i}" for i in range(lesson.KEYS)], title,
             f"Query {QUERY.value}, d = {d}: the {title}s of its {lesson.KEYS} keys, undivided and "
             "divided",
             which=(f"d{d}", f"query{QUERY.value}"), called=(DIVIDED, UNDIVIDED),
-            colors=palette(made.mode).output,
+            colors=palette(frame.mode).output,
         )  # fmt: skip
     QUERY.number(st.number_input, "Another query", 0, lesson.QUERIES - 1, step=1, width=150)
 
 
-def _sharper(made: Frame) -> None:
+def _sharper(frame: Frame) -> None:
     st.subheader("Softmax times ten", anchor=False)
     factor = FACTOR.number(st.slider, "The scores times", 1, 20, step=1, width=420)
     before = sharpened(1)
@@ -100,9 +100,9 @@ def _sharper(made: Frame) -> None:
     with left:
         scores = [str(score).replace("-", "−") for score in lesson.SLIDE]
         sheet.bars(
-            made, "scaling_sharper", Both(after.numpy(), before.numpy()), scores, "weight",
+            frame, "scaling_sharper", Both(after.numpy(), before.numpy()), scores, "weight",
             f"The softmax of five scores, and of the same times {factor}", which=(f"times{factor}",),
-            called=(f"× {factor}", "× 1"), colors=palette(made.mode).output,
+            called=(f"× {factor}", "× 1"), colors=palette(frame.mode).output,
         )  # fmt: skip
     with right:
         code = f"scores = torch.tensor({list(lesson.SLIDE)})\n\ntorch.softmax(scores, dim=-1)\n{before}\n\n"
@@ -110,19 +110,19 @@ def _sharper(made: Frame) -> None:
         st.code(code, language="python", wrap_lines=True)
 
 
-def _own_heads(made: Frame) -> None:
+def _own_heads(frame: Frame) -> None:
     st.subheader("In this model", anchor=False)
     above = st.container()
-    shown = read(made)
-    shown.strip()
-    config = shown.lm.config
-    count = len(shown.tokens)
+    scene = read(frame)
+    scene.strip()
+    config = scene.lm.config
+    count = len(scene.tokens)
     block, head = opened_head(config, lambda: (0, 0))
     d = config.emb_dim // config.n_heads
-    found = sheet.of(shown, own_heads, block)
+    measures = sheet.of(scene, own_heads, block)
 
     def mean(name: str) -> Both[float]:
-        return found.map(lambda table: float(table[name].mean()))
+        return measures.map(lambda table: float(table[name].mean()))
 
     text = f"Here queries and keys are learned, and have d = {d} numbers. In block {block} the scores of a "
     text += f"head have a variance of {mean('variance'):3}, and {mean('variance_scaled'):3} after the "
@@ -131,24 +131,30 @@ def _own_heads(made: Frame) -> None:
         text += f" A query's largest weight is {mean('largest_scaled'):2}; if this block did not divide, it "
         text += f"would be {mean('largest'):2}."
     heads = range(config.n_heads)
-    if given := [str(h) for h in heads if any(e.site == "attn" for e in changed_in(shown.run, block, h))]:
-        text += f" The weights of head {', '.join(given)} are replaced: here is what queries and keys give."
+    if replaced := [
+        str(h) for h in heads if any(edit.site == "attn" for edit in changed_in(scene.run, block, h))
+    ]:
+        text += (
+            f" The weights of head {', '.join(replaced)} are replaced: here is what queries and keys give."
+        )
     with above:
         sites = [("q", block), ("k", block)]
-        sheet.say(shown, text, "block", "head", about=found, what=f"the scores of block {block}", sites=sites)
+        sheet.say(
+            scene, text, "block", "head", about=measures, what=f"the scores of block {block}", sites=sites
+        )
 
-    theme = palette(shown.mode)
+    theme = palette(scene.mode)
     ways = ("largest_scaled", "divided", theme.output), ("largest", "not divided", theme.positive)
-    for name, how, color in side_by_side(ways):
-        st.markdown(f"**Largest weight, {how} by √{d}**")
+    for name, division, color in side_by_side(ways):
+        st.markdown(f"**Largest weight, {division} by √{d}**")
         sheet.bars(
-            shown, f"scaling_heads_{name}", found.map(itemgetter(name)),
+            scene, f"scaling_heads_{name}", measures.map(itemgetter(name)),
             [f"head {i}" for i in range(config.n_heads)], "weight",
-            f"Block {block}: each head's mean largest weight, {how} by √{d}",
+            f"Block {block}: each head's mean largest weight, {division} by √{d}",
             which=(f"block{block}",), colors=color,
         )  # fmt: skip
     with st.container(horizontal=True, gap="small"):
         block_and_head_inputs(config, block, head)
     caption = f"The heads of block {block} on this text: variance of the scores, mean largest weight."
-    sheet.numbers_of("scaling_heads", found, caption, what="this model's heads", missing="one key only")
-    sheet.code_of(shown, [lesson.undivided], own_heads, block, key="in_code_heads")
+    sheet.numbers_of("scaling_heads", measures, caption, what="this model's heads", missing="one key only")
+    sheet.code_of(scene, [lesson.undivided], own_heads, block, key="in_code_heads")

@@ -23,7 +23,7 @@ FIT_A_PHONE = 3  # columns
 
 
 def ways(lm: LanguageModel, found: dict[str, tuple[tuple[int, ...], float]]) -> pd.DataFrame:
-    """A table of the texts that each way of writing found (its ids and their ln p): a row a way."""
+    """A table of the texts that the ways of writing came to (their ids and ln p): a row a way."""
     rows = [
         (name, text_of(lm, ids), len(ids), ln, perplexity(ln, len(ids))) for name, (ids, ln) in found.items()
     ]
@@ -31,27 +31,27 @@ def ways(lm: LanguageModel, found: dict[str, tuple[tuple[int, ...], float]]) -> 
 
 
 def draw(scene: Scene, written: Written) -> None:
-    """The search, after the prompt."""
+    """Draw the search, after the prompt."""
     lm = scene.lm
     base = written.base
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         beams = int(BEAMS.number(st.number_input, "Beams", 1, MOST_BEAMS, width=130))
         tokens = int(TOKENS.number(st.number_input, "Tokens", 1, MOST_TOKENS, width=130))
-    asked = (base.ids, beams, tokens, written.sampling)
+    arguments = (base.ids, beams, tokens, written.sampling)
     says = "{} of {} tokens searched".format
     searched = Both(base, base.plain if base.edits else None).map(
-        lambda run: worked(run, beside, *asked, says=says)
+        lambda run: worked(run, beside, *arguments, says=says)
     )
     rounds = searched.now[0]
-    old = None
+    unchanged = None
     if base.edits:
-        old = worked(base.plain, given, base.ids, tuple(rounds), says="{} of {} tokens read".format)
-    found = searched.map(lambda one: ways(lm, one[1]))
-    even = found.now["tokens"].nunique() == 1
+        unchanged = worked(base.plain, given, base.ids, tuple(rounds), says="{} of {} tokens read".format)
+    tables = searched.map(lambda result: ways(lm, result[1]))
+    same_length = tables.now["tokens"].nunique() == 1
     scores = []
-    for _, way in found.now.iterrows():
+    for _, way in tables.now.iterrows():
         score = fixed(way["ln p"], 2)
-        if not even:
+        if not same_length:
             if way["tokens"] == 1:
                 length = "1 token"
             else:
@@ -68,25 +68,36 @@ def draw(scene: Scene, written: Written) -> None:
     if len(scores) >= 3:
         compared += f", the one that the seed draws {scores[2]}"
     sentences.append(f"{compared}.")
-    if not even:
+    if not same_length:
         sentences.append("ln p sums over tokens, which favours a short text; perplexity is per token.")
     prose(" ".join(sentences), "perplexity")
     if tokens > FIT_A_PHONE:
         sideways("generate_beam_tree", COLUMN * (tokens + 1))
-    fig = beam_tree(rounds, lambda i: show_id(lm, i), scene.mode, old)
+    fig = beam_tree(rounds, lambda i: show_id(lm, i), scene.mode, unchanged)
     alt = f"Beam search with {beams} beams over {tokens} tokens"
     scene.chart(fig, key="generate_beam_tree", alt=alt, which=(f"beams{beams}",))
-    if old is not None:
+    if unchanged is not None:
         st.caption("At the ends: ln p of the whole text, unchanged → changed.")
-    sheet.table("beams", found, chosen=0)
+    sheet.table("beams", tables, chosen=0)
 
-    def every() -> Both[pd.DataFrame]:
-        each = [(n, beam) for n, one in enumerate(rounds, 1) for beam in (*one.kept, *one.dropped)]
-        now = pd.DataFrame({"tokens": [n for n, _ in each]})
-        now["kept"] = ["kept" if beam in rounds[n - 1].kept else "dropped" for n, beam in each]
-        now["text"] = [text_of(lm, beam.ids) for _, beam in each]
-        now["from beam"] = pd.array([beam.parent + 1 if n > 1 else None for n, beam in each], dtype="Int64")
-        now["ln p"] = [beam.log_probability for _, beam in each]
-        return Both(now, None if old is None else now.assign(**{"ln p": [old[beam.ids] for _, beam in each]}))
+    def all_beams() -> Both[pd.DataFrame]:
+        pairs = [
+            (n, beam)
+            for n, beam_round in enumerate(rounds, 1)
+            for beam in (*beam_round.kept, *beam_round.dropped)
+        ]
+        frame = pd.DataFrame({"tokens": [n for n, _ in pairs]})
+        frame["kept"] = ["kept" if beam in rounds[n - 1].kept else "dropped" for n, beam in pairs]
+        frame["text"] = [text_of(lm, beam.ids) for _, beam in pairs]
+        frame["from beam"] = pd.array(
+            [beam.parent + 1 if n > 1 else None for n, beam in pairs], dtype="Int64"
+        )
+        frame["ln p"] = [beam.log_probability for _, beam in pairs]
+        return Both(
+            frame,
+            None
+            if unchanged is None
+            else frame.assign(**{"ln p": [unchanged[beam.ids] for _, beam in pairs]}),
+        )
 
-    sheet.numbers_of("generate_beams", every, what="every beam, kept and dropped")
+    sheet.numbers_of("generate_beams", all_beams, what="every beam, kept and dropped")

@@ -1,4 +1,4 @@
-"""What it looked at: a head's row when a token was written, and who looked at one token, step by step."""
+"""What the model looked at: a head's row when a token was written, and the heads that looked at one token."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -60,120 +60,120 @@ def draw(scene: Scene, written: Written) -> None:
         strongest = 0
         if query:
             strongest = int(row[:query].argmax())
-        empty = f"{slid + strongest}, by this head"
+        placeholder = f"{slid + strongest}, by this head"
         seen = range(slid, slid + query + 1)  # the model did not read others any more, or not yet
-        key = KEY.index("Looked at", seen, slid + strongest, empty, width=190) - slid
+        key = KEY.index("Looked at", seen, slid + strongest, placeholder, width=190) - slid
         attention_link(scene, run.ids, query, block, head, "generate_looked_link")
     with sentence:
         if written.step is None:
-            what = "the next token is"
+            subject = "the next token is"
         else:
-            what = f"{as_code(show_id(lm, written.step.id))} was"
-        there = "every head could look only at itself: nothing stands before it"
+            subject = f"{as_code(show_id(lm, written.step.id))} was"
+        clause = "every head could look only at itself: nothing stands before it"
         if query:
             most = f"{weight(float(row[strongest]))} of its attention to {places[strongest]}"
-            there = f"block {block}, head {head} gave {most}, and {weight(float(row[query]))} to itself"
-        said = f"**Token {written.chosen + 1}:** {what} written from {places[query]}. There {there}."
-        prose(said, "token", "block", "head", "attention")
+            clause = f"block {block}, head {head} gave {most}, and {weight(float(row[query]))} to itself"
+        summary = f"**Token {written.chosen + 1}:** {subject} written from {places[query]}. There {clause}."
+        prose(summary, "token", "block", "head", "attention")
     marked = {key: "key", query: "query"}
 
     def pick(position: int) -> None:
         KEY.set(slid + position)
 
     chips(tokens, query, pick, key="generate_looked", weights=row.tolist(), highlight=marked)
-    said = "The stronger the colour, the more attention. Click a token: which heads looked at it?"
+    caption = "The stronger the colour, the more attention. Click a token: which heads looked at it?"
     if slid:
-        said += f" Positions are the model's; the box counts from the text's beginning, {slid:,} more."
-    st.caption(said)
+        caption += f" Positions are the model's; the box counts from the text's beginning, {slid:,} more."
+    st.caption(caption)
     table = draw_map(scene, written, slid + key, places[key], (block, head))
-    given = {"token": [place.token for place in places], "weight": row.astype(np.float64)}
-    told = "The chosen head's attention from the last token that the model read"
+    columns = {"token": [place.token for place in places], "weight": row.astype(np.float64)}
+    note = "The chosen head's attention from the last token that the model read"
     if heads.scaled(run, block, head):
-        told += "."
+        note += "."
     else:
-        told += "; it sums to 1."
-    own = pd.DataFrame({"position": range(query + 1)} | given)
-    sheet.numbers_of(f"generate-looked-block{block}-head{head}", own, told, "where the head looked")
-    told = "A row per head and step: what it gave to this token when that step was written."
-    sheet.numbers_of("generate-heads", table, told, "who looked at the token")
+        note += "; it sums to 1."
+    frame = pd.DataFrame({"position": range(query + 1)} | columns)
+    sheet.numbers_of(f"generate-looked-block{block}-head{head}", frame, note, "where the head looked")
+    note = "A row per head and step: what it gave to this token when that step was written."
+    sheet.numbers_of("generate-heads", table, note, "who looked at the token")
     # what the model read, as a text of its own; of a changed one the unchanged model wrote another
-    read = replace(scene, run=run, other=None, text=lm.decode(run.ids), truncated=False)
-    read = replace(read, tokens=tuple(tokens), position=query)
+    reading = replace(scene, run=run, other=None, text=lm.decode(run.ids), truncated=False)
+    reading = replace(reading, tokens=tuple(tokens), position=query)
     lines = [MultiHeadAttention.forward]
 
     def again() -> None:
         run_first_block(lm, run.ids)
 
-    sheet.code_of(read, lines, last_row, block, head, key="in_code_looked", run=again)
+    sheet.code_of(reading, lines, last_row, block, head, key="in_code_looked", run=again)
 
 
 def draw_map(scene: Scene, written: Written, key: int, place: Place, chosen: tuple[int, int]) -> pd.DataFrame:
-    """Draw each head's weight on one token of the text, at each step that had it before it; its table."""
+    """Draw each head's weight on one token, at each step that had it before it; return its table."""
     lm = scene.lm
     n_heads = scene.lm.config.n_heads
     prompt = len(written.base)
     count = max(len(written.steps), written.chosen + 1)
-    had = [i for i in range(count) if prompt + i - 1 >= key >= written.slid(i)]
+    steps = [i for i in range(count) if prompt + i - 1 >= key >= written.slid(i)]
     # one pass has all of these; what the model read for the others is no beginning of what it read later
-    together = [i for i in had if lm.is_causal and not written.slid(i)]
-    wait = [i for i in had if i not in together and i != written.chosen]
-    if is_asked_for(lm, written.context, len(wait)):
-        why = "a change here depends on the whole text"
+    shared = [i for i in steps if lm.is_causal and not written.slid(i)]
+    left_out = [i for i in steps if i not in shared and i != written.chosen]
+    if is_asked_for(lm, written.context, len(left_out)):
+        reason = "a change here depends on the whole text"
         if lm.is_causal:
-            why = "the context was full"
-        st.caption(f"{len(wait)} steps are left out: {why}, so each takes a pass of its own.")
-        ask = f"Take them in: {len(wait)} passes of {len(written.run):,} tokens"
-        if st.toggle(ask, key="generate_looked_all"):
-            wait = []
+            reason = "the context was full"
+        st.caption(f"{len(left_out)} steps are left out: {reason}, so each takes a pass of its own.")
+        question = f"Take them in: {len(left_out)} passes of {len(written.run):,} tokens"
+        if st.toggle(question, key="generate_looked_all"):
+            left_out = []
     else:
-        wait = []
-    weights = np.full((lm.config.n_layers * n_heads, len(had)), np.nan)  # (L * H, S)
-    for column, i in enumerate(had):
-        if i in together:
-            weights[:, column] = attention(written.read(together[-1]), key)[:, :, prompt + i - 1].reshape(-1)
-        elif i not in wait:
+        left_out = []
+    weights = np.full((lm.config.n_layers * n_heads, len(steps)), np.nan)  # (L * H, S)
+    for column, i in enumerate(steps):
+        if i in shared:
+            weights[:, column] = attention(written.read(shared[-1]), key)[:, :, prompt + i - 1].reshape(-1)
+        elif i not in left_out:
             weights[:, column] = attention(written.read(i), key - written.slid(i))[:, :, -1].reshape(-1)
     means = np.nanmean(weights, axis=1)
     block, head = divmod(int(means.argmax()), n_heads)
-    asked = len(had) - len(wait)
-    if asked == 1:
-        over = "in this step"
+    shown_count = len(steps) - len(left_out)
+    if shown_count == 1:
+        scope = "in this step"
     else:
-        over = f"on average over {asked} steps"
+        scope = f"on average over {shown_count} steps"
     prose(
         f"**Who looked at {place}?** Block {block}, head {head} gave it most: {weight(float(means.max()))} "
-        f"{over}. A row is a head, a column a written token. Click a row to choose its head.",
+        f"{scope}. A row is a head, a column a written token. Click a row to choose its head.",
         "head",
     )
-    words = [*(show_id(lm, i) for i in written.new), "(not written yet)"][had[0] : had[-1] + 1]
+    words = [*(show_id(lm, i) for i in written.new), "(not written yet)"][steps[0] : steps[-1] + 1]
     names = [f"block {b}, head {h}" for b in range(lm.config.n_layers) for h in range(n_heads)]
     grid = Map(f"attention to {escape(place.token, quote=False)}", Both(weights), "weight")
-    at = chosen[0] * n_heads + chosen[1], had.index(written.chosen)
+    cell = chosen[0] * n_heads + chosen[1], steps.index(written.chosen)
     sideways("generate_heads")
     scene.chart(
-        maps([grid], names, words, at, scene.mode, positions=[prompt + i for i in had]),
+        maps([grid], names, words, cell, scene.mode, positions=[prompt + i for i in steps]),
         key="generate_heads",
         alt=f"What every head gave to {place.token} as each token was written",
         which=(f"position{key}",),
         on_cell=lambda row, _: open_head(*divmod(row, n_heads)),
     )
     index = pd.MultiIndex.from_product([range(lm.config.n_layers), range(n_heads)], names=["block", "head"])
-    columns = pd.MultiIndex.from_arrays([[i + 1 for i in had], words], names=["step", "written"])
+    columns = pd.MultiIndex.from_arrays([[i + 1 for i in steps], words], names=["step", "written"])
     table = pd.DataFrame(weights, index, columns).stack(["step", "written"], future_stack=True)
     return table.rename("weight").reset_index()[["step", "written", "block", "head", "weight"]].dropna()
 
 
 def attention_link(scene: Scene, ids: Sequence[int], position: int, block: int, head: int, key: str) -> None:
-    """A button to a new tab, where these ids' text is read as these ids and is short enough for a link.
+    """Draw a button to a new tab, if these ids' text is read as these ids and is short enough for a link.
 
     With the changes that the scene's run has: those that are left out here would be made there.
     """
     text = as_text(scene.lm, ids, scene.special)
     if not isinstance(text, str) or len(text) > LINK_CHARACTERS:
         return
-    here = {"text": text, "token": position, "special": scene.special, "block": block, "head": head}
-    here["edits"] = ",".join(map(str, scene.run.edits))
-    said: tuple[Param, ...] = (state.TEXT, state.TOKEN, state.SPECIAL, *state.MODEL, BLOCK, HEAD, EDITS)
-    query = urlencode(params.in_link(said, here))
+    values = {"text": text, "token": position, "special": scene.special, "block": block, "head": head}
+    values["edits"] = ",".join(map(str, scene.run.edits))
+    parameters: tuple[Param, ...] = (state.TEXT, state.TOKEN, state.SPECIAL, *state.MODEL, BLOCK, HEAD, EDITS)
+    query = urlencode(params.in_link(parameters, values))
     label = f"Block {block}, head {head} on the Attention page"
     st.link_button(label, f"attention?{query}", icon=":material/open_in_new:", key=key)

@@ -41,38 +41,38 @@ Floats = NDArray[np.floating]
 
 
 def named(how: Sampling) -> str:
-    """Return "temperature 0.8, top-k 5": all that makes a text what it is, but the seed."""
+    """Return "temperature 0.8, top-k 5": the settings that make a text what it is, but for the seed."""
     filters = {"top-k": how.top_k, "top-p": how.top_p}
-    said = [f"{name} {value:g}" for name, value in filters.items() if value is not None]
-    return ", ".join([f"temperature {how.temperature:g}", *said])
+    set_filters = [f"{name} {value:g}" for name, value in filters.items() if value is not None]
+    return ", ".join([f"temperature {how.temperature:g}", *set_filters])
 
 
 def draw(scene: Scene, written: Written) -> None:
-    """Two texts after the same prompt, and why one of them goes round."""
+    """Draw two texts after the same prompt, and why one of them repeats itself."""
     lm = scene.lm
     base = written.base
     start = len(written.base)
     sentence = st.container()
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         count = COUNT.choose("Tokens", COUNTS, st.selectbox, width=110)
-        told = "So many tokens that stood together before."
-        n = PIECE.choose("Pieces of", PIECES, st.selectbox, width=110, help=told)
+        hint = "So many tokens that stood together before."
+        n = PIECE.choose("Pieces of", PIECES, st.selectbox, width=110, help=hint)
     if not written.sampling.greedy:
         warm = written.sampling
     else:
         warm = replace(written.sampling, temperature=1.0)
-    many = 4 if base.edits else 2
+    text_count = 4 if base.edits else 2
     full = max(0, start + count - written.context)
-    slow = lm.nbytes > WEIGHT_BYTES or is_asked_for(lm, written.context, many * full)
-    ask = f"Write them: {many} texts of {count} tokens, which takes a while"
+    slow = lm.nbytes > WEIGHT_BYTES or is_asked_for(lm, written.context, text_count * full)
+    ask = f"Write them: {text_count} texts of {count} tokens, which takes a while"
     if slow and not st.toggle(ask, key="generate_loops_ask"):
         return
 
     def write(sampling: Sampling, base: Run) -> pd.DataFrame:
         bar = st.empty()
         ids = base.ids
-        for found in growing(base, sampling, (), count, ""):
-            ids = base.ids + tuple(step.id for step in found.steps)
+        for so_far in growing(base, sampling, (), count, ""):
+            ids = base.ids + tuple(step.id for step in so_far.steps)
             if slow:
                 bar.progress((len(ids) - start) / count, named(sampling))
         bar.empty()
@@ -80,8 +80,8 @@ def draw(scene: Scene, written: Written) -> None:
 
     runs = Both(base, base.plain if base.edits else None)
     texts = {
-        named(how): runs.map(lambda run, how=how: write(how, run))  # type: ignore[misc]
-        for how in (GREEDY, warm)
+        named(settings): runs.map(lambda run, settings=settings: write(settings, run))  # type: ignore[misc]
+        for settings in (GREEDY, warm)
     }
     greedy, drawn = texts.values()
     ids = base.ids + tuple(greedy.now["id"])
@@ -90,74 +90,83 @@ def draw(scene: Scene, written: Written) -> None:
         shares = [text.map(lambda table: percent(table["share"].iloc[-1])) for text in (greedy, drawn)]
         lengths = [len(text.now) for text in (greedy, drawn)]
         if lengths[1] == lengths[0]:
-            other = ""
+            of_length = ""
         else:
-            other = f" of {lengths[1]}"
-        said = "it does not end in a loop, as far as it was written."
+            of_length = f" of {lengths[1]}"
+        ending = "it does not end in a loop, as far as it was written."
         if loop is not None:
-            first = max(loop.start, start)  # a prompt may go round already
-            piece = b"".join(named_bytes(lm.tokenizer, i) for i in ids[first : first + loop.period])
+            loop_start = max(loop.start, start)  # a prompt may go round already
+            piece = b"".join(named_bytes(lm.tokenizer, i) for i in ids[loop_start : loop_start + loop.period])
             if loop.period == 1:
-                same = "token"
+                unit_words = "token"
             else:
-                same = f"{loop.period} tokens"
-            said = f"from token {first - start + 1} on it goes round and round, the same {same} again: "
-            said += f"{as_code(show_token(piece))}."
-        told = f"Of {lengths[0]} tokens written at temperature 0, {shares[0]} end a piece of {n} that stood "
-        told += f"in the text before;{other} at {named(warm)} (seed {warm.seed}) {shares[1]} do. The greedy "
-        told += f"text: {said}"
-        prose(told, "temperature", "token")
+                unit_words = f"{loop.period} tokens"
+            ending = (
+                f"from token {loop_start - start + 1} on it goes round and round, "
+                f"the same {unit_words} again: "
+            )
+            ending += f"{as_code(show_token(piece))}."
+        summary = (
+            f"Of {lengths[0]} tokens written at temperature 0, {shares[0]} end a piece of {n} that stood "
+        )
+        summary += (
+            f"in the text before;{of_length} at {named(warm)} (seed {warm.seed}) {shares[1]} do. The greedy "
+        )
+        summary += f"text: {ending}"
+        prose(summary, "temperature", "token")
     for place, (name, text) in zip(st.columns(2, gap="medium"), texts.items(), strict=True):
         place.html(as_html(scene, name, text.now))
     st.caption("Marked: tokens that end a piece that stood in the text, or in the prompt, before.")
-    called = [
-        f"{who}{name}" for name, text in texts.items() for who in ("", f"{UNCHANGED}, ")[: len(text.all)]
+    text_names = [
+        f"{prefix}{name}"
+        for name, text in texts.items()
+        for prefix in ("", f"{UNCHANGED}, ")[: len(text.all)]
     ]
     tables = [table for text in texts.values() for table in text.all[::-1]]
     names = [
-        f"token {number}, {' or '.join(dict.fromkeys(filter(None, some)))}"
-        for number, some in enumerate(zip_longest(*(table["token"] for table in tables)), 1)
+        f"token {number}, {' or '.join(dict.fromkeys(filter(None, alternatives)))}"
+        for number, alternatives in enumerate(zip_longest(*(table["token"] for table in tables)), 1)
     ]
 
     def lines(key: str, values: Mapping[str, Both[Floats]], unit: str, alt: str, dots: bool = False) -> None:
-        """A line for each text, over the tokens of the longest."""
-        room = {name: both.map(lambda v: np.append(v, gap)[: len(names)]) for name, both in values.items()}
+        """Draw a line for each text, over the tokens of the longest."""
+        padded = {name: pair.map(lambda v: np.append(v, gap)[: len(names)]) for name, pair in values.items()}
         axis = token_ticks(names, 0, range(1, len(names) + 1), "token written")
-        sheet.curves(scene, key, room, names, unit, alt, many=True, axis=axis, height=240, dots=dots)
+        sheet.curves(scene, key, padded, names, unit, alt, many=True, axis=axis, height=240, dots=dots)
 
     gap = np.full(count, np.nan)
     repeated = {name: text.map(lambda table: table["share"].to_numpy()) for name, text in texts.items()}
     lines("generate_loops", repeated, "share that repeats", "The share of each text that repeats")
     run = replace(base, ids=ids[-written.context :])
-    found = induction(lm, heads.measured(run).roles)
-    if not found:
+    roles = induction(lm, heads.measured(run).roles)
+    if not roles:
         st.info("No token stood in the text before: there is nothing that followed it.")
     else:
-        block = found[0].block
-        head = found[0].head
-        say_heads(scene, run, found)
+        block = roles[0].block
+        head = roles[0].head
+        say_heads(scene, run, roles)
 
-        def given(table: pd.DataFrame) -> Floats:
+        def followed(table: pd.DataFrame) -> Floats:
             """The head's weight on the tokens that followed before, seen from each written token.
 
             NaN for the tokens whose place is no longer in the context.
             """
             text = replace(base, ids=(base.ids + tuple(table["id"]))[-written.context :])
-            along = sheet.once(text, given_to_followed, block, head)[:-1][-len(table) :]
-            return np.append(gap[: len(table) - len(along)], along)
+            weights = sheet.once(text, given_to_followed, block, head)[:-1][-len(table) :]
+            return np.append(gap[: len(table) - len(weights)], weights)
 
-        to_followed = {name: Both(given(text.now)) for name, text in texts.items()}
+        to_followed = {name: Both(followed(text.now)) for name, text in texts.items()}
         alt = "A head's attention to what followed before"
         lines("generate_loops_head", to_followed, f"block {block}, head {head}", alt, dots=True)
         if len(ids) > written.context:
             st.caption(f"The heads were asked about the last {written.context:,} tokens, in one pass.")
         elif not lm.is_causal:
             st.caption("A change here depends on the whole text: the heads were asked in one pass.")
-        try_without(scene, run, found, min(len(greedy.now), len(run) - 1))
+        try_without(scene, run, roles, min(len(greedy.now), len(run) - 1))
         attention_link(scene, run.ids, len(run) - 1, block, head, "generate_loops_link")
-    table = pd.concat([one.assign(text=name) for name, one in zip(called, tables, strict=True)])
-    told = "A row per written token: whether it ends a piece that stood there before, and the share so far."
-    sheet.numbers_of("generate-loops", table[["text", *greedy.now]], told, "what repeats")
+    table = pd.concat([frame.assign(text=name) for name, frame in zip(text_names, tables, strict=True)])
+    note = "A row per written token: whether it ends a piece that stood there before, and the share so far."
+    sheet.numbers_of("generate-loops", table[["text", *greedy.now]], note, "what repeats")
     used = (numbers.repeated, numbers.loop, numbers.repeats)
     sheet.code_of(scene, used, greedy_repeats, as_text(lm, base.ids), count, n, key="in_code_loops")
 
@@ -165,25 +174,25 @@ def draw(scene: Scene, written: Written) -> None:
 def say_heads(scene: Scene, run: Run, found: Sequence[HeadRole]) -> None:
     """Say which head looks most at what followed before, in the greedy text as the model reads its end."""
     best = found[0]
-    clear = sum(role.kind == "induction" for role in found)
-    who = f"block {best.block}, head {best.head}"
+    clear_count = sum(role.kind == "induction" for role in found)
+    head_name = f"block {best.block}, head {best.head}"
     share = weight(best.shares["induction"] or 0.0)
-    does = f"it gives {share} of its attention, on average, to what followed then"
-    said = f"No head looks clearly at what followed last time. Most does {who}: {does}."
-    if clear:
-        others = ""
-        if clear > 1:
-            others = f" ({clear} heads do so clearly)"
-        said = "**Who looks at what was said?** An induction head, "
-        said += f"{who}: at a token that stood there before, {does}{others}."
+    clause = f"it gives {share} of its attention, on average, to what followed then"
+    sentence = f"No head looks clearly at what followed last time. Most does {head_name}: {clause}."
+    if clear_count:
+        count_note = ""
+        if clear_count > 1:
+            count_note = f" ({clear_count} heads do so clearly)"
+        sentence = "**Who looks at what was said?** An induction head, "
+        sentence += f"{head_name}: at a token that stood there before, {clause}{count_note}."
     if run.edits and (plain := induction(scene.lm.plain, heads.measured(run.plain).roles)):
         share = weight(plain[0].shares["induction"] or 0.0)
-        said += f" **Unchanged**, block {plain[0].block}, head {plain[0].head} looks there most: {share}."
-    prose(said, "induction head", "block", "head")
+        sentence += f" **Unchanged**, block {plain[0].block}, head {plain[0].head} looks there most: {share}."
+    prose(sentence, "induction head", "block", "head")
 
 
 def try_without(scene: Scene, run: Run, found: Sequence[HeadRole], some: int) -> None:
-    """The mean probability of the last `some` tokens without these heads, and without others."""
+    """Say the mean probability of the last `some` tokens without these heads, and without random others."""
 
     def mean(run: Run, muted: Sequence[Head] = ()) -> float:
         edits = (Edit("z", block, "zero", (head,)) for block, head in muted)
@@ -195,22 +204,22 @@ def try_without(scene: Scene, run: Run, found: Sequence[HeadRole], some: int) ->
     before = Both(mean(run), mean(run.plain) if run.edits else None)
     names = ", ".join(f"{b}.{h}" for b, h in muted)
     muted_heads = "the heads"
-    others = f"{len(muted)} other heads"
+    control_words = f"{len(muted)} other heads"
     if len(muted) == 1:
         muted_heads = "head"
-        others = "another head"
+        control_words = "another head"
     text = f"**Tried out:** with {muted_heads} {names} (block.head) giving nothing, "
     text += f"the greedy text's {some} tokens have a mean probability of "
     text += f"{fixed(mean(run, muted), 2)} instead of {before:.2}."
     sets = numbers.other_heads(scene.lm, muted, clear)
     if sets:
-        random = fixed(float(np.mean([mean(run, of_set) for of_set in sets])), 2)
-        text += f" Without {others} at random it is {random} (the mean of {len(sets)} tries)."
+        random = fixed(float(np.mean([mean(run, head_set) for head_set in sets])), 2)
+        text += f" Without {control_words} at random it is {random} (the mean of {len(sets)} tries)."
     st.markdown(text)
 
 
 def as_html(scene: Scene, name: str, text: pd.DataFrame) -> str:
-    """The text with what repeats marked; a token that is a piece of a character is named by its bytes."""
+    """HTML of the text with what repeats marked; a piece of a character is named by its bytes."""
     colors = palette(scene.mode)
     mark = f'<span style="background: {mixed(colors.paper, colors.positive, 0.35)}">'
     body = ""

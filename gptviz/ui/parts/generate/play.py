@@ -35,14 +35,14 @@ SLIDER = "generate_step"
 PATIENCE = 0.4  # seconds without a bar
 
 _PLAYED = "generate_played"  # in the session: the tree of a text that writes itself, or that did
-# there while it does
+# in the session while it writes itself
 _PLAYS = "generate_plays"
 _BEGINS = "begins"
 _SAID = "generate_said"  # a sentence about the last click, and the tree that it is about
 
 
 def fitting(scene: Scene) -> tuple[Scene, list[Edit]]:
-    """Return the scene without the changes that are about later tokens than the selected one; and these.
+    """Return the scene without the changes that are about later tokens than the selected one; and those.
 
     Another text is written there.
     """
@@ -54,16 +54,16 @@ def fitting(scene: Scene) -> tuple[Scene, list[Edit]]:
             return False
         return True
 
-    made = tuple(edit for edit in scene.run.edits if fits(edit))
-    run = replace(scene.run, edits=made)
-    left = [edit for edit in scene.run.edits if edit not in made]
-    return replace(scene, run=run, other=run.plain if made else None), left
+    fitting_edits = tuple(edit for edit in scene.run.edits if fits(edit))
+    run = replace(scene.run, edits=fitting_edits)
+    left_out = [edit for edit in scene.run.edits if edit not in fitting_edits]
+    return replace(scene, run=run, other=run.plain if fitting_edits else None), left_out
 
 
 def tree_of(scene: Scene) -> Tree:
-    """Return the tree of this text, empty where none grew from it."""
-    held = st.session_state.get(_PLAYED) or WRITTEN.value or ""
-    return trees.parse(held, name_of(scene.run.ids[: scene.position + 1]), scene.lm.config.vocab_size)
+    """The tree of this text, empty if none grew from it."""
+    text = st.session_state.get(_PLAYED) or WRITTEN.value or ""
+    return trees.parse(text, name_of(scene.run.ids[: scene.position + 1]), scene.lm.config.vocab_size)
 
 
 @dataclass(frozen=True)
@@ -83,9 +83,9 @@ class Writer:
         return tree_of(self.scene)
 
     def written(self, tree: Tree | None = None, plain: bool = False) -> Written:
-        """The text of the branch on the screen; with `plain` as the unchanged model writes it.
+        """The text of the branch on the screen; with `plain`, as the unchanged model writes it.
 
-        `tree` is another tree than this one's.
+        With `tree` the text of another tree.
         """
         if plain:
             base = self.base.plain
@@ -96,12 +96,12 @@ class Writer:
     # ---- callbacks ----
 
     def keep(self, tree: Tree) -> None:
-        """This tree from now on, and in the address; what plays is paused."""
+        """Show this tree and put it into the address; pause what plays."""
         stop()
         WRITTEN.set(str(tree))
 
     def forward(self) -> None:
-        """One step."""
+        """Go one step on."""
         self.keep(self._forward())
 
     def _forward(self) -> Tree:
@@ -113,30 +113,30 @@ class Writer:
         self.keep(trees.looking_at(self.tree, int(step)))
 
     def play(self) -> None:
-        """Write the next token at once, then go on by itself; from the end once more from the beginning."""
+        """Write the next token at once, then go on alone; at the end, start again from the beginning."""
         self.keep(self._forward() if self.written().goes_on else trees.looking_at(self.tree, 0))
         st.session_state[_PLAYED] = WRITTEN.value
         st.session_state[_PLAYS] = _BEGINS
 
     def turn(self, _step: int) -> None:
-        """The next token of what plays."""
+        """Write the next token of what plays."""
         if plays(self.tree):
             st.session_state[_PLAYED] = str(self._forward())
 
     def begin_again(self) -> None:
-        """Nothing is written, no branch."""
+        """Drop all that was written, and every branch."""
         self.keep(Tree(name=name_of(self.base.ids)))
 
     def choose_branch(self, branch: int) -> None:
         self.keep(trees.on_branch(self.tree, branch))
 
     def branch_off(self, token: int) -> None:
-        """This token at the chosen step; where it stands there on another branch, that one."""
+        """Put this token at the chosen step; if it stands there on another branch, show that one."""
         tree = self.tree
         step = self.written(tree).chosen
         owner = tree.owner(tree.branch, step)
-        theirs = self.written(replace(tree, branch=owner)).new
-        if owner != tree.branch and theirs[step : step + 1] == (token,):
+        ids_there = self.written(replace(tree, branch=owner)).new
+        if owner != tree.branch and ids_there[step : step + 1] == (token,):
             self.keep(replace(tree, branch=owner, step=step))
             return
         try:
@@ -145,18 +145,18 @@ class Writer:
             self._say(escaped(str(error)))
 
     def into_the_prompt(self) -> None:
-        """The text on the screen becomes the prompt, on all pages."""
+        """Make the text on the screen the prompt, on all pages."""
         lm = self.scene.lm
         written = self.written()
-        new = list(written.new)
-        if new[-1] == end_of_text(lm):
-            new.pop()  # it ended the writing, and is no part of what was written
-        unknown = next((i for i in new if not is_named(lm, i)), None)
+        new_ids = list(written.new)
+        if new_ids[-1] == end_of_text(lm):
+            new_ids.pop()  # it ended the writing, and is no part of what was written
+        unknown = next((i for i in new_ids if not is_named(lm, i)), None)
         if unknown is not None:
             self._say(nameless(show_id(lm, unknown)))
             return
-        special = state.SPECIAL.value or any(needs_the_switch(lm.tokenizer, i) for i in new)
-        state.change(text=text_of(lm, [*written.base.ids, *new]), token=None, special=special)
+        special = state.SPECIAL.value or any(needs_the_switch(lm.tokenizer, i) for i in new_ids)
+        state.change(text=text_of(lm, [*written.base.ids, *new_ids]), token=None, special=special)
         self.begin_again()
         address.ask_for_the_page()  # the prompt is outside the fragment that the player is
 
@@ -174,62 +174,74 @@ class Writer:
     # ---- drawn ----
 
     def catch_up(self, place: DeltaGenerator) -> None:
-        """Write what a link asks for, part by part: with a bar where it takes long, and a click ends it."""
+        """Write what a link asks for, part by part; a bar shows if it takes long, and a click ends it."""
         tree = self.tree
         began = time.monotonic()
         bar = None
         puts = tuple(sorted(tree.put(tree.branch).items()))
-        for found in growing(self.base, self.sampling, puts, tree.length, STOP.value):
-            done = len(found.steps)
-            if done < tree.length and not found.ended and time.monotonic() - began > PATIENCE:
+        for so_far in growing(self.base, self.sampling, puts, tree.length, STOP.value):
+            done = len(so_far.steps)
+            if done < tree.length and not so_far.ended and time.monotonic() - began > PATIENCE:
                 bar = bar or place.empty()
                 bar.progress(done / tree.length, f"writing token {done} of {tree.length}")
         if bar is not None:
             bar.empty()
 
     def buttons(self, written: Written, playing: bool) -> None:
-        """Play or pause, back, one step, the slider over all steps, and what can be done with the text."""
+        """Draw play or pause, back, one step, the slider over the steps, and the uses of the text."""
 
         count = len(written.steps)
         with st.container(key="generate_player", horizontal=True, vertical_alignment="center", gap="small"):
-            before = written.chosen - 1
-            first = written.chosen == 0
-            button("Back", "generate_back", self.go_to, before, icon="skip_previous", disabled=first)
+            step_before = written.chosen - 1
+            at_start = written.chosen == 0
+            button("Back", "generate_back", self.go_to, step_before, icon="skip_previous", disabled=at_start)
             if playing:
                 button("Pause", "generate_pause", pause, icon="pause", primary=True)
             else:
-                told = "Token after token, each from a forward pass of its own. From the end: once more."
-                shown: Any = {"disabled": not count and not written.goes_on, "help": told}
-                button("Play", "generate_play", self.play, icon="play_arrow", primary=True, **shown)
+                hint = "Token after token, each from a forward pass of its own. From the end: once more."
+                play_options: Any = {"disabled": not count and not written.goes_on, "help": hint}
+                button("Play", "generate_play", self.play, icon="play_arrow", primary=True, **play_options)
             end = not written.goes_on
             button("One step", "generate_forward", self.forward, icon="skip_next", disabled=end)
             self._slider(written, playing)
             SPEED.choose("Speed", tuple(SPEEDS), st.selectbox, width=165, label_visibility="collapsed")
-            last: Any = {"type": "tertiary", "disabled": not count or playing}
-            told = "Take back all that was written, and every branch."
-            button("Begin again", "generate_again", self.begin_again, icon="restart_alt", help=told, **last)
-            told = "The text on the screen becomes the prompt, on all pages."
-            button("Put it into the prompt", "generate_keep", self.into_the_prompt, help=told, **last)
+            text_options: Any = {"type": "tertiary", "disabled": not count or playing}
+            hint = "Take back all that was written, and every branch."
+            button(
+                "Begin again",
+                "generate_again",
+                self.begin_again,
+                icon="restart_alt",
+                help=hint,
+                **text_options,
+            )
+            hint = "The text on the screen becomes the prompt, on all pages."
+            button("Put it into the prompt", "generate_keep", self.into_the_prompt, help=hint, **text_options)
 
     def _slider(self, written: Written, playing: bool) -> None:
-        """Over the steps; its last place is the token that is not written yet."""
+        """Draw the slider over the steps; its last place is the token that is not written yet."""
         open_end = not written.ended and len(written.steps) < LONGEST
         last = len(written.steps) - (not open_end)
         place = written.chosen + 1
-        told = "Which of the written tokens is looked at; the last place is the one to come."
-        shown = {"width": 220, "label_visibility": "collapsed", "disabled": not last or playing, "help": told}
-        ends = {"min_value": 1, "max_value": max(last, 1) + 1, "value": place}
-        placed(st.slider, "Token", SLIDER, place, lambda place: self.go_to(place - 1), **ends, **shown)
+        hint = "Which of the written tokens is looked at; the last place is the one to come."
+        options = {
+            "width": 220,
+            "label_visibility": "collapsed",
+            "disabled": not last or playing,
+            "help": hint,
+        }
+        limits = {"min_value": 1, "max_value": max(last, 1) + 1, "value": place}
+        placed(st.slider, "Token", SLIDER, place, lambda place: self.go_to(place - 1), **limits, **options)
 
 
 def writer(scene: Scene) -> Writer:
-    """Draw temperature, filters, seed and where to stop; return who writes with them."""
+    """Draw temperature, filters, seed and where to stop; return the Writer with them."""
     row = st.container(key="generate_settings", horizontal=True, vertical_alignment="bottom", gap="small")
     chosen = sampling.sampling_controls(row, scene.lm.config.vocab_size)
-    told = "Which random numbers draw the tokens: the same seed, the same text."
-    seed = sampling.seed_input(row, told, unset=SEED)
-    about = "Nothing more is written once these characters stand in what was written."
-    STOP.widget(row.text_input, "Stop at", placeholder="nothing", width=130, max_chars=60, help=about)
+    hint = "Which random numbers draw the tokens: the same seed, the same text."
+    seed = sampling.seed_input(row, hint, unset=SEED)
+    stop_hint = "Nothing more is written once these characters stand in what was written."
+    STOP.widget(row.text_input, "Stop at", placeholder="nothing", width=130, max_chars=60, help=stop_hint)
     return Writer(scene, replace(chosen, seed=seed))
 
 
@@ -247,9 +259,9 @@ def plays(tree: Tree) -> bool:
 
 
 def agree_with_the_browser(tree: Tree) -> None:
-    """Before anything writes the address: what plays stands there already, without a step of its history.
+    """Take over what the browser's address already says of what plays, before anything writes the address.
 
-    Only where the playing begins is it a step like any other.
+    Only where the playing begins does it add a step to the browser's history.
     """
     if not played(tree):
         return
@@ -270,6 +282,6 @@ def pause() -> None:
 
 
 def stop() -> None:
-    """Nothing plays any more; what was written since is what the address says."""
+    """Stop playing: the text is again what the address says."""
     pause()
     st.session_state.pop(_PLAYED, None)

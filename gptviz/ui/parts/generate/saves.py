@@ -25,62 +25,72 @@ SIZES = ((1e12, "trillion"), (1e9, "billion"), (1e6, "million"))
 
 
 def draw(scene: Scene, written: Written) -> None:
-    """The work of each token, and at a click its time."""
+    """Draw the work of each token, and at a click its time."""
     lm = scene.lm
     config = scene.lm.config
     count = len(written.steps)
     if not count:
         st.info("Nothing is written yet: press One step, or Play.")
         return
-    number = lm.model.tok_emb.weight.element_size()
+    number_bytes = lm.model.tok_emb.weight.element_size()
     chosen = min(written.chosen, count - 1)
-    sizes = config, len(written.base), count, number, lm.is_causal
+    sizes = config, len(written.base), count, number_bytes, lm.is_causal
     table = steps(*sizes)
     row = table.iloc[chosen]
     sums = table.sum()
     cost = f"**Token {chosen + 1}** cost {many(row['with_cache'])} multiply-adds"
-    said = f"{cost}, with or without a cache: nothing of the {row['tokens']:,} tokens was in it yet."
+    sentence = f"{cost}, with or without a cache: nothing of the {row['tokens']:,} tokens was in it yet."
     if not lm.is_causal:
-        said = f"{cost}: all {row['tokens']:,} tokens went through the blocks. A change here depends on the "
-        said += "whole text, so **no cache is used**."
+        sentence = (
+            f"{cost}: all {row['tokens']:,} tokens went through the blocks. A change here depends on the "
+        )
+        sentence += "whole text, so **no cache is used**."
     elif row["cached"]:
-        said = f"{cost}: one token went through the blocks, and the cache had keys and values of the "
-        said += f"{row['cached']:,} before it. Without it all {row['tokens']:,} would go through, for "
-        said += f"{many(row['without_cache'])}: {significant(row['without_cache'] / row['with_cache'])} "
-        said += "times as much."
+        sentence = f"{cost}: one token went through the blocks, and the cache had keys and values of the "
+        sentence += f"{row['cached']:,} before it. Without it all {row['tokens']:,} would go through, for "
+        sentence += f"{many(row['without_cache'])}: {significant(row['without_cache'] / row['with_cache'])} "
+        sentence += "times as much."
     elif chosen:
-        said = f"{cost}: the context is full and slides; all {row['tokens']:,} tokens are at other positions."
-    prose(said, "token", "key", "value", "block", "cache")
-    size, unit = next(one for one in SIZES if table["without_cache"].max() >= one[0] or one == SIZES[-1])
-    ways = table[["with_cache", "without_cache"]].to_numpy() / size
-    draw_costs(scene, written, ways, f"{unit} multiply-adds", "generate_work")
+        sentence = (
+            f"{cost}: the context is full and slides; all {row['tokens']:,} tokens are at other positions."
+        )
+    prose(sentence, "token", "key", "value", "block", "cache")
+    size, unit = next(
+        scale for scale in SIZES if table["without_cache"].max() >= scale[0] or scale == SIZES[-1]
+    )
+    costs = table[["with_cache", "without_cache"]].to_numpy() / size  # (S, 2)
+    draw_costs(scene, written, costs, f"{unit} multiply-adds", "generate_work")
     if count > 1:
-        saved = ""
+        saving = ""
         without = f"{many(sums['without_cache'])} multiply-adds for {sums['tokens']:,.0f} tokens"
         if lm.is_causal:
-            through = f"{many(sums['with_cache'])} for {sums['tokens'] - sums['cached']:,.0f} tokens"
+            with_cache_text = f"{many(sums['with_cache'])} for {sums['tokens'] - sums['cached']:,.0f} tokens"
             times = significant(sums["without_cache"] / sums["with_cache"])
-            saved = f", {times} times the {through} with it"
-        text = f"**All {count:,} so far:** without the cache {without} through the blocks{saved}. The book's "
+            saving = f", {times} times the {with_cache_text} with it"
+        text = (
+            f"**All {count:,} so far:** without the cache {without} through the blocks{saving}. The book's "
+        )
         text += f"own loop, which makes the logits of all positions, has {many(sums['all_logits'])}."
         prose(text, "logit")
     if lm.is_causal:
-        read = row["tokens"]
+        tokens_read = row["tokens"]
         context = config.context_length
-        now, full = (gigabytes(past_bytes(config, n, bytes_a_number=number)) for n in (read, context))
+        bytes_now, bytes_full = (
+            gigabytes(past_bytes(config, n, bytes_a_number=number_bytes)) for n in (tokens_read, context)
+        )
         st.markdown(
             f"**The price is memory:** a key and a value per token and block. 2 × {config.n_layers} blocks × "
-            f"{read:,} tokens × {config.emb_dim:,} numbers × {number} bytes = {now} now, {full} with all "
-            f"{context:,} positions taken."
+            f"{tokens_read:,} tokens × {config.emb_dim:,} numbers × {number_bytes} bytes = "
+            f"{bytes_now} now, {bytes_full} with all {context:,} positions taken."
         )
-    told = "The same tokens once more, with the cache and without it: each step's pass is timed."
+    hint = "The same tokens once more, with the cache and without it: each step's pass is timed."
     again = st.button(
-        "Write it again, and time it", key="generate_time_again", icon=":material/timer:", help=told
+        "Write it again, and time it", key="generate_time_again", icon=":material/timer:", help=hint
     )
     draw_times(scene, written, again)
     st.caption("Counted are the multiplications of matrices, each with the addition that follows.")
-    told = "Worked out from the model's sizes alone: a row per written token, in multiply-adds."
-    sheet.numbers_of("generate-cost", table, told, "the work of each token")
+    note = "Worked out from the model's sizes alone: a row per written token, in multiply-adds."
+    sheet.numbers_of("generate-cost", table, note, "the work of each token")
 
     def run() -> None:  # a step with the cache, by the book's lines, so that its shapes can be taken down
         with kernels.by_the_book():
@@ -98,54 +108,57 @@ def draw_costs(scene: Scene, written: Written, ways: np.ndarray, unit: str, key:
     names = [f"token {number}, {token}" for number, token in enumerate(tokens, 1)]
     alt = f"What each token costs in {unit}, with the cache and without it"
     axis = token_ticks(tokens, positions=range(1, len(tokens) + 1), title="token written")
-    at = min(written.chosen, len(written.steps) - 1)
+    marked_step = min(written.chosen, len(written.steps) - 1)
     zero = {"rangemode": "tozero"}
-    sheet.curves(scene, key, lines, names, unit, alt, many=True, at=at, axis=axis, up=zero, height=270)
+    sheet.curves(
+        scene, key, lines, names, unit, alt, many=True, at=marked_step, axis=axis, up=zero, height=270
+    )
 
 
 def draw_times(scene: Scene, written: Written, again: bool) -> None:
-    """Write the same tokens `again` both ways, some seconds of them at most; draw what is known so far."""
+    """Write the same tokens `again` both ways, for `SECONDS` at most; draw what is measured so far."""
     lm = scene.lm
     steps = written.steps
-    about = replace(written, chosen=0, branch=0)
-    of, took = st.session_state.get(MEASURED, (None, []))  # milliseconds both ways, whether it came again
-    if of != about or (again and len(took) == len(steps)):
-        took = []
+    text_key = replace(written, chosen=0, branch=0)
+    # of each step: milliseconds both ways, and whether the same token was drawn again
+    measured_of, timings = st.session_state.get(MEASURED, (None, []))
+    if measured_of != text_key or (again and len(timings) == len(steps)):
+        timings = []
     if again:
-        st.session_state[MEASURED] = (about, took)
+        st.session_state[MEASURED] = (text_key, timings)
         place = st.empty()
         began = time.monotonic()
-        first = len(took)
-        passes = (written_again(lm, written.base.ids, written.new, cached, first) for cached in (True, False))
-        for step, (quick, logits), (slow, _) in zip(steps[first:], *passes, strict=True):
-            drawn = draw_one(distribution(logits, written.sampling), step.point or 0.0)
-            took.append((quick, slow, None if step.forced else drawn == step.id))
-            place.markdown(f"{len(took)} of {len(steps)} tokens")
+        start = len(timings)
+        passes = (written_again(lm, written.base.ids, written.new, cached, start) for cached in (True, False))
+        for step, (quick, logits), (slow, _) in zip(steps[start:], *passes, strict=True):
+            drawn_id = draw_one(distribution(logits, written.sampling), step.point or 0.0)
+            timings.append((quick, slow, None if step.forced else drawn_id == step.id))
+            place.markdown(f"{len(timings)} of {len(steps)} tokens")
             if time.monotonic() - began > SECONDS:
                 break
         place.empty()
-    if not took:
+    if not timings:
         return
-    if len(took) < len(steps):
-        st.caption(f"Stopped after {len(took)} of {len(steps)} tokens. Press again to go on.")
-    ways = np.array([row[:2] for row in took])
-    same = [row[2] for row in took if row[2] is not None]
+    if len(timings) < len(steps):
+        st.caption(f"Stopped after {len(timings)} of {len(steps)} tokens. Press again to go on.")
+    ways = np.array([row[:2] for row in timings])  # (S, 2)
+    same = [row[2] for row in timings if row[2] is not None]
     quick, slow = np.median(ways, axis=0)
-    said = f"{significant(slow, 2)} ms"
+    sentence = f"{significant(slow, 2)} ms"
     if lm.is_causal:
-        said = f"{significant(quick, 2)} ms with the cache and {said} without"
-        said += f", {significant(slow / quick, 2)} times as long"
+        sentence = f"{significant(quick, 2)} ms with the cache and {sentence} without"
+        sentence += f", {significant(slow / quick, 2)} times as long"
     if all(same):
         tokens = "Every token"
     else:
         tokens = f"{sum(same)} of {len(same)} tokens"
-    came = ""
+    agreement = ""
     if same:
-        came = f" {tokens} came out the same again."
-    st.markdown(f"**Measured on this machine**, the median step: {said}.{came}")
+        agreement = f" {tokens} came out the same again."
+    st.markdown(f"**Measured on this machine**, the median step: {sentence}.{agreement}")
     draw_costs(scene, written, ways, "milliseconds", "generate_times")
     frame = pd.DataFrame(ways, columns=["with_cache_ms", "without_cache_ms"])
-    frame.insert(0, "token", [show_id(lm, i) for i in written.new[: len(took)]])
-    frame.insert(0, "step", range(1, len(took) + 1))
-    told = "Measured on this machine, the model's passes only; other visitors' work may stand between."
-    sheet.numbers_of("generate-times", frame, told, "what was measured")
+    frame.insert(0, "token", [show_id(lm, i) for i in written.new[: len(timings)]])
+    frame.insert(0, "step", range(1, len(timings) + 1))
+    note = "Measured on this machine, the model's passes only; other visitors' work may stand between."
+    sheet.numbers_of("generate-times", frame, note, "what was measured")

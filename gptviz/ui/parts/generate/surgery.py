@@ -30,7 +30,7 @@ ROWS = 6  # first choices of before, and of after
 
 
 def draw(scene: Scene, written: Written) -> None:
-    """An operation on what is cached of the text that the model read for the chosen step."""
+    """Draw an operation on the cache of the text that the model read for the chosen step."""
     lm = scene.lm
     run = written.run
     if len(run) < 2:
@@ -39,70 +39,75 @@ def draw(scene: Scene, written: Written) -> None:
     received = attention(run).mean(axis=(0, 1))  # (T,): of the last token's, over all heads
     operation = choose(scene, run, received)
     says = "{} of {} operations".format
-    asked = Both(run, run.plain if run.edits else None).map(
-        lambda one: several(one, surgery, [(one.ids, operation)], says)
+    jobs = Both(run, run.plain if run.edits else None).map(
+        lambda either_run: several(either_run, surgery, [(either_run.ids, operation)], says)
     )
     try:
-        found = asked.map(lambda works: works[0].value)
+        results = jobs.map(lambda works: works[0].value)
     except ValueError as error:
         st.info(f"This cannot be done with this change: {escaped(str(error))}.")
         return
-    off = significant(found.now.disagreement, 2)
-    if not found.now.agrees:
+    difference = significant(results.now.disagreement, 2)
+    if not results.now.agrees:
         st.error(
             "**The check failed.** Left as it is, the cache gives logits that differ from a whole pass's by "
-            f"up to {off}: nothing of an operation is shown."
+            f"up to {difference}: nothing of an operation is shown."
         )
         return
     st.caption(
         f"**Check.** Left as it is, the cache gives the {lm.config.vocab_size:,} logits of a whole pass, up "
-        f"to {off}."
+        f"to {difference}."
     )
     prose(sentence(scene, run, operation, received), "key", "value", "block", "attention sink", "cache")
-    before = found.map(lambda one: one.cached.double().softmax(0))  # (V,)
-    after = found.map(lambda one: one.after.double().softmax(0))
+    before = results.map(lambda result: result.cached.double().softmax(0))  # (V,)
+    after = results.map(lambda result: result.after.double().softmax(0))
     tops = [torch.topk(row.now, min(ROWS, len(row.now))).indices.tolist() for row in (before, after)]
-    first = tops[0][0]
-    last = tops[1][0]
+    best_before = tops[0][0]
+    best_after = tops[1][0]
     ids = list(dict.fromkeys(tops[0] + tops[1]))
     tokens = {i: show_id(lm, i) for i in ids}
 
     def p(chances: Both[torch.Tensor], token: int) -> Both[str]:
         return chances.map(lambda row: probability_text(float(row[token])))
 
-    said = f"{as_code(tokens[first])} has {p(before, first)} before and {p(after, first)} after"
-    if first == last:
-        said += ""
+    summary = (
+        f"{as_code(tokens[best_before])} has {p(before, best_before)} before and "
+        f"{p(after, best_before)} after"
+    )
+    if best_before == best_after:
+        summary += ""
     else:
-        said += f"; {as_code(tokens[last])} is first now, with {p(after, last)}"
-    bits = found.map(lambda one: "0 bits" if one.kl_bits < 1e-6 else f"{significant(one.kl_bits, 2)} bits")
-    prose(f"**What comes next:** {said}. KL divergence, KL(before ‖ after): {bits}.", "KL divergence")
-    drawn = Both(after.now[ids], before.now[ids])
+        summary += f"; {as_code(tokens[best_after])} is first now, with {p(after, best_after)}"
+    bits = results.map(
+        lambda result: "0 bits" if result.kl_bits < 1e-6 else f"{significant(result.kl_bits, 2)} bits"
+    )
+    prose(f"**What comes next:** {summary}. KL divergence, KL(before ‖ after): {bits}.", "KL divergence")
+    probabilities = Both(after.now[ids], before.now[ids])
     sheet.bars(
         scene,
         "generate_surgery",
-        drawn,
+        probabilities,
         list(tokens.values()),
         "probability",
         f"What comes next before and after: {operation.kind} position {operation.position}",
         which=(operation.kind.replace(" ", "-"), f"position{operation.position}"),
         lying=True,
-        text=drawn.map(lambda row: [probability_text(x) for x in row.tolist()]),
+        text=probabilities.map(lambda row: [probability_text(x) for x in row.tolist()]),
         called=("after", "before"),
         height=90 + 40 * len(ids),
     )
-    if found.now.unfrozen is not None:
-        free = found.now.unfrozen.double().softmax(0)
-        some = dict.fromkeys([int(free.argmax()), first])
-        given = [f"{as_code(show_id(lm, i))} {probability_text(float(free[i]))}" for i in some]
-        st.markdown(f"With nothing frozen, the changed text gives {', and '.join(given)}.")
+    if results.now.unfrozen is not None:
+        unfrozen = results.now.unfrozen.double().softmax(0)
+        token_ids = dict.fromkeys([int(unfrozen.argmax()), best_before])
+        answers = [f"{as_code(show_id(lm, i))} {probability_text(float(unfrozen[i]))}" for i in token_ids]
+        st.markdown(f"With nothing frozen, the changed text gives {', and '.join(answers)}.")
 
-    def table(one: Surgery) -> pd.DataFrame:
-        frame = one.table(ids)
+    def table(result: Surgery) -> pd.DataFrame:
+        frame = result.table(ids)
         frame.insert(1, "token", list(tokens.values()))
         return frame
 
-    sheet.numbers_of("generate-surgery", lambda: found.map(table), what="before and after")
+    sheet.numbers_of("generate-surgery", lambda: results.map(table), what="before and after")
     text = as_text(lm, run.ids)
 
     def again() -> Surgery:
@@ -114,7 +119,7 @@ def draw(scene: Scene, written: Written) -> None:
 def choose(scene: Scene, run: Run, received: np.ndarray) -> Operation:
     """Draw the controls of an operation on the cache, and the text to click on.
 
-    Gives the chosen operation: what is done, to which token, and with which other one.
+    Returns the chosen operation: what is done, to which token, and with which other one.
     """
     lm = scene.lm
     cached = len(received) - 1
@@ -125,46 +130,50 @@ def choose(scene: Scene, run: Run, received: np.ndarray) -> Operation:
             among = cached - 1
         else:
             among = cached
-        most = int(received[:among].argmax())
-        at = AT.index("Token", cached, most, f"{most}, most looked at", width=190)
+        most_looked_at = int(received[:among].argmax())
+        chosen_position = AT.index(
+            "Token", cached, most_looked_at, f"{most_looked_at}, most looked at", width=190
+        )
         other = token = None
         if kind != "delete":
-            rest = np.where(np.arange(cached) == at, -1, received[:cached])
-            best = int(rest.argmax())
-            empty = "the next most"
+            other_weights = np.where(np.arange(cached) == chosen_position, -1, received[:cached])
+            default = int(other_weights.argmax())
+            default_name = "the next most"
             label = "With token"
             if kind == "freeze":  # itself: what stands before the other token never saw it
-                best = at
-                empty = "the same"
+                default = chosen_position
+                default_name = "the same"
                 label = "Put another at"
-            other = OTHER.index(label, cached, best, f"{best}, {empty}", width=190)
+            other = OTHER.index(label, cached, default, f"{default}, {default_name}", width=190)
         if kind == "freeze" and other is not None:
-            here = run.ids[other]
+            id_there = run.ids[other]
             # nothing stands before the first token that could expect anything there
             if other:
-                ids = [one.id for one in top(run, other - 1)]
+                ids = [candidate.id for candidate in top(run, other - 1)]
             else:
                 ids = list(dict.fromkeys(run.ids))
-            options = [i for i in ids if i != here] or [(here + 1) % lm.config.vocab_size]
-            named = {i: show_id(lm, i) for i in options}
-            first = named[options[0]]
-            put = PUT.choose("There instead", named, st.selectbox, index=None, placeholder=first, width=190)
-            if put is None:
+            options = [i for i in ids if i != id_there] or [(id_there + 1) % lm.config.vocab_size]
+            names = {i: show_id(lm, i) for i in options}
+            placeholder = names[options[0]]
+            replacement = PUT.choose(
+                "There instead", names, st.selectbox, index=None, placeholder=placeholder, width=190
+            )
+            if replacement is None:
                 token = options[0]
             else:
-                token = int(put)
+                token = int(replacement)
     if other is None:
-        marked = {}
+        highlights = {}
     else:
-        marked = {other: "key"}
+        highlights = {other: "key"}
     weights = received.tolist()
     tokens = lm.tokens(run.ids)
 
     def pick(position: int) -> None:
         AT.set(min(position, cached - 1))
 
-    chips(tokens, at, pick, key="generate_cached", weights=weights, highlight=marked)
-    return Operation(kind, at, other, token)
+    chips(tokens, chosen_position, pick, key="generate_cached", weights=weights, highlight=highlights)
+    return Operation(kind, chosen_position, other, token)
 
 
 def sentence(scene: Scene, run: Run, operation: Operation, received: np.ndarray) -> str:
@@ -173,38 +182,38 @@ def sentence(scene: Scene, run: Run, operation: Operation, received: np.ndarray)
     `received` are the last token's mean attention weights, one a token.
     """
     places = [Place(show_token(token.raw), token.position) for token in scene.lm.tokens(run.ids)]
-    at = places[operation.position]
-    own = float(received[operation.position])
+    place = places[operation.position]
+    share = float(received[operation.position])
     if operation.other is None:
-        most = at.position == 0 and own >= received.max()
+        is_largest = place.position == 0 and share >= received.max()
         sink = ""
-        if most:
+        if is_largest:
             sink = " No token had more."
         return (
-            f"**Deleted:** {at} has no key and no value any more. Its share of the last token's attention, "
-            f"{weight(own)} on average over all heads, goes to the others.{sink}"
+            f"**Deleted:** {place} has no key and no value any more. Its share of the last token's "
+            f"attention, {weight(share)} on average over all heads, goes to the others.{sink}"
         )
     other = places[operation.other]
-    if at == other and operation.token is None:
-        return f"**Swapped with itself:** {at} stands on both sides, so nothing changes."
+    if place == other and operation.token is None:
+        return f"**Swapped with itself:** {place} stands on both sides, so nothing changes."
     if operation.kind == "swap values":
-        return f"**Values swapped:** {at} and {other} keep their keys and hand over each other's values."
+        return f"**Values swapped:** {place} and {other} keep their keys and hand over each other's values."
     if operation.token is None:
         return (
-            f"**Swapped whole:** {at} and {other} have changed places in the cache. Attention does not know "
-            "the cache's order, so nothing may change but the last digits."
+            f"**Swapped whole:** {place} and {other} have changed places in the cache. Attention does not "
+            "know the cache's order, so nothing may change but the last digits."
         )
-    put = as_code(show_id(scene.lm, operation.token))
-    read = f"the text was read anew with {put} in the place of {other}"
-    if at.position < other.position:
-        no_effect = f"**Frozen, to no effect:** {read}. {at} stands before it and never saw it."
-        if at.position == 0:
+    new_token = as_code(show_id(scene.lm, operation.token))
+    reading = f"the text was read anew with {new_token} in the place of {other}"
+    if place.position < other.position:
+        no_effect = f"**Frozen, to no effect:** {reading}. {place} stands before it and never saw it."
+        if place.position == 0:
             no_effect += " Position 0 is frozen where it has itself another token."
         return no_effect
-    kept = f"the keys and values of {at} stay as they were: it remembers the old one"
-    if at == other:
-        kept = "its own old keys and values stay, as if the old one still stood there"
-    last = ""
-    if at == other == places[-2]:
-        last = " Nothing cached stands behind it, so all is as it was."
-    return f"**Frozen:** {read}, but {kept}.{last}"
+    effect = f"the keys and values of {place} stay as they were: it remembers the old one"
+    if place == other:
+        effect = "its own old keys and values stay, as if the old one still stood there"
+    note = ""
+    if place == other == places[-2]:
+        note = " Nothing cached stands behind it, so all is as it was."
+    return f"**Frozen:** {reading}, but {effect}.{note}"

@@ -18,7 +18,7 @@ FORM = re.compile(f"({N})((?:-{N}\\.{N}\\.{N}\\.{N})*)(?:_({N})?(?:_({N})?(?:_(.
 class Branch:
     """`length` tokens after the prompt; the first `at` of them are `parent`'s, then comes `token`.
 
-    The first branch has no parent, and no token that a person chose.
+    The first branch has no parent, and no token that the visitor chose.
     """
 
     length: int
@@ -31,8 +31,8 @@ class Branch:
 class Tree:
     """Branches, the one on the screen, and the step of it that is looked at (None: the last one written).
 
-    `name` tells the prompt that it grew from: for another text it is not meant. Made by `parse`, `EMPTY` and
-    the functions here, which keep it possible; `str` is the form that `parse` reads.
+    `name` identifies the prompt that it grew from: it holds for no other. Made by `parse`, `EMPTY` and the
+    functions here, which keep it possible; `str` is the form that `parse` reads.
     """
 
     branches: tuple[Branch, ...] = (Branch(0),)
@@ -41,8 +41,8 @@ class Tree:
     name: str = ""
 
     def __str__(self) -> str:
-        first, *others = self.branches
-        forks = [f"{fork.parent}.{fork.at}.{fork.token}.{fork.length}" for fork in others]
+        first, *later_branches = self.branches
+        forks = [f"{fork.parent}.{fork.at}.{fork.token}.{fork.length}" for fork in later_branches]
         if self.step is None:
             step = ""
         else:
@@ -55,51 +55,51 @@ class Tree:
         return self.branches[self.branch].length
 
     def chosen(self, written: int) -> int:
-        """The step that is looked at, where `written` of the branch's steps came about."""
+        """The step that is looked at, if `written` of the branch's steps exist."""
         if self.step is None:
             return max(0, written - 1)
         return min(self.step, written)
 
     def put(self, branch: int) -> dict[int, int]:
-        """The tokens that a person put into this branch, by their step."""
-        found: dict[int, int] = {}
+        """The tokens that the visitor put into this branch, by their step."""
+        tokens: dict[int, int] = {}
         fork = self.branches[branch]
         while fork.parent is not None:
-            found[fork.at] = fork.token or 0
+            tokens[fork.at] = fork.token or 0
             fork = self.branches[fork.parent]
-        return found
+        return tokens
 
     def owner(self, branch: int, step: int) -> int:
         """The branch that wrote this step by itself: this one, or one that it shares its beginning with."""
-        here = self.branches[branch]
-        while here.parent is not None and step <= here.at:
-            branch = here.parent
-            here = self.branches[branch]
+        current = self.branches[branch]
+        while current.parent is not None and step <= current.at:
+            branch = current.parent
+            current = self.branches[branch]
         return branch
 
 
 def parse(text: str, name: str, vocabulary: int) -> Tree:
-    """The tree that an address tells, for the prompt called `name`; an empty one where it is of another.
+    """The tree that an address holds, for the prompt called `name`; an empty tree if it is of another.
 
-    A mere number, "20", is meant for any prompt. What makes no sense is an empty tree.
+    A mere number, "20", holds for any prompt. What cannot be read gives an empty tree.
     """
     empty = Tree(name=name)
-    said = FORM.fullmatch(text)
-    if said is None or said[5] not in (None, name):
+    match = FORM.fullmatch(text)
+    if match is None or match[5] not in (None, name):
         return empty
-    branches = [Branch(min(int(said[1]), LONGEST))]
-    for numbers in said[2].split("-")[1:]:
-        parent, at, token, size = map(int, numbers.split("."))
-        if parent >= len(branches) or token >= vocabulary or not at < size <= LONGEST:
+    branches = [Branch(min(int(match[1]), LONGEST))]
+    for numbers in match[2].split("-")[1:]:
+        parent, step, token, size = map(int, numbers.split("."))
+        if parent >= len(branches) or token >= vocabulary or not step < size <= LONGEST:
             return empty
         first = branches[parent].at + 1 if parent else 0  # that the parent wrote by itself
-        if not first <= at < branches[parent].length:
+        if not first <= step < branches[parent].length:
             return empty
-        branches.append(Branch(size, parent, at, token))
-    branch = int(said[3] or 0)
+        branches.append(Branch(size, parent, step, token))
+    branch = int(match[3] or 0)
     if branch >= len(branches) or len(branches) > MOST:
         return empty
-    return Tree(tuple(branches), branch, int(said[4]) if said[4] else None, name)
+    return Tree(tuple(branches), branch, int(match[4]) if match[4] else None, name)
 
 
 def looking_at(tree: Tree, step: int) -> Tree:
@@ -107,29 +107,29 @@ def looking_at(tree: Tree, step: int) -> Tree:
 
 
 def on_branch(tree: Tree, branch: int) -> Tree:
-    """Another branch on the screen: the step at which it left its parent."""
+    """Show another branch, at the step where it left its parent."""
     if not 0 <= branch < len(tree.branches):
         raise ValueError(f"there is no branch {branch} among {len(tree.branches)}")
     return replace(tree, branch=branch, step=tree.branches[branch].at if branch else None)
 
 
 def forward(tree: Tree, written: int, ended: bool) -> Tree:
-    """One step on: the next token that is written already, or else a new one.
+    """Go one step on: to the next token if it is written already, else to a new one.
 
-    `written` of the branch's steps came about; `ended` says that no other can follow.
+    `written` of the branch's steps exist; `ended` says that no other can follow.
     """
-    at = tree.chosen(written)
-    if at + 1 < written:
-        return looking_at(tree, at + 1)
+    step = tree.chosen(written)
+    if step + 1 < written:
+        return looking_at(tree, step + 1)
     if ended or written >= LONGEST:
         return looking_at(tree, max(0, written - 1))
     return _long(tree, tree.branch, written + 1, step=written)
 
 
 def fork(tree: Tree, step: int, token: int) -> Tree:
-    """`token` at this step instead of the one that stands there, on a branch of its own.
+    """Put `token` at this step in place of the one there, on a branch of its own.
 
-    Where there is one already, it is that one. Raises ValueError where there are too many branches.
+    If that branch exists, show it. Raises ValueError if there are too many branches.
     """
     owner = tree.owner(tree.branch, step)
     for number, branch in enumerate(tree.branches):

@@ -85,15 +85,15 @@ class Written:
 
 
 def log_probability(steps: Sequence[WrittenStep]) -> float:
-    """Return ln of what the model itself gave all of these together: 0 for none.
+    """The sum of the steps' ln p, by the model itself: 0 for no steps.
 
-    Minus infinity once a token was put there to which the model gave nothing at all.
+    Minus infinity if a token was put there that had probability 0.
     """
     return sum(step.ln for step in steps)
 
 
 def perplexity(log_probability: float, tokens: int) -> float | None:
-    """Return e to minus the mean of the tokens' ln; None for no tokens, infinite where one had no chance."""
+    """Return exp of the mean of minus ln p per token; None for no tokens, infinite if one had p = 0."""
     if not tokens:
         return None
     mean = -log_probability / tokens
@@ -108,7 +108,7 @@ def text_of(lm: LanguageModel, ids: Sequence[int]) -> str:
 
 
 def as_text(lm: LanguageModel, ids: Sequence[int], special: bool = False) -> str | list[int]:
-    """Return the text that a model reads as these ids, for a program or a link; the ids where none is."""
+    """Return the text that a model reads as these ids, for a program or a link; the ids if there is none."""
     text = lm.decode(ids)
     if lm.encode(text, special_tokens=special) == list(ids):
         return text
@@ -120,18 +120,18 @@ def as_text(lm: LanguageModel, ids: Sequence[int], special: bool = False) -> str
 
 @lru_cache(maxsize=64)
 def points(seed: int) -> tuple[float, ...]:
-    """Return the numbers that draw: the i-th one draws the i-th token, on every branch."""
+    """Return the random numbers of a seed: the i-th draws the i-th token, on every branch."""
     return tuple(Sampling(seed=seed).points(LONGEST + 1))
 
 
 def next_logits(run: Run) -> torch.Tensor:
-    """Return the logits (V,) after the last token. Not kept: what is made of them is."""
+    """Return the logits (V,) after the last token. Not cached: only results made of them are."""
     return runs.get(run, ("final",)).logits(-1)
 
 
 @per_run
 def step_after(run: Run, sampling: Sampling, number: int, put: int | None = None) -> WrittenStep:
-    """Return the token that follows: drawn by the seed's number of this step, or `put` there by a person."""
+    """Return the token that follows: drawn by the seed's number of this step, or the `put` one."""
     return next_step(next_logits(run), sampling, points(sampling.seed or 0)[number], put)
 
 
@@ -150,60 +150,60 @@ def steps_of(run: Run, sampling: Sampling, puts: Put, length: int, until: str) -
     They stop early after the model's own end of text, and when the text that was written has `until` in it.
     """
     lm = runs.model(run)
-    there = dict(puts)
-    whole = length - 1 - (length - 1) % PART if length else 0  # up to here it is kept for longer branches
+    forced_ids = dict(puts)
+    full = length - 1 - (length - 1) % PART if length else 0  # up to here it is kept for longer branches
     start = Steps(())
-    if whole:
-        start = steps_of(run, sampling, tuple((at, i) for at, i in puts if at < whole), whole, until)
+    if full:
+        start = steps_of(run, sampling, tuple((n, i) for n, i in puts if n < full), full, until)
     if start.ended or not length:
         return start
-    found = list(start.steps)
+    written_steps = list(start.steps)
     ids = [*run.ids, *(step.id for step in start.steps)]
     end = end_of_text(lm)
-    text = b"".join(named_bytes(lm.tokenizer, step.id) for step in found)
-    for number in range(len(found), length):
-        reads = replace(run, ids=tuple(ids[-lm.config.context_length :]))
-        step = step_after(reads, sampling, number, there.get(number))
-        found.append(step)
+    text = b"".join(named_bytes(lm.tokenizer, step.id) for step in written_steps)
+    for number in range(len(written_steps), length):
+        reading = replace(run, ids=tuple(ids[-lm.config.context_length :]))
+        step = step_after(reading, sampling, number, forced_ids.get(number))
+        written_steps.append(step)
         ids.append(step.id)
         text += named_bytes(lm.tokenizer, step.id)
         if step.id == end or (until and until in text.decode("utf-8", "replace")):
-            return Steps(tuple(found), ended=True)
-    return Steps(tuple(found))
+            return Steps(tuple(written_steps), ended=True)
+    return Steps(tuple(written_steps))
 
 
 def growing(run: Run, sampling: Sampling, puts: Put, length: int, until: str) -> Iterator[Steps]:
-    """Yield what is written after a text as it grows, part by part: each is kept."""
+    """Yield what is written after a text as it grows, part by part; each part is cached."""
     for so_far in (*range(PART, length, PART), length):
-        found = steps_of(run, sampling, tuple((at, i) for at, i in puts if at < so_far), so_far, until)
-        yield found
-        if found.ended:
+        grown = steps_of(run, sampling, tuple((n, i) for n, i in puts if n < so_far), so_far, until)
+        yield grown
+        if grown.ended:
             return
 
 
 def written_on(run: Run, sampling: Sampling, tree: Tree, until: str) -> Written:
     """Return the branch on the screen."""
-    found = steps_of(run, sampling, tuple(sorted(tree.put(tree.branch).items())), tree.length, until)
-    count = len(found.steps)
-    if found.ended:
+    branch = steps_of(run, sampling, tuple(sorted(tree.put(tree.branch).items())), tree.length, until)
+    count = len(branch.steps)
+    if branch.ended:
         chosen = min(tree.chosen(count), count - 1)
     else:
         chosen = tree.chosen(count)
     context = runs.model(run).config.context_length
-    return Written(run, found.steps, chosen, sampling, context, tree.branch, found.ended)
+    return Written(run, branch.steps, chosen, sampling, context, tree.branch, branch.ended)
 
 
 @per_run
 def drawing(run: Run, sampling: Sampling, standing: int | None, how: str) -> Draw:
     """The candidates that a token is drawn from; `standing` is the one in the text, or about to be.
 
-    Of a changed model with what the unchanged one has there, after the same text, and its first choice.
+    For a changed model also the unchanged one's probabilities after the same text, and its first choice.
     """
     lm = runs.model(run)
-    also = [] if standing is None else [standing]
+    always_shown = [] if standing is None else [standing]
     unchanged = None
     if run.edits:
         unchanged = candidates(next_logits(run.plain), 1, sampling)
-        also.append(int(unchanged.table["id"].iloc[0]))
-    found = candidates(next_logits(run), ROWS, sampling, also)
-    return draw_rows(found, sampling, standing, how, lambda i: show_id(lm, i), unchanged)
+        always_shown.append(int(unchanged.table["id"].iloc[0]))
+    likeliest = candidates(next_logits(run), ROWS, sampling, always_shown)
+    return draw_rows(likeliest, sampling, standing, how, lambda i: show_id(lm, i), unchanged)

@@ -55,11 +55,11 @@ def claims(labels: Labels) -> list[Claim]:
 def draw(
     scene: Scene, block: int, head: int, labels: Labels, tried: Mapping[tuple[int, int], Trial]
 ) -> Trial | None:
-    """The trial of the opened head, None where there is none yet."""
+    """Draw the trial of the opened head; None if there is none yet."""
     st.subheader("The trial", anchor=False)
-    own = labels.get((block, head))
-    label = _label(block, head, own)
-    said = st.container()
+    general = labels.get((block, head))
+    label = _label(block, head, general)
+    container = st.container()
     trial = None
     if label is not None:
         claim = (block, head, label)
@@ -67,12 +67,12 @@ def draw(
         find = partial(heads.trial_work, scene.run.plain, *claim)
         stopped = "The trial was stopped: there is no verdict."
         trial = wait_for("heads_trial", find, "On trial, passes", stopped)
-    elif own is None:
+    elif general is None:
         st.markdown("A head's label in general is what is put on trial, and that is not known yet.")
     else:
-        st.markdown(f"*{ROLES[own].label}* claims nothing that can be tried. Choose a label to try it.")
+        st.markdown(f"*{ROLES[general].label}* claims nothing that can be tried. Choose a label to try it.")
     if trial is not None:
-        with said:
+        with container:
             _explained(trial)
         sideways("heads_trial")
         scene.unchanged.chart(
@@ -94,15 +94,18 @@ def verdict(trial: Trial) -> str:
         return f"{start} **not decided**. {costs}"
     if zero != sample:
         return f"{start} **{zero}** with zero in its place, and **{sample}** with its mean."
-    says = {"holds": "the label **holds**", "withdrawn": f"the label is **withdrawn**. The head is {zero}"}
+    verdicts = {
+        "holds": "the label **holds**",
+        "withdrawn": f"the label is **withdrawn**. The head is {zero}",
+    }
     # a head at rest need not be missed
-    by = ", whether zero or its mean stands in for the head"
+    condition = ", whether zero or its mean stands in for the head"
     if trial.label == "first":
-        by = ""
-    outcome = says.get(trial.verdict, f"**{zero}**")
-    text = f"{start} {outcome}{by}."
+        condition = ""
+    outcome = verdicts.get(trial.verdict, f"**{zero}**")
+    text = f"{start} {outcome}{condition}."
     # how much is lost says how much the verdict weighs
-    if trial.verdict in says:
+    if trial.verdict in verdicts:
         return f"{text} {costs}"
     return text
 
@@ -110,30 +113,30 @@ def verdict(trial: Trial) -> str:
 # ---- which label ----
 
 
-def _label(block: int, head: int, own: str | None) -> str | None:
-    """The label that is tried: one that was chosen for this head, or its own in general."""
+def _label(block: int, head: int, general: str | None) -> str | None:
+    """The label to try: one that was chosen for this head, or its own in general."""
     if st.session_state.setdefault(_CLAIM_OF, (block, head)) != (block, head):
         CLAIM.set(None)
     st.session_state[_CLAIM_OF] = (block, head)
-    called = {name: ROLES[name].label for name in TESTABLE}
-    empty = "choose a label"
-    if own in called:
-        empty = f"{called[own]}, its own label"
-    chosen = CLAIM.choose("Tried as", called, st.selectbox, index=None, placeholder=empty, width=300)
-    if chosen is None and own in TESTABLE:
-        return own
+    names = {name: ROLES[name].label for name in TESTABLE}
+    placeholder = "choose a label"
+    if general in names:
+        placeholder = f"{names[general]}, its own label"
+    chosen = CLAIM.choose("Tried as", names, st.selectbox, index=None, placeholder=placeholder, width=300)
+    if chosen is None and general in TESTABLE:
+        return general
     return chosen
 
 
 def _turn_to(run: Run, claim: Claim) -> None:
-    """A trial that still waits for its turn gives way when its visitor opens another head."""
-    before = st.session_state.get(_TRIED)
+    """Leave a trial that waits for its turn when its visitor opens another head; take up the new one."""
+    last_claim = st.session_state.get(_TRIED)
     st.session_state[_TRIED] = claim
-    if before in (None, claim):
+    if last_claim in (None, claim):
         return
-    left = heads.trial_work(run, *before)
-    if left.state == "waiting" and not st.session_state.get(_ALL):
-        leave(left)
+    work = heads.trial_work(run, *last_claim)
+    if work.state == "waiting" and not st.session_state.get(_ALL):
+        leave(work)
     take_up(heads.trial_work(run, *claim))
 
 
@@ -173,27 +176,29 @@ def _table(trial: Trial) -> str:
     """HTML of the trial's numbers: a row a change of the head, with the rise of the loss."""
     repeats = trial.label in ON_REPEATS
     rows = []
-    for change, own in trial.own.iterrows():
-        cells = [_plus_minus(own, name) for name in ("repeated_rise", "unrepeated_rise", trial.missed_by)]
-        others = ""
-        said = ""
+    for change, row in trial.own.iterrows():
+        cells = [_plus_minus(row, name) for name in ("repeated_rise", "unrepeated_rise", trial.missed_by)]
+        others_mean = ""
+        reason = ""
         if change in BASELINES:
-            found = trial.others(change)
-            found = found[~found["same_label"]] if repeats else found  # the verdict is by these
-            others = "–"
-            if len(found):
-                others = significant(found[trial.missed_by].mean())
-            said = REASONS[trial.reasons[change]]
-        words = tables.Cell(CHANGES[change], "word"), tables.Cell(said, "word")
-        rows.append(tables.Row([words[0], *cells, others, words[1]]))
+            compared = trial.others(change)
+            compared = compared[~compared["same_label"]] if repeats else compared  # the verdict is by these
+            others_mean = "–"
+            if len(compared):
+                others_mean = significant(compared[trial.missed_by].mean())
+            reason = REASONS[trial.reasons[change]]
+        words = tables.Cell(CHANGES[change], "word"), tables.Cell(reason, "word")
+        rows.append(tables.Row([words[0], *cells, others_mean, words[1]]))
     if repeats:
-        what = "difference"
-        who = "heads without the label"
+        measure = "difference"
+        comparison = "heads without the label"
     else:
-        what = "mean of both"
-        who = "other heads"
+        measure = "mean of both"
+        comparison = "other heads"
     return tables.table(
-        "The trial", ["", "#repeated", "#unrepeated", f"#{what}", f"#{who}", "by this baseline"], rows
+        "The trial",
+        ["", "#repeated", "#unrepeated", f"#{measure}", f"#{comparison}", "by this baseline"],
+        rows,
     )
 
 
@@ -213,29 +218,31 @@ def _costs(trial: Trial) -> list[Cost]:
         "unrepeated_rise": ("unrepeated passages", trial.unrepeated),
         "rise": ("both kinds of passages", (trial.repeated + trial.unrepeated) / 2),
     }
-    shown = [(change, name) for change in BASELINES for name in ("repeated_rise", "unrepeated_rise")]
-    shown += [("even", trial.looked_by), ("label", trial.looked_by)]
-    found = []
-    own = trial.own
-    for change, name in shown:
-        passages, whole = kinds[name]
-        others = trial.others(change)
-        beside = dict(zip(others["head"], others[name], strict=True))
-        found.append(Cost(f"{passages}, {CHANGES[change]}", whole, own[name][change], beside))
-    return found
+    changes_and_rises = [
+        (change, name) for change in BASELINES for name in ("repeated_rise", "unrepeated_rise")
+    ]
+    changes_and_rises += [("even", trial.looked_by), ("label", trial.looked_by)]
+    rows = []
+    own_rises = trial.own
+    for change, name in changes_and_rises:
+        passages, loss = kinds[name]
+        other_rises = trial.others(change)
+        by_head = dict(zip(other_rises["head"], other_rises[name], strict=True))
+        rows.append(Cost(f"{passages}, {CHANGES[change]}", loss, own_rises[name][change], by_head))
+    return rows
 
 
 # ---- all labels ----
 
 
 def _all(run: Run, labels: Labels, tried: Mapping[tuple[int, int], Trial]) -> None:
-    """Draw how the trials of all labels ended, and a button that holds those that were not held yet."""
-    every = claims(labels)
-    if not every:
+    """Draw how the trials of all labels ended, and a button that tries those that are left."""
+    all_claims = claims(labels)
+    if not all_claims:
         return
 
     def every_work() -> list[Work[Trial]]:
-        return [heads.trial_work(run, *claim) for claim in every]
+        return [heads.trial_work(run, *claim) for claim in all_claims]
 
     def begin() -> None:
         st.session_state[_ALL] = True
@@ -252,24 +259,24 @@ def _all(run: Run, labels: Labels, tried: Mapping[tuple[int, int], Trial]) -> No
     @st.fragment(run_every=EVERY_SECONDS)
     def watching() -> None:
         done = sum(work.state == "done" for work in every_work())
-        looked_at = every_work()
-        if not any([waited_for(work) for work in looked_at]):  # a look at each of them
+        works = every_work()
+        if not any([waited_for(work) for work in works]):  # a look at each of them
             st.session_state[_ALL] = False
-            st.session_state[_FAILED] = next((work.error for work in looked_at if work.error), None)
+            st.session_state[_FAILED] = next((work.error for work in works if work.error), None)
             st.rerun()
         with st.container(horizontal=True, vertical_alignment="center", key="heads_all_progress"):
             st.button("Stop", key="heads_all_stop", on_click=stop)
-            st.progress(done / len(every), f"{done} of {len(every)} labels tried")
+            st.progress(done / len(all_claims), f"{done} of {len(all_claims)} labels tried")
 
-    if st.session_state.get(_ALL) and len(tried) < len(every):
+    if st.session_state.get(_ALL) and len(tried) < len(all_claims):
         watching()
         return
     st.session_state[_ALL] = False
     ended = Counter(trial.verdict for trial in tried.values())
-    counts = ", ".join(f"{ended[said]} {words}" for said, words in ENDED.items())
-    st.markdown(f"{len(tried)} of the {len(every)} labels in general were tried: {counts}.")
+    counts = ", ".join(f"{ended[outcome]} {words}" for outcome, words in ENDED.items())
+    st.markdown(f"{len(tried)} of the {len(all_claims)} labels in general were tried: {counts}.")
     failed = st.session_state.get(_FAILED)
     if failed is not None:
         st.warning(f"Not every label could be tried: {failed}. The button below tries the others again.")
-    if len(tried) < len(every):
-        st.button(f"Put all {len(every)} labels on trial", key="heads_try_all", on_click=begin)
+    if len(tried) < len(all_claims):
+        st.button(f"Put all {len(all_claims)} labels on trial", key="heads_try_all", on_click=begin)

@@ -1,7 +1,7 @@
-"""What is worked out in the background: its progress, a way to stop it, the page again when it is done.
+"""Work in the background: its progress, a way to stop it, and a rerun of the page when it is done.
 
-A work belongs to all sessions that wait for it. Who presses Stop, or opens another head, no longer does: for
-them it is stopped, and where nobody else waits, it is.
+A work belongs to all sessions that wait for it. A visitor who presses Stop, or opens another head, no longer
+waits for it; it stops when nobody does.
 """
 
 from collections.abc import Callable
@@ -20,10 +20,10 @@ _LEFT = "measuring_left"  # in the session: the works that it does not wait for,
 
 
 def wait_for(key: str, find: Callable[[], Work[R]], what: str, stopped: str) -> R | None:
-    """The work's result, or None and in its place how far it is.
+    """Return the work's result; without one, draw its progress and return None.
 
-    `find` gives the work, and starts it where nobody has: it is called again at every look, so that nothing
-    of it stays in a session. `what` stands on the bar, `stopped` is said when somebody ended it.
+    `find` gives the work and starts it if need be. It is called again at every look, so that the session
+    keeps nothing of it. `what` stands on the bar; `stopped` is said when the visitor ended the work.
     """
     work = find()
     if work.state == "done":
@@ -33,18 +33,18 @@ def wait_for(key: str, find: Callable[[], Work[R]], what: str, stopped: str) -> 
         return None
     if work.state == "stopped" and work.task not in _left():  # by somebody else, who alone waited for it then
         work.start(visitor())
-    going = waited_for(work)
+    goes_on = waited_for(work)
 
-    @st.fragment(run_every=EVERY_SECONDS if going else None)
+    @st.fragment(run_every=EVERY_SECONDS if goes_on else None)
     def watching() -> None:
-        now = find()
-        if waited_for(now) != going or now.state == "done":
+        current = find()
+        if waited_for(current) != goes_on or current.state == "done":
             st.rerun()
         with st.container(horizontal=True, vertical_alignment="center", key=f"{key}_progress"):
-            if going:
+            if goes_on:
                 st.button("Stop", key=f"{key}_stop", on_click=lambda: leave(find()))
-                done, of = now.progress
-                st.progress(done / of if of else 0.0, said_of(now, f"{what}: {done} of {of}"))
+                done, total = current.progress
+                st.progress(done / total if total else 0.0, said_of(current, f"{what}: {done} of {total}"))
             else:
                 st.caption(stopped, width="content")
                 st.button("Go on", key=f"{key}_start", on_click=lambda: take_up(find()))
@@ -54,7 +54,7 @@ def wait_for(key: str, find: Callable[[], Work[R]], what: str, stopped: str) -> 
 
 
 def waited_for(work: Work[R]) -> bool:
-    """True if a work goes on and this session waits for it; the line is told that it still does.
+    """True if a work goes on and this session waits for it; tell the queue that it does.
 
     False once the visitor has left it.
     """
@@ -65,13 +65,13 @@ def waited_for(work: Work[R]) -> bool:
 
 
 def leave(work: Work[R]) -> None:
-    """This session waits for it no longer."""
+    """Stop waiting for this work in this session."""
     _left().add(work.task)
     work.leave(visitor())
 
 
 def take_up(work: Work[R]) -> None:
-    """This session waits for it: it goes on, or begins anew."""
+    """Wait for this work in this session: it goes on, or begins anew."""
     _left().discard(work.task)
     work.look(visitor())
     work.start(visitor())

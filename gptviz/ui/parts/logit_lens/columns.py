@@ -1,4 +1,4 @@
-"""The grid's columns: those around the selected token at once, the rest where somebody asks for them.
+"""The grid's columns: those around the selected token at once, the rest on request.
 
 They are read some positions at a time, and what has been read is kept: a click that interrupts loses little.
 """
@@ -36,17 +36,18 @@ def parts_of(config: GPTConfig, n_tokens: int) -> tuple[Part, ...]:
 def unasked(config: GPTConfig, n_tokens: int, position: int) -> tuple[Part, ...]:
     """The parts of a text to read unasked: all if that is quick, else those near `position`."""
     parts = parts_of(config, n_tokens)
-    here = position // parts[0][1]
+    part_number = position // parts[0][1]
     if n_tokens * work(config) <= UNASKED:
         return parts
-    return parts[max(0, here - 1) : here + 1]
+    return parts[max(0, part_number - 1) : part_number + 1]
 
 
 def columns(run: Run, parts: tuple[Part, ...], numbers: Callable[..., Any], *args: object) -> Any:
     """`cells` or `followed_cells` of neighbouring parts as one: (R, K, ...)."""
-    found = [sheet.once(run, numbers, *part, *args) for part in parts]
-    arrays = zip(*(vars(one).values() for one in found), strict=True)
-    return type(found[0])(*(np.concatenate(same, axis=1) for same in arrays))
+    pieces = [sheet.once(run, numbers, *part, *args) for part in parts]
+    # (R, K of a part, ...) -> (R, K, ...)
+    arrays = zip(*(vars(piece).values() for piece in pieces), strict=True)
+    return type(pieces[0])(*(np.concatenate(arrays_of_one_name, axis=1) for arrays_of_one_name in arrays))
 
 
 @per_run
@@ -54,9 +55,9 @@ def drawn(
     run: Run, other: Run | None, parts: tuple[Part, ...], measure: str, token: int | None
 ) -> dict[str, Any]:
     """The cells as the browser gets them; `token` is the one whose ranks colour them, if they do."""
-    found = Both(run, other).map(lambda one: columns(one, parts, cells))
+    grids = Both(run, other).map(lambda side: columns(side, parts, cells))
     if token is None:
         ranks = None
     else:
         ranks = (token, columns(run, parts, followed_cells, (token,)).ranks[..., 0])
-    return lens_cells(runs.model(run), found, (parts[0][0], parts[-1][1]), measure, ranks)
+    return lens_cells(runs.model(run), grids, (parts[0][0], parts[-1][1]), measure, ranks)

@@ -15,7 +15,7 @@ from gptviz.ui.words import prose
 
 
 def draw(scene: Scene, table: pd.DataFrame, called: Mapping[str, str], way: str) -> None:
-    """The section, for the rows of `patching(estimate=True)`; `called` are its sites on the screen."""
+    """Draw the section, for the rows of `patching(estimate=True)`; `called` are its sites on the screen."""
 
     def where(row: pd.Series) -> str:
         """ "queries, block 0 · head 1", "residual stream, block 3 at position 5"."""
@@ -26,18 +26,20 @@ def draw(scene: Scene, table: pd.DataFrame, called: Mapping[str, str], way: str)
         return f"{called[row['site']]}, block {row['block']}{place}"
 
     st.subheader("All of it from one gradient", anchor=False)
-    good = agreement(table)
+    agreements = agreement(table)
     text = "**Attribution patching** makes no patch. It guesses what each would do from one pass and its "
     text += "gradient: (the value put in − what stood there) × gradient, added up."
-    known = good.dropna(subset="correlation").sort_values("correlation")
-    if len(known) > 1:
-        rows = known[["site", "correlation"]].itertuples(index=False)
-        said = [f"for the {called[site]} (**{fixed(r, 3)}**)" for site, r in rows]
-        text += f" Guess and truth correlate best {said[-1]}, least {said[0]}."
-    off = good.loc[good["worst"].idxmax()]
-    text += f" Farthest off is the {where(off)}: guessed {significant(off['estimate'])} logits, really "
-    prose(f"{text}{significant(off['change'])}.")
-    points = table.loc[good["row"]].round(3).groupby(["change", "estimate"], sort=False)
+    correlated = agreements.dropna(subset="correlation").sort_values("correlation")
+    if len(correlated) > 1:
+        rows = correlated[["site", "correlation"]].itertuples(index=False)
+        phrases = [f"for the {called[site]} (**{fixed(r, 3)}**)" for site, r in rows]
+        text += f" Guess and truth correlate best {phrases[-1]}, least {phrases[0]}."
+    farthest = agreements.loc[agreements["worst"].idxmax()]
+    text += (
+        f" Farthest off is the {where(farthest)}: guessed {significant(farthest['estimate'])} logits, really "
+    )
+    prose(f"{text}{significant(farthest['change'])}.")
+    points = table.loc[agreements["row"]].round(3).groupby(["change", "estimate"], sort=False)
     worst = {  # values often stand where outputs do
         rows.index[0]: ", ".join(rows["site"].map(called)) for _, rows in points
     }
@@ -53,8 +55,10 @@ def draw(scene: Scene, table: pd.DataFrame, called: Mapping[str, str], way: str)
     with right:
         st.caption("In logits. The worst of each, if it is far off, has its name in the picture.")
         columns = {"site": "patched", "largest": "largest change", "worst": "worst error"}
-        shown = good.assign(site=good["site"].map(called))[["site", "largest", "correlation", "worst"]]
-        sheet.table("attribution patching", Both(shown.rename(columns=columns)), digits=3)
+        displayed = agreements.assign(site=agreements["site"].map(called))[
+            ["site", "largest", "correlation", "worst"]
+        ]
+        sheet.table("attribution patching", Both(displayed.rename(columns=columns)), digits=3)
         st.caption(
             "A gradient knows only the slope where the pass stands. Where the model bends on the way, the "
             "guess misses: a softmax that is nearly all at one key hardly has a slope."

@@ -88,55 +88,58 @@ def made_from(run: Run, position: int, special: bool) -> Counterpart | None:
 
 
 def without_patches(run: Run) -> Run:
-    """The run with its changes, but for patches: those are of the other text, which is yet to be made."""
-    kept = tuple(edit for edit in run.edits if edit.named is None or edit.named.name != "ids")
-    return replace(run, edits=kept)
+    """The run without its patches: those are of the other text, which is yet to be made."""
+    edits = tuple(edit for edit in run.edits if edit.named is None or edit.named.name != "ids")
+    return replace(run, edits=edits)
 
 
 def choose(scene: Scene) -> Other | None:
-    """Draw the box of the other text, and both texts' tokens; None where there is nothing to patch from."""
+    """Draw the box of the other text, and both texts' tokens; None if there is nothing to patch from."""
     is_long = is_asked_for(scene.lm, len(scene.tokens), min(len(scene.tokens), MOST))
     if MADE.value:
-        known = None
+        pair_text = None
     else:
-        known = next((pair.other for pair in PAIRS if pair.text == scene.text), None)
+        pair_text = next((pair.other for pair in PAIRS if pair.text == scene.text), None)
     if OTHER.value is None:
-        text = known
+        text = pair_text
     else:
         text = OTHER.value
     note = ""
     if text is None and (MADE.value or not is_long):
-        searched = without_patches(scene.run)
-        made = made_from(searched, scene.position, scene.special)
-        if made is not None:
-            text = made.text
-            own = as_code(scene.labels[made.position])
-            new = as_code(show_id(scene.lm, made.token))
+        unpatched = without_patches(scene.run)
+        counterpart = made_from(unpatched, scene.position, scene.special)
+        if counterpart is not None:
+            text = counterpart.text
+            old_token = as_code(scene.labels[counterpart.position])
+            new_token = as_code(show_id(scene.lm, counterpart.token))
             whose = "the"
-            if searched.edits:
+            if unpatched.edits:
                 whose = "the changed model's"
             elif scene.run.edits:
                 whose = "the unpatched model's"
-            note = f"Made from your prompt: {own} (position {made.position}) became {new}, which of all "
+            note = (
+                f"Made from your prompt: {old_token} (position {counterpart.position}) became {new_token}, "
+                "which of all "
+            )
             note += f"changes of one token that were tried moves {whose} prediction most."
     st.session_state[_BOX] = (text or "").replace("\n", "⏎")
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="set_other"):
-        empty = "Other text: nearly the same, as many tokens, one word another. Enter takes it."
+        placeholder = "Other text: nearly the same, as many tokens, one word another. Enter takes it."
         st.text_input(
-            "Other text", key=_BOX, placeholder=empty, label_visibility="collapsed", on_change=_typed
+            "Other text", key=_BOX, placeholder=placeholder, label_visibility="collapsed", on_change=_typed
         )
-        told = "From your prompt: of all changes of one token the one that moves the prediction most."
-        button("Make one", "other_make", _choose, None, True, icon="auto_fix_high", help=told)
-    nothing = "Patching needs a second text: type one above, as many tokens, one word another; or have one "
-    nothing += "made, which takes a while for a text of this length."
+        hint = "From your prompt: of all changes of one token the one that moves the prediction most."
+        button("Make one", "other_make", _choose, None, True, icon="auto_fix_high", help=hint)
+    request = "Patching needs a second text: type one above, as many tokens, one word another; or have one "
+    request += "made, which takes a while for a text of this length."
     if text is None:
-        none = "No other text was found that differs in one token and makes the model say something else."
-        asked = MADE.value or not is_long
-        st.info(f"{none} Type one above: as many tokens, one word another." if asked else nothing)
+        failure = "No other text was found that differs in one token and makes the model say something else."
+        was_tried = MADE.value or not is_long
+        st.info(f"{failure} Type one above: as many tokens, one word another." if was_tried else request)
         return None
     reading = read(scene.lm, text, scene.special)
     if reading.refusal or not reading.ids:
-        st.warning(reading.refusal or nothing)
+        st.warning(reading.refusal or request)
         return None
     other = Other(text, tuple(reading.ids))
     _rows(scene, other)
@@ -161,27 +164,27 @@ def lengths_differ(scene: Scene, other: Other) -> bool:
         names = ("Your prompt", "the other text")
     else:
         names = ("The other text", "your prompt")
-    where = []
-    for one in missing(shorter, longer)[:3]:
+    places = []
+    for gap in missing(shorter, longer)[:3]:
         place = "at the end"
-        if one.before < len(shorter):
-            place = f"before {as_code(show_id(scene.lm, shorter[one.before]))} (position {one.before})"
-        where.append(f"{as_code(show_id(scene.lm, longer[one.position]))} {place}")
+        if gap.before < len(shorter):
+            place = f"before {as_code(show_id(scene.lm, shorter[gap.before]))} (position {gap.before})"
+        places.append(f"{as_code(show_id(scene.lm, longer[gap.position]))} {place}")
     count = len(longer) - len(shorter)
     if count == 1:
         tokens = "1 token"
     else:
         tokens = f"{count} tokens"
     if count > 3:
-        where.append(f"and {count - 3} more")
+        places.append(f"and {count - 3} more")
     st.warning(
         "Values are patched position by position, so both texts need the same number of tokens. "
         f"{names[0]} has {len(shorter)}, {names[1]} {len(longer)}: add {tokens} to it, for example "
-        f"{', '.join(where)}."
+        f"{', '.join(places)}."
     )
-    longer_now = filled(shorter, longer)
-    text = scene.lm.decode(longer_now)
-    if scene.lm.encode(text, special_tokens=scene.special) == longer_now:
+    filled_ids = filled(shorter, longer)
+    text = scene.lm.decode(filled_ids)
+    if scene.lm.encode(text, special_tokens=scene.special) == filled_ids:
         if prompt_is_shorter:
             add = partial(state.change, text=text)
         else:
@@ -191,20 +194,20 @@ def lengths_differ(scene: Scene, other: Other) -> bool:
 
 
 def pairs_row(scene: Scene, other: Other | None, changed: bool) -> None:
-    """The pairs as buttons, and what to watch in the one that is shown: in the bundled model as it is."""
+    """Draw the pairs as buttons, and what to watch in the shown one: in the bundled model as it is."""
     bundled = state.model().name == DEFAULT_MODEL and not changed
     if other is None:
-        shown = None
+        pair_shown = None
     else:
-        shown = (scene.text, other.text)
+        pair_shown = (scene.text, other.text)
     with st.container(horizontal=True, gap="small", vertical_alignment="center", key="gv_pairs"):
         st.caption("Try:", width="content")
         for number, pair in enumerate(PAIRS):
-            told = pair.watch if bundled else None
-            chosen = shown == (pair.text, pair.other)
-            button(pair.label, f"pair_{number}", _take_pair, pair, primary=chosen, help=told)
+            hint = pair.watch if bundled else None
+            chosen = pair_shown == (pair.text, pair.other)
+            button(pair.label, f"pair_{number}", _take_pair, pair, primary=chosen, help=hint)
     for pair in PAIRS:
-        if bundled and shown == (pair.text, pair.other):
+        if bundled and pair_shown == (pair.text, pair.other):
             st.markdown(f"**What to watch:** {pair.watch}")
 
 
@@ -217,32 +220,32 @@ STYLE = f"<style>\n{Path(__file__).with_suffix('.css').read_text('utf-8')}</styl
 
 
 def _rows(scene: Scene, other: Other) -> None:
-    """A column a position: where the texts differ is marked, a missing token is a gap."""
+    """Draw a column a position: where the texts differ is marked, a missing token is a gap."""
     ids = (scene.run.ids, other.ids)
     labels = (scene.labels, [show_id(scene.lm, i) for i in other.ids])
     columns = side_by_side(*ids)
 
-    def kind_of(here: int | None, there: int | None) -> str:
-        if here is None or there is None:
+    def kind_of(own_index: int | None, other_index: int | None) -> str:
+        if own_index is None or other_index is None:
             return "differs gap"
-        if ids[0][here] == ids[1][there]:
+        if ids[0][own_index] == ids[1][other_index]:
             return ""
         return "differs"
 
     def cell(column: tuple[int | None, int | None], kind: str) -> str:
-        here, there = column
-        if there is None:
-            position = here
+        own_index, other_index = column
+        if other_index is None:
+            position = own_index
         else:
-            position = there
-        if here is None:
+            position = other_index
+        if own_index is None:
             mine = ""
         else:
-            mine = html.escape(labels[0][here])
-        if there is None:
+            mine = html.escape(labels[0][own_index])
+        if other_index is None:
             theirs = ""
         else:
-            theirs = html.escape(labels[1][there])
+            theirs = html.escape(labels[1][other_index])
         return (
             f'<div class="{kind}" data-testid="pair-token" data-differs="{bool(kind):d}" '
             f'title="position {position}">'
@@ -250,20 +253,20 @@ def _rows(scene: Scene, other: Other) -> None:
         )
 
     kinds = np.array([kind_of(*column) for column in columns])
-    near = np.ones(len(kinds), dtype=bool)
+    is_near = np.ones(len(kinds), dtype=bool)
     if len(kinds) > WHOLE:
-        near = np.convolve(kinds != "", np.ones(2 * NEAR + 1), "same")[: len(kinds)] > 0
+        is_near = np.convolve(kinds != "", np.ones(2 * NEAR + 1), "same")[: len(kinds)] > 0
     if WAY.value == DENOISING:
         roles = ("corrupt", "clean")
     else:
         roles = ("clean", "corrupt")
     cells = [f"<div><b>prompt, {roles[0]}</b><b>other, {roles[1]}</b></div>"]
-    for drawn, group in groupby(zip(near, columns, kinds, strict=True), key=itemgetter(0)):
-        some = list(group)
-        alike = f"<span>… {len(some)} alike</span>"
+    for is_drawn, group in groupby(zip(is_near, columns, kinds, strict=True), key=itemgetter(0)):
+        members = list(group)
+        alike = f"<span>… {len(members)} alike</span>"
         left_out = [f'<div class="equal">{alike}{alike}</div>']
-        if drawn:
-            cells += [cell(column, kind) for _, column, kind in some]
+        if is_drawn:
+            cells += [cell(column, kind) for _, column, kind in members]
         else:
             cells += left_out
     colors = palette(scene.mode)
@@ -276,9 +279,9 @@ def _rows(scene: Scene, other: Other) -> None:
 # ---- callbacks ----
 
 
-def _choose(other: str | None, made: bool = False) -> None:
+def _choose(other: str | None, from_prompt: bool = False) -> None:
     OTHER.set(other)
-    MADE.set(made)
+    MADE.set(from_prompt)
 
 
 def _typed() -> None:
@@ -292,17 +295,17 @@ def _take_pair(pair: Known) -> None:
 
 
 def turn(scene: Scene, other: Other) -> None:
-    """Callback of the switch of directions: the texts change places, the clean one stays the clean one.
+    """Callback of the switch of directions: the texts change places, so that the clean one stays clean.
 
-    Patches that are made go the other way then: from the text that was the prompt.
+    Patches then go the other way: from the text that was the prompt.
     """
-    before = value_of(other.ids)
-    after = value_of(scene.run.ids)
-    listed = enumerate(map(changes.parsed, changes.written()))
-    ours = [(number, edit) for number, edit in listed if edit and edit.value == before]
-    for number, _ in reversed(ours):
+    other_value = value_of(other.ids)
+    prompt_value = value_of(scene.run.ids)
+    numbered_edits = enumerate(map(changes.parsed, changes.written()))
+    patches = [(number, edit) for number, edit in numbered_edits if edit and edit.value == other_value]
+    for number, _ in reversed(patches):
         changes.remove(number)
-    changes.add(*(replace(edit, value=after) for _, edit in ours))
+    changes.add(*(replace(edit, value=prompt_value) for _, edit in patches))
     _choose(scene.text)
     state.change(text=other.text)
 

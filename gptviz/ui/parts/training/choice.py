@@ -1,4 +1,4 @@
-"""What is trained: the presets, and a form for everything; what is looked at stands in the address."""
+"""What is trained: the presets, and a form for everything; what is shown stands in the address."""
 
 from collections.abc import Callable
 from functools import partial
@@ -71,7 +71,7 @@ ALIVE = ("waiting", "starting", "training", "paused", "done")
 
 
 def presets(primary: bool) -> None:
-    """A button each; the first is the story that a class must see."""
+    """Draw a button for each preset; the first is the story that a class must see."""
     with st.container(horizontal=True, gap="small", key="training_presets"):
         for name, preset in PRESETS.items():
             key = f"training_preset_{name}"
@@ -80,7 +80,7 @@ def presets(primary: bool) -> None:
 
 
 def form() -> None:
-    """Everything by hand, with the parameters that the model will have."""
+    """Draw a form for everything, with the number of parameters that the model will have."""
     task = TASK.choose("It learns", {name: TASK_NAMES[name] for name in TASKS})
     prose(f"{TASKS[task].capitalize()}.")
     if task == "own":
@@ -89,8 +89,8 @@ def form() -> None:
         for name, (label, values, help) in FIELDS.items():
             if isinstance(values, int):
                 least, most = (int(limit) for limit in LIMITS[name])
-                drawn = {"step": values, "width": 150, "help": help}
-                NUMBERS[name].number(st.number_input, label, least, most, **drawn)
+                options = {"step": values, "width": 150, "help": help}
+                NUMBERS[name].number(st.number_input, label, least, most, **options)
             else:
                 NUMBERS[name].choose(label, values, st.selectbox, width=130, help=help)
     with st.container(horizontal=True, vertical_alignment="center", gap="medium", key="training_switches"):
@@ -98,17 +98,19 @@ def form() -> None:
             switch.widget(st.toggle, label)
         activation = ACTIVATION.choose("Between the matrices of a feed-forward", ACTIVATIONS)
     chosen = LiveConfig(
-        task=task, activation=activation, **{name: p.value for name, p in (NUMBERS | SWITCH).items()}
+        task=task, activation=activation, **{name: param.value for name, param in (NUMBERS | SWITCH).items()}
     )
     text = None
     if task == "own":
         text = state.TEXT.value
     size = vocabulary(chosen, text or "")
     tokens = chosen.steps * chosen.batch_size * chosen.context_length
-    told = f"**{chosen.parameters(size):,} parameters**: {counted(chosen.n_layers, 'block')} of "
-    told += f"{counted(chosen.n_heads, 'head')}, {chosen.emb_dim} wide, a vocabulary of {size:,} characters. "
-    told += f"{chosen.steps:,} steps of {chosen.batch_size} windows are {tokens:,} tokens."
-    prose(told, "parameter", "block", "head")
+    summary = f"**{chosen.parameters(size):,} parameters**: {counted(chosen.n_layers, 'block')} of "
+    summary += (
+        f"{counted(chosen.n_heads, 'head')}, {chosen.emb_dim} wide, a vocabulary of {size:,} characters. "
+    )
+    summary += f"{chosen.steps:,} steps of {chosen.batch_size} windows are {tokens:,} tokens."
+    prose(summary, "parameter", "block", "head")
     button("Train it", "training_start", start, (chosen,), text, icon="play_arrow", primary=True)
 
 
@@ -118,26 +120,30 @@ def vocabulary(config: LiveConfig, text: str) -> int:
 
 
 def start(configs: tuple[LiveConfig, ...], text: str | None = None) -> None:
-    """Callback: start these, or find them among the visitor's runs; look at the first, beside the second.
+    """Callback: start these, or find them among the visitor's runs; show the first beside the second.
 
-    A run with the same choices is the same run to the bit: it is shown again instead.
+    A run with the same choices gives the same numbers to the bit: it is shown again instead.
     """
     say(None)
-    found: list[Training] = []
+    trainings: list[Training] = []
     for config in configs:
-        mine = [one for one in my_trainings() if one.config == config and one.run.origin is None]
-        same = [one for one in mine if config.task != "own" and one.state in ALIVE]
+        mine = [
+            candidate
+            for candidate in my_trainings()
+            if candidate.config == config and candidate.run.origin is None
+        ]
+        same = [candidate for candidate in mine if config.task != "own" and candidate.state in ALIVE]
         training = same[-1] if same else attempt(partial(start_training, config, text))
         if training is None:
             break
-        found.append(training)
-    if found:
+        trainings.append(training)
+    if trainings:
         st.session_state[NEW] = False  # so that what was started is in sight
-        look_at(*(training.number for training in found[:2]))
+        look_at(*(training.number for training in trainings[:2]))
 
 
 def look_at(number: str | None, beside: str | None = None) -> None:
-    """Callback: a run, and one beside it, at their newest snapshots."""
+    """Callback: show a run, and one beside it, at their newest snapshots."""
     RUN.set(number)
     BESIDE.set(beside)
     STEP.set(None)
@@ -158,7 +164,7 @@ def say(sentence: str | None) -> None:
 
 
 def said() -> None:
-    """Draw why nothing was started, where that was so."""
+    """Draw why nothing was started, if there is a reason."""
     sentence = st.session_state.get(_SAID)
     with st.container():  # there also without one: else the form below moves, and shuts
         if sentence is not None:

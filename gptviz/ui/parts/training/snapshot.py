@@ -37,7 +37,7 @@ def probe_input(probes: tuple[Probe, ...]) -> int:
 
 
 def grid(scene: Frame, run: LiveRun, seen: Seen, step: int, place: int, number: int) -> None:
-    """Every head of a run at this step, small."""
+    """Draw every head of a run at this step, small."""
     picture, side = thumbnails(run.attention(step)[place], scene.mode)  # of (L, H, T, T)
     measured = seen.at(step)
     off = seen.config.off
@@ -74,13 +74,13 @@ def grid(scene: Frame, run: LiveRun, seen: Seen, step: int, place: int, number: 
 
 
 def chosen_head(seen: Seen, step: int) -> tuple[int, int]:
-    """The head that somebody clicked, where this run has it; else the best induction head of this step."""
+    """The head that was clicked, if this run has it; else the best induction head of this step."""
     heads = {f"{b}.{h}": (b, h) for b in range(seen.config.n_layers) for h in range(seen.config.n_heads)}
     return heads.get(HEAD.value or "", seen.at(step).best_induction[1:])
 
 
 def large_head(scene: Frame, run: LiveRun, seen: Seen, step: int) -> None:
-    """The chosen head, large."""
+    """Draw the chosen head, large."""
     block, head = chosen_head(seen, step)
     probe = run.task.probes[PROBE.value]
     measured = seen.at(step)
@@ -150,27 +150,29 @@ def fork(training: Training, seen: Seen, step: int) -> None:
         st.markdown(f"A run has at most {MOST_STEPS:,} steps, all of them before this snapshot.")
         return
     st.markdown(f"Go back to step {step:,}, switch a head off, and go on with the very same batches.")
-    induction = {(b, h): x for b, row in enumerate(seen.at(step).induction) for h, x in enumerate(row)}
+    induction = {
+        (b, h): score for b, row in enumerate(seen.at(step).induction) for h, score in enumerate(row)
+    }
     heads = [head for head in induction if head not in seen.config.off]
     best = max(heads, key=induction.__getitem__, default=None)
     wanted = touched(_HEAD, best)
     usual = max(training.config.steps, step + 200)
     if wanted not in (None, *heads):
         wanted = best
-    last = min(MOST_STEPS, max(step + 1, touched(_LAST, usual)))
+    last_step = min(MOST_STEPS, max(step + 1, touched(_LAST, usual)))
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="training_fork"):
         offered: list[tuple[int, int] | None] = [None, *heads]
-        shown: Any = {"options": offered, "index": offered.index(wanted), "width": 330}
-        shown["format_func"] = lambda at: "none" if at is None else f"block {at[0]}, head {at[1]}"
-        head = placed(st.selectbox, "Switch off", _HEAD, wanted, **shown)
+        options: Any = {"options": offered, "index": offered.index(wanted), "width": 330}
+        options["format_func"] = lambda pair: "none" if pair is None else f"block {pair[0]}, head {pair[1]}"
+        head = placed(st.selectbox, "Switch off", _HEAD, wanted, **options)
         limits: dict[str, Any] = {"min_value": step + 1, "max_value": MOST_STEPS, "step": 100, "width": 140}
-        last = placed(st.number_input, "Go on to step", _LAST, last, value=last, **limits)
-        given = (training.number, step, () if head is None else (head,), int(last))
-        button("Fork", "training_fork_go", fork_it, *given, icon="fork_right")
+        last_step = placed(st.number_input, "Go on to step", _LAST, last_step, value=last_step, **limits)
+        arguments = (training.number, step, () if head is None else (head,), int(last_step))
+        button("Fork", "training_fork_go", fork_it, *arguments, icon="fork_right")
 
 
 def fork_it(number: str, step: int, mute: Heads, steps: int) -> None:
-    """Callback: a run of its own from this snapshot, beside the one that it comes from."""
+    """Callback: start a run from this snapshot, and show it beside the run that it comes from."""
     training = find_training(number)
     if training is not None and (forked := attempt(lambda: fork_training(training, step, mute, steps))):
         look_at(forked.number, number)
@@ -192,8 +194,8 @@ def take(training: Training, step: int) -> None:
     )
     with st.container(horizontal=True, gap="small", key="training_take"):
         label = "Open it in the other pages"
-        asked = (training.number, step, PROBE.value)
-        opened = button(label, "training_open", _open, *asked, icon="open_in_new")
+        arguments = (training.number, step, PROBE.value)
+        opened = button(label, "training_open", _open, *arguments, icon="open_in_new")
         for name, label in (("model.pth", "model.pth"), ("zip", "All three files")):
             st.download_button(
                 label,
@@ -213,7 +215,7 @@ def take(training: Training, step: int) -> None:
 
 
 def _content(run: LiveRun, step: int, name: str) -> bytes:
-    """A file of a snapshot, made when it is asked for: in a thread that knows no visitor."""
+    """A file of a snapshot, made when it is asked for, in a thread without a session."""
     files = model_files(run, step)
     if name == "zip":
         return archive(files)

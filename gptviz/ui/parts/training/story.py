@@ -1,4 +1,4 @@
-"""What a run has come to, in sentences."""
+"""The results of a training run, in sentences."""
 
 from itertools import takewhile
 
@@ -26,13 +26,15 @@ def progress(status: Status, state: str, place: int | None, at_once: int) -> str
     where = f"step {status.step:,} of {status.steps:,}"
     if state == "waiting":
         if at_once == 1:
-            one = "one run trains"
+            trains = "one run trains"
         else:
-            one = f"{at_once} runs train"
+            trains = f"{at_once} runs train"
         waits = "Waiting"
         if status.step:
             waits = f"Waiting at {where}"
-        return f"{waits}: place {place} in the queue. On this server {one} at a time; yours begins by itself."
+        return (
+            f"{waits}: place {place} in the queue. On this server {trains} at a time; yours begins by itself."
+        )
     if state == "starting":
         return "Starting: a process of its own is being set up, which takes a few seconds."
     if not status.tokens_per_second:
@@ -62,54 +64,55 @@ def repeats(seen: Seen, task: Task, over: bool) -> str:
             sentences.append("With one block no head can read what another head wrote.")
         return " ".join(sentences)
     before = seen.measures[born.before]
-    there = seen.measures[born.there]
-    told = born.previous
-    was = before.induction[born.head.block][born.head.head]
+    after = seen.measures[born.there]
+    previous_head = born.previous
+    score_before = before.induction[born.head.block][born.head.head]
     text = (
-        f"**An induction head was born between step {before.step:,} and step {there.step:,}**: block "
-        f"{born.head.block}, head {born.head.head}, from a score of {fixed(was, 2)} to "
+        f"**An induction head was born between step {before.step:,} and step {after.step:,}**: block "
+        f"{born.head.block}, head {born.head.head}, from a score of {fixed(score_before, 2)} to "
         f"{fixed(born.head.score, 2)}. In these steps the validation loss went from "
-        f"{significant(before.validation, 3)} to {significant(there.validation, 3)} nats; a blind guess "
+        f"{significant(before.validation, 3)} to {significant(after.validation, 3)} nats; a blind guess "
         f"costs {blind}."
     )
-    if told is None:
+    if previous_head is None:
         return text
     return text + (
-        f" At step {there.step:,} the head of an earlier block that looks most at the previous token is "
-        f"block {told.block}, head {told.head}: a score of {fixed(told.score, 2)}, and "
-        f"{fixed(told.score - born.rise, 2)} at step {seen.measures[0].step:,}."
+        f" At step {after.step:,} the head of an earlier block that looks most at the previous token is "
+        f"block {previous_head.block}, head {previous_head.head}: a score of "
+        f"{fixed(previous_head.score, 2)}, and {fixed(previous_head.score - born.rise, 2)} at step "
+        f"{seen.measures[0].step:,}."
     )
 
 
 def characters(seen: Seen, task: Task) -> str:
     """The story of a text's characters: what they cost, and since when less than a bigram's."""
     last = seen.measures[-1]
-    best = min(seen.measures, key=lambda m: m.validation)
+    best = min(seen.measures, key=lambda measures: measures.validation)
     text = f"After step {last.step:,} a character that it never trained on costs "
     text += f"**{significant(last.validation, 3)} nats**; a blind guess costs {significant(task.ln_v, 3)}, "
     text += f"the bigram {significant(task.bigram, 3)}."
-    passed = list(takewhile(lambda m: m.validation < task.bigram, reversed(seen.measures)))
+    passed = list(takewhile(lambda measures: measures.validation < task.bigram, reversed(seen.measures)))
     if passed:
         text += f" Since step {passed[-1].step:,} it costs less than with the bigram: the model knows "
         text += "more than the last character."
     if last.validation > best.validation + 0.05:
         text += f" At step {best.step:,} it cost {significant(best.validation, 3)}, less than now."
         if best.train is not None and last.train is not None:
-            was = significant(best.train, 3)
-            now = significant(last.train, 3)
-            text += f" What it does train on cost {was} then, and costs {now} now."
+            cost_then = significant(best.train, 3)
+            cost_now = significant(last.train, 3)
+            text += f" What it does train on cost {cost_then} then, and costs {cost_now} now."
     return text
 
 
 def beside(seen: Seen) -> str:
-    """The other run, in a sentence."""
+    """A sentence about the other run."""
     last = seen.measures[-1]
     score, block, head = last.best_induction
-    said = f" Beside it, dashed, **{seen.name}**: after step {last.step:,} its validation loss is "
-    said += significant(last.validation, 3)
+    text = f" Beside it, dashed, **{seen.name}**: after step {last.step:,} its validation loss is "
+    text += significant(last.validation, 3)
     if seen.config.attention:
-        said += f", its best induction score {fixed(score, 2)} (block {block}, head {head})"
-    return f"{said}."
+        text += f", its best induction score {fixed(score, 2)} (block {block}, head {head})"
+    return f"{text}."
 
 
 def forked(step: int, heads: tuple[tuple[int, int], ...]) -> str:
@@ -126,7 +129,7 @@ def tested(head: tuple[int, int], step: int, off: Seen, on: Seen, birth: Birth, 
     `over`: the fork trains no further.
     """
     before = on.measures[birth.before].step
-    there = on.measures[birth.there].step
+    after = on.measures[birth.there].step
     born = off.birth
     text = f"**Tested: head {head[0]}.{head[1]} off from step {step:,} on** ({off.name}), all else the same. "
     if born is None:
@@ -135,20 +138,20 @@ def tested(head: tuple[int, int], step: int, off: Seen, on: Seen, birth: Birth, 
         else:
             last = step
         text += f"There is no induction head by step {last:,}; with the head on ({on.name}) one came between "
-        text += f"step {before:,} and step {there:,}."
-        if last >= there:
+        text += f"step {before:,} and step {after:,}."
+        if last >= after:
             return f"{text} Up to here this training needs the head."
         if over:
             return f"{text} It ended too early to tell."
         return f"{text} It is not there yet."
-    came = off.measures[born.there].step
+    born_at = off.measures[born.there].step
     when = "the same step as"
-    if came > there:
-        when = f"{came - there:,} steps later than"
-    elif came < there:
-        when = f"{there - came:,} steps earlier than"
+    if born_at > after:
+        when = f"{born_at - after:,} steps later than"
+    elif born_at < after:
+        when = f"{after - born_at:,} steps earlier than"
     return (
         f"{text}An induction head came all the same: block {born.head.block}, head {born.head.head}, "
-        f"{fixed(born.head.score, 2)} at step {came:,}. That is {when} with the head on ({on.name}, "
+        f"{fixed(born.head.score, 2)} at step {born_at:,}. That is {when} with the head on ({on.name}, "
         f"{fixed(birth.head.score, 2)}). The head is not shown to be needed here: others may stand in for it."
     )

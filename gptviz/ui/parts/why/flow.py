@@ -36,40 +36,42 @@ PARAMS = (WAY, THRESHOLD, RENORMALIZE)
 
 @st.fragment
 def draw(scene: Scene) -> None:
-    """Draw what stands in the panel, for the page's selected token."""
+    """Draw the panel's content, for the page's selected token."""
     labels = scene.labels
-    at = scene.position
+    selected = scene.position
     layers = scene.lm.config.n_layers
     sentence = st.container()
     with st.container(horizontal=True, vertical_alignment="top"):
         way = WAY.choose("Picture", {name: name for name in (CONTRIBUTIONS, ROLLOUT)})
         if way == CONTRIBUTIONS:
-            shown = {"step": 0.5, "format": "%.1f %%", "width": 320}
-            threshold = THRESHOLD.number(st.slider, "Follow edges of more than … %", FROM, TO, **shown) / 100
-            told = "On, as in LLM Transparency Tool: each head's part is compared with the threshold by "
-            told += "itself, and what remains is scaled up to 100 %. Off: the heads are added up, nothing is "
-            told += "scaled."
-            scaled = RENORMALIZE.widget(st.toggle, "Head by head", help=told)
-    asked = token_flow if way == CONTRIBUTIONS else rollout
-    found = sheet.once(scene.run, asked, at)
-    rows, followed = found if way == CONTRIBUTIONS else (found, 1.0)  # (L + 1, n)
+            options = {"step": 0.5, "format": "%.1f %%", "width": 320}
+            threshold = (
+                THRESHOLD.number(st.slider, "Follow edges of more than … %", FROM, TO, **options) / 100
+            )
+            hint = "On, as in LLM Transparency Tool: each head's part is compared with the threshold by "
+            hint += "itself, and what remains is scaled up to 100 %. Off: the heads are added up, nothing is "
+            hint += "scaled."
+            scaled = RENORMALIZE.widget(st.toggle, "Head by head", help=hint)
+    method = token_flow if way == CONTRIBUTIONS else rollout
+    result = sheet.once(scene.run, method, selected)
+    rows, followed = result if way == CONTRIBUTIONS else (result, 1.0)  # (L + 1, n)
     row = rows[0].numpy()
     with sentence:
-        text = f"By {way.lower()}, **{percent(float(row[at]))}** of the last stream of "
-        text += f"{Place(labels[at], at)} is its own"
-        if at:
-            most = int(row[:at].argmax())
+        text = f"By {way.lower()}, **{percent(float(row[selected]))}** of the last stream of "
+        text += f"{Place(labels[selected], selected)} is its own"
+        if selected:
+            most = int(row[:selected].argmax())
             text += (
                 f", and {percent(float(row[most]))}, the most of any other, from {Place(labels[most], most)}"
             )
         prose(f"{text}.", "residual stream")
     if way == CONTRIBUTIONS:
-        graph = sheet.once(scene.run, contribution_graph, at, threshold, scaled)
+        graph = sheet.once(scene.run, contribution_graph, selected, threshold, scaled)
         sideways("why_flow")
         scene.chart(
-            flow_graph(graph.edges, labels, at, layers, scene.mode),
+            flow_graph(graph.edges, labels, selected, layers, scene.mode),
             key="why_flow",
-            alt=f"What flows into the stream of {labels[at]}, edges of more than {percent(threshold)}",
+            alt=f"What flows into the stream of {labels[selected]}, edges of more than {percent(threshold)}",
             which=(f"from{threshold:g}", *(["scaled"] if scaled else [])),
         )
         heads = "all heads together"
@@ -88,18 +90,18 @@ def draw(scene: Scene) -> None:
         sheet.numbers_of("why-graph", graph.edges, caption, "the graph's edges", missing="–")
     # of the token alone, on top, the share is 1
     strongest = 1.0
-    if at:
+    if selected:
         strongest = float(rows[:-1].max())
-    title = f"share of the last stream of {escape(labels[at], quote=False)}, by {way.lower()}"
+    title = f"share of the last stream of {escape(labels[selected], quote=False)}, by {way.lower()}"
     sideways("why_depth")
     sheet.maps(
         scene,
         "why_depth",
         [Map(title, Both(rows.flip(0).numpy()), "share", "share", (0.0, strongest))],
         [*(f"after block {b}" for b in reversed(range(layers))), "tokens"],
-        f"Where the stream of {labels[at]} comes from at each depth, by {way.lower()}",
+        f"Where the stream of {labels[selected]} comes from at each depth, by {way.lower()}",
         which=(way.split()[-1].lower(),),
-        few=slice(at + 1),
+        few=slice(selected + 1),
     )
     if followed < 1:
         st.caption(f"Each block follows {percent(followed)} of the whole or more; the rest is taken to stay.")
@@ -108,10 +110,10 @@ def draw(scene: Scene) -> None:
     prose(text, "residual stream", "block", "head", "attention", "feed-forward")
 
     def shares() -> pd.DataFrame:
-        depth, position = np.indices(rows.shape).reshape(2, -1)
-        found = {"depth": depth, "position": position, "token": [labels[i] for i in position]}
-        return pd.DataFrame(found | {"share": rows.flatten().double().numpy()})
+        depth, position = np.indices(rows.shape).reshape(2, -1)  # (2, (L + 1) * n)
+        columns = {"depth": depth, "position": position, "token": [labels[i] for i in position]}
+        return pd.DataFrame(columns | {"share": rows.flatten().double().numpy()})
 
     caption = "A row a depth and a token: the share of the selected token's last stream that comes from it."
     sheet.numbers_of("why-flow", shares, caption, "shares at each depth")
-    sheet.code_of(scene, [TransformerBlock.forward], asked, position=at, key="in_code_flow")
+    sheet.code_of(scene, [TransformerBlock.forward], method, position=selected, key="in_code_flow")

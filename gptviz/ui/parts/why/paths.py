@@ -1,4 +1,4 @@
-"""The panel on paths: who wrote what the word's heads read, and who wrote what those read."""
+"""The panel on paths: which parts wrote what the word's heads read, and which wrote what those read."""
 
 from typing import Any
 
@@ -24,27 +24,27 @@ PARAMS = (THRESHOLD,)
 
 @st.fragment
 def draw(scene: Scene, target: Target) -> None:
-    """Draw what stands in the panel, for the page's word."""
+    """Draw the panel's content, for the page's word."""
     labels = scene.labels
     word = (target.token, target.against, scene.position)
-    found: Paths = sheet.once(scene.run, paths, *word)
-    prose(" ".join(_ways(found.edges, labels, target)), "logit", "head", "block")
-    shown = {"step": 0.5, "format": "%.1f %%", "width": 420}
-    threshold = THRESHOLD.number(st.slider, "Draw edges from … % of the word on", FROM, TO, **shown) / 100
-    above = found.above(threshold)
-    drawn = found.above(threshold, MOST)
+    result: Paths = sheet.once(scene.run, paths, *word)
+    prose(" ".join(_ways(result.edges, labels, target)), "logit", "head", "block")
+    options = {"step": 0.5, "format": "%.1f %%", "width": 420}
+    threshold = THRESHOLD.number(st.slider, "Draw edges from … % of the word on", FROM, TO, **options) / 100
+    above = result.above(threshold)
+    edges_drawn = result.above(threshold, MOST)
     sideways("why_paths")
-    fig = paths_graph(drawn, labels, scene.position, target.shown, scene.lm.config.n_layers, scene.mode)
-    alt = f"The {len(drawn)} largest paths from tokens to {target.shown}"
+    fig = paths_graph(edges_drawn, labels, scene.position, target.shown, scene.lm.config.n_layers, scene.mode)
+    alt = f"The {len(edges_drawn)} largest paths from tokens to {target.shown}"
     scene.chart(fig, key="why_paths", alt=alt, which=(f"from{threshold:g}",))
-    if len(drawn) == len(above):
-        those = f"All {len(above)}"
+    if len(edges_drawn) == len(above):
+        which = f"All {len(above)}"
     else:
-        those = f"The {len(drawn)} largest of {len(above)}"
+        which = f"The {len(edges_drawn)} largest of {len(above)}"
     st.caption(
-        f"{those} edges of {percent(threshold)} and more are drawn. 100 % is {significant(found.scale)}, the "
-        "sizes of all that is written straight to the word, whose sum is its logit minus "
-        f"{compared_with(target.against_shown)}, {significant(found.total)}."
+        f"{which} edges of {percent(threshold)} and more are drawn. 100 % is {significant(result.scale)}, "
+        "the sizes of all that is written straight to the word, whose sum is its logit minus "
+        f"{compared_with(target.against_shown)}, {significant(result.total)}."
     )
     prose(
         "Circles are heads (block.head), squares feed-forwards, dots tokens with their position's embedding.",
@@ -57,13 +57,13 @@ def draw(scene: Scene, target: Target) -> None:
     prose(text, "LayerNorm", "query", "key", "attention weight")
     caption = "A row an edge: what writes at which position, and which head reads it there, by value (V), "
     caption += "query (Q) or key (K). In logits. `parent` is the edge that the reading head itself makes."
-    sheet.numbers_of("why-paths", found.edges, caption, "every path that was found", missing="–")
-    named: dict[str, Any] = dict(zip(("token", "against", "position"), word, strict=True))
-    sheet.code_of(scene, [TransformerBlock.forward], paths, **named, key="in_code_paths")
+    sheet.numbers_of("why-paths", result.edges, caption, "every path that was found", missing="–")
+    arguments: dict[str, Any] = dict(zip(("token", "against", "position"), word, strict=True))
+    sheet.code_of(scene, [TransformerBlock.forward], paths, **arguments, key="in_code_paths")
 
 
 def _ways(edges: pd.DataFrame, labels: list[str], target: Target) -> list[str]:
-    """The strongest exact way through a head, and what most made a head look where it did."""
+    """Sentences: the strongest exact way through a head, and what most made a head look where it did."""
     rows: dict[int, dict[str, Any]] = {row["edge"]: row for row in edges.to_dict("records")}
 
     def writer(row: dict[str, Any]) -> str:
@@ -74,8 +74,8 @@ def _ways(edges: pd.DataFrame, labels: list[str], target: Target) -> list[str]:
             return f"block {row['block']}, head {row['head']} at {place}"
         return f"the feed-forward of block {row['block']} at {place}"
 
-    def largest(some: pd.DataFrame) -> dict[str, Any]:
-        return rows[int(some.loc[some["logits"].abs().idxmax(), "edge"])]
+    def largest(frame: pd.DataFrame) -> dict[str, Any]:
+        return rows[int(frame.loc[frame["logits"].abs().idxmax(), "edge"])]
 
     below = edges[edges["level"] > 0]
     exact = below[below["exact"]]
@@ -91,20 +91,20 @@ def _ways(edges: pd.DataFrame, labels: list[str], target: Target) -> list[str]:
             readers.append(writer(rows[parent]))
             parent = rows[parent]["parent"]
         path = f"{writer(row)}, read by {' then by '.join(readers)}"
-        to = towards(target.shown, target.against_shown)
+        comparison = towards(target.shown, target.against_shown)
         logits = significant(row["logits"])
-        sentences = [f"**The strongest path** to {to}, exactly: {path}: **{logits}** logits."]
+        sentences = [f"**The strongest path** to {comparison}, exactly: {path}: **{logits}** logits."]
     if len(steering):
         row = largest(steering)
-        more = "less"
+        direction = "less"
         if row["logits"] >= 0:
-            more = "more"
-        read = "the key that it read there"
+            direction = "more"
+        subject = "the key that it read there"
         if row["by"] == "Q":
-            read = "its own query"
+            subject = "its own query"
         sentences.append(
             f"**Why a head looked where it did**, to first order: {writer(rows[row['parent']])} wrote "
-            f"**{significant(abs(row['logits']))}** logits {more} for what {writer(row)} had put "
-            f"into {read}."
+            f"**{significant(abs(row['logits']))}** logits {direction} for what {writer(row)} had put "
+            f"into {subject}."
         )
     return sentences
