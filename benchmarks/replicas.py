@@ -278,7 +278,7 @@ async def compare(args: argparse.Namespace, home: Path) -> None:
 # ---- the soak ----
 
 
-# of a line (`gptviz.work.local`): those that work, and the one that they are forked from
+# of a line (`gptviz.jobs.local`): those that work, and the one that they are forked from
 WORKERS, FORKS = "its workers", "their forks' origin"
 
 

@@ -26,7 +26,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit import runtime
 
 from gptviz.root import TRAININGS, UPLOADS, WORKS, sweep
-from gptviz.ui import log, watching, works
+from gptviz.ui import jobs, log, watching
 from gptviz.ui.components.code import PATH, served
 from gptviz.ui.models.room import absent, end, room
 
@@ -170,7 +170,7 @@ async def lifespan(_app: object) -> AsyncIterator[dict[str, object]]:
     runtime.get_instance().stats_mgr.register_provider(watching.NUMBERS)
     for prefix in (TRAININGS, UPLOADS, WORKS):
         await run_sync(sweep, prefix)
-    await run_sync(works.line)
+    await run_sync(jobs.queue)
     log.log("start")
     yield {}
     log.log("stop")

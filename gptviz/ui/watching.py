@@ -30,7 +30,7 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.runtime.stats import CounterStat, GaugeStat, HistogramStat, Stat
 from streamlit.util import calc_hash
 
-from gptviz.ui import log, works
+from gptviz.ui import jobs, log
 from gptviz.ui.models.cache import model_cache
 from gptviz.ui.models.choice import Choice
 from gptviz.ui.models.in_use import key_of, plan_of
@@ -91,7 +91,7 @@ class Numbers:
                 "From a click to the end of its run.",
             )
         yield CounterStat("gptviz_errors", log.errors, help="Lines of the log that were errors.")
-        line = works.line().snapshot()
+        line = jobs.queue().snapshot()
         for state in ("waiting", "working"):
             yield GaugeStat("gptviz_works", int(line[state]), {"state": state}, help="In the line, by state.")
         yield GaugeStat("gptviz_workers", line["slots"], help="Works that are done at a time.")
@@ -192,7 +192,7 @@ def not_ready() -> str | None:
         model_cache().get(key_of(choice), partial(plan_of, choice))
         if os.environ.get(DATABASE):
             classes().answers()
-        if not works.line().backend.stands():
+        if not jobs.queue().backend.stands():
             return "The workers are gone, and maps wait. Start the server, or its Ray cluster, again."
     except (ValueError, OSError) as error:
         return f"{error}"

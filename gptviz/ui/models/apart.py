@@ -24,9 +24,9 @@ from gptviz.checkpoints.looks import bytes_of
 from gptviz.convert import ASSUMED, GROWTH, LONGEST_SENTENCE, SAID, Limits
 from gptviz.digits import gigabytes
 from gptviz.engine.config import WIDEST, divisors
+from gptviz.jobs.worker import Worker, start
 from gptviz.ui.models.room import room, session
 from gptviz.ui.settings import cache_bytes, count
-from gptviz.ui.worker import Worker, start
 
 CPU = "GPTVIZ_READ_CPU_SECONDS"
 SECONDS = "GPTVIZ_READ_SECONDS"

@@ -32,14 +32,14 @@ def of_page(s: Sheet, name: str, **choices: Any) -> None:
         from streamlit.runtime import Runtime
         from streamlit.testing.v1 import AppTest
 
-        from gptviz.ui import works
+        from gptviz.ui import jobs
         from gptviz.ui.runs import runs
         from gptviz.ui.shell.navigation import PAGES, page_file
         from gptviz.ui.shell.page import GIVEN
 
     if Runtime.exists():
         raise ValueError("the app runs in this process: open the page there, or draw it in another process")
-    works.without_server()
+    jobs.without_server()
     at = AppTest.from_file(str(page_file(name)), default_timeout=SECONDS)
     at.context = {"theme": s.mode}
     at.session_state[GIVEN] = s.t
@@ -66,7 +66,7 @@ def of_page(s: Sheet, name: str, **choices: Any) -> None:
             at.run()
             dark = list(_leaves(at.main))
     finally:
-        for kept in (runs(), works.line()):
+        for kept in (runs(), jobs.queue()):
             kept.forget(f"given|{id(s.t)}")
         sys.modules["__main__"] = main
         torch.set_num_threads(threads)

@@ -19,13 +19,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from gptviz.digits import gigabytes
+from gptviz.jobs.task import RAY
+from gptviz.jobs.worker import Worker, start
 from gptviz.root import TRAININGS, Root
 from gptviz.training.live import LiveConfig, LiveRun, begin, fork
 from gptviz.training.live.config import Heads
 from gptviz.training.live.run import ENDED, news, receive
 from gptviz.training.live.snapshots import MAX_BYTES
-from gptviz.ui.worker import Worker, start
-from gptviz.work.cluster import RAY
 
 MOST_OF_ONE = 8  # runs that a visitor may have at a time, those that are over included
 WAITING = "GPTVIZ_TRAININGS_WAITING"  # the setting for `most_waiting`
@@ -39,9 +39,11 @@ def launch(folder: Path, threads: int) -> Worker:
 
     With a Ray cluster (GPTVIZ_RAY) it trains there, and the worker keeps the folder here as it is there.
     """
+    command = ["gptviz.training", "live"]
     address = os.environ.get(RAY)
-    far = ["--ray", address] if address else []
-    return start(["gptviz.training", "live", "--work", str(folder), *far], folder / LOG, threads)
+    if address:
+        command = ["gptviz.jobs.ray", "--address", address]
+    return start([*command, "--work", str(folder)], folder / LOG, threads)
 
 
 @dataclass(eq=False)

@@ -14,10 +14,10 @@ import torch
 import gptviz
 from gptviz.checkpoints import CheckpointError, HeadsMissing, TokenizerMissing
 from gptviz.convert import convert
+from gptviz.jobs.worker import Worker
 from gptviz.ui.models import apart
 from gptviz.ui.models.apart import MOST_IN_LINE, MOST_OF_ONE, Line, NotRead, converted
 from gptviz.ui.models.room import room
-from gptviz.ui.worker import Worker
 from tests.checkpoints import makers
 from tests.checkpoints.hostile import HOSTILE
 from tests.waiting import until

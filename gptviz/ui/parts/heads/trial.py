@@ -12,11 +12,11 @@ from gptviz.analysis.head_formulas import ON_REPEATS, ROLES
 from gptviz.analysis.head_trial import BASELINES, SURE, TESTABLE, Claim, Trial
 from gptviz.digits import plus_minus, significant
 from gptviz.figures.heads import Cost, costs
+from gptviz.jobs import Job
 from gptviz.ui import heads, tables
 from gptviz.ui.parts.heads.waiting import EVERY_SECONDS, leave, take_up, wait_for, waited_for
 from gptviz.ui.sheet import Param, Scene, if_there, sideways
 from gptviz.ui.words import capital, prose
-from gptviz.work import Work
 
 Labels = Mapping[tuple[int, int], str]  # every head's role in general, by block and head; empty: not known
 
@@ -64,7 +64,7 @@ def draw(
     if label is not None:
         claim = (block, head, label)
         _turn_to(scene.run.plain, claim)
-        find = partial(heads.trial_work, scene.run.plain, *claim)
+        find = partial(heads.trial_job, scene.run.plain, *claim)
         stopped = "The trial was stopped: there is no verdict."
         trial = wait_for("heads_trial", find, "On trial, passes", stopped)
     elif own is None:
@@ -123,10 +123,10 @@ def _turn_to(run: Run, claim: Claim) -> None:
     st.session_state[_TRIED] = claim
     if before in (None, claim):
         return
-    left = heads.trial_work(run, *before)
+    left = heads.trial_job(run, *before)
     if left.state == "waiting" and not st.session_state.get(_ALL):
         leave(left)
-    take_up(heads.trial_work(run, *claim))
+    take_up(heads.trial_job(run, *claim))
 
 
 # ---- one trial ----
@@ -217,28 +217,28 @@ def _all(run: Run, labels: Labels, tried: Mapping[tuple[int, int], Trial]) -> No
     if not every:
         return
 
-    def every_work() -> list[Work[Trial]]:
-        return [heads.trial_work(run, *claim) for claim in every]
+    def every_job() -> list[Job[Trial]]:
+        return [heads.trial_job(run, *claim) for claim in every]
 
     def begin() -> None:
         st.session_state[_ALL] = True
         st.session_state[_FAILED] = None
-        for work in every_work():
-            take_up(work)
+        for job in every_job():
+            take_up(job)
 
     def stop() -> None:
         st.session_state[_ALL] = False
-        for work in every_work():
-            if work.active:
-                leave(work)
+        for job in every_job():
+            if job.active:
+                leave(job)
 
     @st.fragment(run_every=EVERY_SECONDS)
     def watching() -> None:
-        done = sum(work.state == "done" for work in every_work())
-        looked_at = every_work()
-        if not any([waited_for(work) for work in looked_at]):  # a look at each of them
+        done = sum(job.state == "done" for job in every_job())
+        looked_at = every_job()
+        if not any([waited_for(job) for job in looked_at]):  # a look at each of them
             st.session_state[_ALL] = False
-            st.session_state[_FAILED] = next((work.error for work in looked_at if work.error), None)
+            st.session_state[_FAILED] = next((job.error for job in looked_at if job.error), None)
             st.rerun()
         with st.container(horizontal=True, vertical_alignment="center", key="heads_all_progress"):
             st.button("Stop", key="heads_all_stop", on_click=stop)

@@ -1,6 +1,6 @@
 """What is worked out in the background: its progress, a way to stop it, the page again when it is done.
 
-A work belongs to all sessions that wait for it. Who presses Stop, or opens another head, no longer does: for
+A job belongs to all sessions that wait for it. Who presses Stop, or opens another head, no longer does: for
 them it is stopped, and where nobody else waits, it is.
 """
 
@@ -9,31 +9,31 @@ from typing import TypeVar
 
 import streamlit as st
 
+from gptviz.jobs import Job, Task
+from gptviz.ui.jobs import visitor
 from gptviz.ui.shell.slow import not_done, said_of
-from gptviz.ui.works import visitor
-from gptviz.work import Task, Work
 
 R = TypeVar("R")
 
 EVERY_SECONDS = 1.5  # between two looks at work that goes on
-_LEFT = "measuring_left"  # in the session: the works that it does not wait for, by their names
+_LEFT = "measuring_left"  # in the session: the jobs that it does not wait for, by their names
 
 
-def wait_for(key: str, find: Callable[[], Work[R]], what: str, stopped: str) -> R | None:
-    """The work's result, or None and in its place how far it is.
+def wait_for(key: str, find: Callable[[], Job[R]], what: str, stopped: str) -> R | None:
+    """The job's result, or None and in its place how far it is.
 
-    `find` gives the work, and starts it where nobody has: it is called again at every look, so that nothing
+    `find` gives the job, and starts it where nobody has: it is called again at every look, so that nothing
     of it stays in a session. `what` stands on the bar, `stopped` is said when somebody ended it.
     """
-    work = find()
-    if work.state == "done":
-        return work.result
-    if work.state == "failed":
-        not_done(work, key, lambda: take_up(find()))
+    job = find()
+    if job.state == "done":
+        return job.result
+    if job.state == "failed":
+        not_done(job, key, lambda: take_up(find()))
         return None
-    if work.state == "stopped" and work.task not in _left():  # by somebody else, who alone waited for it then
-        work.start(visitor())
-    going = waited_for(work)
+    if job.state == "stopped" and job.task not in _left():  # by somebody else, who alone waited for it then
+        job.start(visitor())
+    going = waited_for(job)
 
     @st.fragment(run_every=EVERY_SECONDS if going else None)
     def watching() -> None:
@@ -53,28 +53,28 @@ def wait_for(key: str, find: Callable[[], Work[R]], what: str, stopped: str) -> 
     return None
 
 
-def waited_for(work: Work[R]) -> bool:
-    """True if a work goes on and this session waits for it; the line is told that it still does.
+def waited_for(job: Job[R]) -> bool:
+    """True if a job goes on and this session waits for it; the queue is told that it still does.
 
     False once the visitor has left it.
     """
-    if not work.active or work.task in _left():
+    if not job.active or job.task in _left():
         return False
-    work.look(visitor())
+    job.look(visitor())
     return True
 
 
-def leave(work: Work[R]) -> None:
+def leave(job: Job[R]) -> None:
     """This session waits for it no longer."""
-    _left().add(work.task)
-    work.leave(visitor())
+    _left().add(job.task)
+    job.leave(visitor())
 
 
-def take_up(work: Work[R]) -> None:
+def take_up(job: Job[R]) -> None:
     """This session waits for it: it goes on, or begins anew."""
-    _left().discard(work.task)
-    work.look(visitor())
-    work.start(visitor())
+    _left().discard(job.task)
+    job.look(visitor())
+    job.start(visitor())
 
 
 def _left() -> set[Task]:

@@ -1,4 +1,4 @@
-"""Who works on one machine: processes that are forked when needed, and killed to stop them; or a thread.
+"""The backends on one machine: processes that are forked when needed, and killed to stop them; or a thread.
 
 Pebble's pool, because it alone ends a task that runs without touching the others (loky and
 concurrent.futures lose the whole pool with one process), and says when a process died.
@@ -24,8 +24,8 @@ from pebble import ProcessExpired, ProcessPool
 
 from gptviz import LanguageModel
 from gptviz.engine import forward
-from gptviz.work import inside
-from gptviz.work.task import Running, Task
+from gptviz.jobs import inside
+from gptviz.jobs.task import Execution, Task
 
 # How often OpenMP's threads look for each other before they sleep: with GNU's own number they burn what a
 # busy machine leaves them.
@@ -64,13 +64,13 @@ class Files(ABC):
                 self._files[model] = file
             return self._files[model]
 
-    def start(self, task: Task, model: "Path | LanguageModel", alone: bool) -> Running:
+    def start(self, task: Task, model: "Path | LanguageModel", alone: bool) -> Execution:
         if isinstance(model, LanguageModel):
             return self._here.start(task, model, alone)
         return self.begin(task, model, alone)
 
     @abstractmethod
-    def begin(self, task: Task, file: Path, alone: bool) -> Running:
+    def begin(self, task: Task, file: Path, alone: bool) -> Execution:
         """The same as `start`, for a model in a file."""
 
     def forget(self, model: str) -> None:
@@ -106,7 +106,7 @@ class Processes(Files):
         self._given: list[Future[Any]] = []  # what the pool has to do
         self.stands()  # the first process imports torch, in some seconds: before somebody asks
 
-    def begin(self, task: Task, file: Path, alone: bool) -> Running:
+    def begin(self, task: Task, file: Path, alone: bool) -> Execution:
         return _InProcess(self, task, file, (os.cpu_count() or 1) if alone else 1)
 
     def schedule(self, *given: Any) -> "Future[Any]":
@@ -187,17 +187,17 @@ class Thread:
     gone: tuple[type[BaseException], ...] = ()
 
     def __init__(self, rest: Callable[[float], None] = time.sleep):
-        self.executor = ThreadPoolExecutor(1, "gptviz work")
+        self.executor = ThreadPoolExecutor(1, "gptviz job")
         self.rest = rest
 
     def ready(self, model: str, lm: LanguageModel) -> LanguageModel:
         return lm.plain
 
-    def start(self, task: Task, model: LanguageModel, alone: bool) -> Running:
+    def start(self, task: Task, model: LanguageModel, alone: bool) -> Execution:
         return _InThread(self, task, model)
 
     def forget(self, model: str) -> None:
-        """Nothing: nobody but the works holds it."""
+        """Nothing: nobody but its jobs holds it."""
 
     def stands(self) -> bool:
         return True
@@ -223,7 +223,7 @@ class _InThread:
         if self._stop:
             raise Stopped
         self._done = done, of
-        self._rest(min(LONGEST_REST, time.monotonic() - self._began))  # the visitors' turn
+        self._rest(min(LONGEST_REST, time.monotonic() - self._began))  # the visitors' own passes
         self._began = time.monotonic()
 
     def progress(self) -> tuple[int, int]:

@@ -9,6 +9,8 @@ from gptviz import LanguageModel
 from gptviz.engine.edits import Edit
 from gptviz.engine.progress import Progress
 
+RAY = "GPTVIZ_RAY"  # the setting: the address of a Ray cluster, by which `gptviz.jobs.ray` works
+
 
 @dataclass(frozen=True)
 class Task:
@@ -29,7 +31,7 @@ class Task:
         return self.function(lm.edited(*self.edits), *self.args, **dict(self.options), progress=progress)
 
 
-class Running(Protocol):
+class Execution(Protocol):
     """A task at work."""
 
     future: Future[Any]
@@ -55,7 +57,7 @@ class Backend(Protocol):
     def ready(self, model: str, lm: LanguageModel) -> Any:
         """What `start` needs of a model; slow the first time. Raises OSError, ValueError."""
 
-    def start(self, task: Task, model: Any, alone: bool) -> Running:
+    def start(self, task: Task, model: Any, alone: bool) -> Execution:
         """Begin at once. `alone`: nobody else waits or works, so that it may have all cores."""
 
     def forget(self, model: str) -> None:

@@ -1,4 +1,4 @@
-"""A process that works for the server: it trains one run, or reads one file that somebody brought."""
+"""A process of its own for one job: it trains one run, or reads one file that somebody brought."""
 
 import os
 import signal
