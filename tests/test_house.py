@@ -60,6 +60,7 @@ UI_FLOORS = [
     {"runs", "training"},
     {"lens_cells"},
     {"models", "components"},
+    {"waiting"},
     {"words", "buttons", "tables", "settings", "log", "memory"},
 ]
 # a component draws what it is given: colours, and how a token looks

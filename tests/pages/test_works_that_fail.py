@@ -68,7 +68,7 @@ def sentences(at):
 def test_a_full_line_is_a_sentence_on_every_page_and_can_be_tried_again(run_page, module, mini, monkeypatch):
     page, query, buttons = CALLERS[module]
     monkeypatch.setattr(slow, "UNASKED", 10**15)  # nothing waits for a click
-    monkeypatch.setattr(columns, "UNASKED", 4 * columns.job(mini.config))  # but the lens's other columns
+    monkeypatch.setattr(columns, "UNASKED", 4 * columns.work(mini.config))  # but the lens's other columns
     monkeypatch.setattr(Queue, "start", START)  # of what is measured of heads, too
     monkeypatch.setattr(sample_means, "_known", type(sample_means._known)())  # nobody has read the sample yet
     queue = jobs.queue()

@@ -13,12 +13,12 @@ from gptviz.jobs import Job
 from gptviz.ui import jobs, runs
 from gptviz.ui.shell.address import end_page
 from gptviz.ui.shell.params import Param
-from gptviz.ui.shell.turns import give_back
-from gptviz.ui.words import duration, escaped
+from gptviz.ui.shell.slots import give_back
+from gptviz.ui.waiting import said_of
+from gptviz.ui.words import escaped
 
 T = TypeVar("T")
 
-LONG = 3.0  # seconds that are worth being said
 TICK = 0.25  # seconds between two looks; a job that is quicker has no bar
 SOON = 10.0  # seconds within which a script that was interrupted must ask again for what it waited for
 OVER = ("done", "failed")
@@ -128,19 +128,6 @@ def not_done(job: Job[Any], key: str = "work", again: Callable[[], Any] | None =
     """Draw why a job failed, and the button *Try again*: its click runs `again`, and the page once more."""
     st.warning(f"This could not be worked out: {escaped(str(job.error))}.")
     st.button("Try again", key=f"{key}_again", icon=":material/refresh:", on_click=again)
-
-
-def said_of(job: Job[Any], said: str) -> str:
-    """The words on a job's bar: `said`, or its place in line; and the time left, if long."""
-    left = job.seconds_left
-    text = said
-    if job.state != "working":
-        text = "Next in line" if job.place <= 1 else f"Number {job.place} in line"
-    if left is None or left < LONG:
-        return text
-    if job.state == "working":
-        return f"{text}, about {duration(left)} left"
-    return f"{text}, about {duration(left)}"
 
 
 def _bar(place: DeltaGenerator, key: str | None, stop: Callable[[], Any] | None) -> DeltaGenerator:

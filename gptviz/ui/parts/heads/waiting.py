@@ -11,7 +11,8 @@ import streamlit as st
 
 from gptviz.jobs import Job, Task
 from gptviz.ui.jobs import visitor
-from gptviz.ui.shell.slow import not_done, said_of
+from gptviz.ui.shell.slow import not_done
+from gptviz.ui.waiting import said_of
 
 R = TypeVar("R")
 
