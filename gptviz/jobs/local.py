@@ -177,23 +177,23 @@ class Stopped(Exception):
 
 
 class Thread:
-    """One task at a time, in a thread of this process, behind the visitors' own passes.
+    """One task at a time, or `slots` of them, in threads of this process, behind the visitors' own passes.
 
-    After each step it waits as long as the step took: whoever asks for a page meanwhile has the model for
-    himself.
+    After each step it waits as long as the step took: whoever asks for a page meanwhile has the model alone.
+    A task that waits for a process of its own needs no such `rest`.
     """
 
-    slots = 1
     gone: tuple[type[BaseException], ...] = ()
 
-    def __init__(self, rest: Callable[[float], None] = time.sleep):
-        self.executor = ThreadPoolExecutor(1, "gptviz job")
+    def __init__(self, rest: Callable[[float], None] = time.sleep, slots: int = 1):
+        self.slots = slots
+        self.executor = ThreadPoolExecutor(slots, "gptviz job")
         self.rest = rest
 
     def ready(self, model: str, lm: LanguageModel) -> LanguageModel:
         return lm.plain
 
-    def start(self, task: Task, model: LanguageModel, alone: bool) -> Execution:
+    def start(self, task: Task, model: LanguageModel | None, alone: bool) -> Execution:
         return _InThread(self, task, model)
 
     def forget(self, model: str) -> None:
@@ -207,14 +207,14 @@ class Thread:
 
 
 class _InThread:
-    def __init__(self, thread: Thread, task: Task, lm: LanguageModel):
+    def __init__(self, thread: Thread, task: Task, lm: LanguageModel | None):
         self._done = (0, 1)
         self._stop = False
         self._began = time.monotonic()
         self._rest = thread.rest
         self.future: Future[Any] = thread.executor.submit(self._do, task, lm)
 
-    def _do(self, task: Task, lm: LanguageModel) -> Any:
+    def _do(self, task: Task, lm: LanguageModel | None) -> Any:
         self._began = time.monotonic()
         self._step(*self._done)
         return task.do(lm, self._step)

@@ -1,14 +1,17 @@
 """A queue of jobs: which one is next, what is done once for all who ask, what is remembered.
 
+The server has three queues: of maps and searches (`gptviz.ui.jobs`), of files to be read
+(`gptviz.ui.models.apart`) and of trainings (`gptviz.ui.training`). They differ in their backend and limits.
+
 A visitor's jobs follow each other, and visitors come in the order in which they began to ask: one finishes
-before the next begins. A visitor whose jobs have taken `SLICE` seconds goes to the end of the queue. A job
-that lasts longer than that gives its slot to another, beside which it goes on.
+before the next begins. A visitor whose jobs have taken a `time_slice` goes to the end of the queue. A job
+that lasts longer than that may give its slot to another, beside which it goes on.
 """
 
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from functools import partial
 from typing import Any, Generic, TypeVar, cast
 
@@ -18,7 +21,7 @@ from gptviz.jobs.task import Backend, Execution, Task
 
 R = TypeVar("R")
 
-SLICE = 10.0  # seconds of work after which a visitor goes to the end of the queue
+TIME_SLICE = 10.0  # seconds of work after which a visitor goes to the end of the queue
 PAUSE = 1.0  # seconds without a job after which a visitor comes anew
 GONE = 100.0  # seconds without a look: a tab in the background still looks once a minute
 TICK = 0.5
@@ -27,6 +30,19 @@ MOST_IDLE = 100  # jobs that are remembered though they gave nothing
 # the settings of what may wait
 WAITING = "GPTVIZ_WORKS_WAITING"
 OF_ONE = "GPTVIZ_WORKS_OF_ONE"
+
+
+def full(waiting: int, own: int) -> str:
+    """The sentence for a visitor who may not add a job: so many wait, `own` of them the visitor's."""
+    return (
+        f"{waiting} works of this server's visitors wait already, {own} of them yours, and no more may. "
+        f"Try again in a few minutes; whoever runs it can raise {WAITING} and {OF_ONE}"
+    )
+
+
+def itself(job: "Job[Any]") -> Hashable:
+    """A job excludes no other job."""
+    return job
 
 
 class NotDone(RuntimeError):
@@ -45,6 +61,7 @@ class Job(Generic[R]):
         self.model = model
         self._queue = queue
         self.state = "stopped"
+        self.never_begins = False  # since its backend could not make its model ready
         self.tries = 0
         self.result: R | None = None
         self.nbytes = 0  # of the result
@@ -74,6 +91,11 @@ class Job(Generic[R]):
     def refused(self) -> bool:
         """Whether the task itself said by a ValueError that it cannot be done: it would say so again."""
         return self.state == "failed" and isinstance(self.problem, ValueError)
+
+    @property
+    def turned_away(self) -> bool:
+        """Whether it failed since too many jobs waited, so that it has never begun."""
+        return self.state == "failed" and self.tries == 0
 
     @property
     def value(self) -> R:
@@ -134,8 +156,13 @@ class Queue:
     """The jobs of a server: those that wait, those that are worked on, and the last results.
 
     At most `max_bytes` of results are kept, the ones that were not asked for the longest go first. At most
-    `most_waiting` wait, and `most_of_one` of a visitor's: one more fails at once, with a sentence, and is
-    forgotten.
+    `most_waiting` wait, and `most_of_one` of a visitor's: one more fails at once, with the sentence that
+    `full(waiting, own)` gives, and is forgotten.
+
+    `time_slice`: seconds of work after which a visitor goes to the end of the queue; 0: after every job.
+    `excludes`: no two jobs for which it gives the same are worked on at a time. `gives_way`: a long job gives
+    its slot to another, and goes on. `remembers`: whoever asks again for a task that is done, or has failed,
+    gets the job that there is; else a job is forgotten when it ends.
     """
 
     def __init__(
@@ -145,12 +172,22 @@ class Queue:
         most_waiting: int = 300,
         most_of_one: int = 100,
         now: Callable[[], float] = time.monotonic,
+        full: Callable[[int, int], str] = full,
+        excludes: "Callable[[Job[Any]], Hashable]" = itself,
+        time_slice: float = TIME_SLICE,
+        gives_way: bool = True,
+        remembers: bool = True,
     ):
         self.backend = backend
         self.max_bytes = max_bytes
         self.now = now
         self.most_waiting = most_waiting
         self.most_of_one = most_of_one
+        self._full = full
+        self._excludes = excludes
+        self._time_slice = time_slice
+        self._gives_way = gives_way
+        self._remembers = remembers
         self._jobs: dict[Task, Job[Any]] = {}  # the least recently asked for first
         self._waiting: list[Job[Any]] = []
         self._working: list[Job[Any]] = []
@@ -159,14 +196,14 @@ class Queue:
         self.changed = threading.Condition()  # held by whoever looks at jobs, or changes one
         self._ticking = False
 
-    def get(self, task: Task, lm: LanguageModel, who: str, known: Any = None) -> Job[Any]:
+    def get(self, task: Task, lm: LanguageModel | None, who: str, known: Any = None) -> Job[Any]:
         """The job of this task with its model: the one that there is, or a new one, which is started.
 
         One that was stopped stays so, and one that failed: `start` it. With a result that is `known` it is
         done at once.
         """
         model = None
-        if self.find(task) is None and known is None:
+        if lm is not None and self.find(task) is None and known is None:
             try:
                 model = self.backend.ready(task.model, lm)
             except (OSError, ValueError) as problem:
@@ -191,6 +228,7 @@ class Queue:
     def _not_begun(self, task: Task, problem: Exception) -> Job[Any]:
         """A job that failed before it stood in the queue. It is not kept: whoever asks again gets another."""
         job: Job[Any] = Job(task, None, self)
+        job.never_begins = True
         job.state = "failed"
         job.problem = _could_not_begin(problem)
         return job
@@ -202,16 +240,12 @@ class Queue:
 
     def start(self, job: Job[Any], who: str) -> None:
         with self.changed:
-            if job.active or job.state == "done" or job.model is None:
+            if job.active or job.state == "done" or job.never_begins:
                 return
             own = sum(other.who == who for other in self._waiting)
             if len(self._waiting) >= self.most_waiting or own >= self.most_of_one:
                 job.state = "failed"
-                job.problem = NotDone(
-                    f"{len(self._waiting)} works of this server's visitors wait already, {own} of them "
-                    "yours, and no more may. Try again in a few minutes; whoever runs it can raise "
-                    f"{WAITING} and {OF_ONE}"
-                )
+                job.problem = NotDone(self._full(len(self._waiting), own))
                 self._jobs.pop(job.task, None)  # whoever asks again gets another one
                 return
             job.tries = 0
@@ -245,14 +279,26 @@ class Queue:
         own = sum(other.who == job.who for other in self._working)
         return own, self._visitors[job.who][0], job.asked
 
+    def _free_slots(self) -> int:
+        """The number of jobs that may be started now."""
+        slots = self.backend.slots
+        if self._gives_way:
+            long = sum(self.now() - job.began > self._time_slice for job in self._working)
+            slots += min(long, slots)
+        return slots - len(self._working)
+
+    def _next(self) -> Job[Any] | None:
+        """The waiting job that is next, of those that may be worked on beside the others; or None."""
+        busy = {self._excludes(job) for job in self._working}
+        ready = [job for job in self._waiting if self._excludes(job) not in busy]
+        return min(ready, key=self._order, default=None)
+
     def _fill(self) -> None:
         """Start what there is room for."""
-        while self._waiting:
-            long = sum(self.now() - job.began > SLICE for job in self._working)
-            room = self.backend.slots + min(long, self.backend.slots)
-            if len(self._working) >= room:
+        while self._free_slots() > 0:
+            job = self._next()
+            if job is None:
                 return
-            job = min(self._waiting, key=self._order)
             self._waiting.remove(job)
             alone = not self._waiting and not self._working
             job.state = "working"
@@ -265,6 +311,7 @@ class Queue:
                 job.problem = _could_not_begin(problem)
                 job.state = "failed"
                 self._leave_slot(job)
+                self._forget_ended(job)
                 continue
             execution.future.add_done_callback(partial(self._ended, job, execution))
 
@@ -293,15 +340,21 @@ class Queue:
             took = self.now() - job.began
             self._took[job.task.function] = (self._took.get(job.task.function, took) + took) / 2
             self._leave_slot(job)
+            self._forget_ended(job)
             self._bound()
             self._fill()
             self.changed.notify_all()
+
+    def _forget_ended(self, job: Job[Any]) -> None:
+        """Where nothing is remembered, let go of a job that has ended: who waits for it holds it."""
+        if not self._remembers and self._jobs.get(job.task) is job:
+            del self._jobs[job.task]
 
     def _leave_slot(self, job: Job[Any]) -> None:
         self._working.remove(job)
         came, worked, _ = self._visitors[job.who]
         worked += self.now() - job.began
-        if worked > SLICE:  # to the end of the queue
+        if worked > self._time_slice:  # to the end of the queue
             came = self.now()
             worked = 0.0
         self._visitors[job.who] = came, worked, self.now()
@@ -346,6 +399,7 @@ class Queue:
             else:
                 return
             job.state = "stopped"
+            self._forget_ended(job)
             if job.execution is not None:
                 job.execution.cancel()
             self._fill()
@@ -387,6 +441,11 @@ class Queue:
 
 
 def _could_not_begin(problem: Exception) -> NotDone:
-    """The sentence for a job that its backend could not begin: a full disk, or a cluster that is gone."""
+    """The sentence for a job that its backend could not begin: a full disk, or a cluster that is gone.
+
+    A backend that has its own sentence raises NotDone.
+    """
+    if isinstance(problem, NotDone):
+        return problem
     why = problem.strerror if isinstance(problem, OSError) and problem.strerror else f"{problem}"
     return NotDone(f"the server could not begin this work ({why}). Try again in a few minutes")

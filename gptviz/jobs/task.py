@@ -16,6 +16,7 @@ RAY = "GPTVIZ_RAY"  # the setting: the address of a Ray cluster, by which `gptvi
 class Task:
     """`function(lm, *args, **options, progress=...)`, where `lm` is the model of this key with these edits.
 
+    A task that makes a model, such as reading one, is given none: `function(*args, **options, progress=...)`.
     The function stands in a module; the arguments are hashable and can be pickled. Two equal tasks are one,
     whoever asks. It calls `progress(done, of)` between short steps; what that raises ends it.
     """
@@ -26,9 +27,12 @@ class Task:
     options: tuple[tuple[str, Any], ...] = ()
     edits: tuple[Edit, ...] = ()
 
-    def do(self, lm: LanguageModel, progress: Progress) -> Any:
-        """Do it, with its model as it is without edits."""
-        return self.function(lm.edited(*self.edits), *self.args, **dict(self.options), progress=progress)
+    def do(self, lm: LanguageModel | None, progress: Progress) -> Any:
+        """Do it, with its model as it is without edits; with None where it is to be given no model."""
+        args = self.args
+        if lm is not None:
+            args = (lm.edited(*self.edits), *args)
+        return self.function(*args, **dict(self.options), progress=progress)
 
 
 class Execution(Protocol):

@@ -124,7 +124,7 @@ def test_who_has_worked_for_a_turn_goes_to_the_end(queue, hand, clock):
     clock.at += 1
     other, more = ask(queue, "bob 1", "bob"), ask(queue, "ann 2")
     assert (other.place, more.place) == (1, 2)  # she has one at work
-    clock.at += queues.SLICE
+    clock.at += queues.TIME_SLICE
     queue._fill()  # as its thread does twice a second: a long work gives its place, and goes on
     assert first.state == "working" and hand.begun == ["ann 1", "bob 1"]
     third = ask(queue, "cy 1", "cy")
@@ -272,6 +272,50 @@ def test_what_is_of_a_model_that_is_gone_is_stopped_and_let_go(queue, hand):
     assert mine.state == "stopped" and queue.find(mine.task) is None and other.state == "working"
     queue.close()
     assert other.state == "stopped"
+
+
+def test_jobs_that_exclude_each_other_are_done_one_after_the_other():
+    hand = ByHand(3)
+    queue = Queue(hand, 10**6, excludes=lambda job: job.who)
+    first = ask(queue, "ann 1")
+    ask(queue, "ann 2")
+    ask(queue, "bob 1", "bob")
+    assert hand.begun == ["ann 1", "bob 1"]
+    hand.end(first)
+    assert hand.begun == ["ann 1", "bob 1", "ann 2"]
+
+
+def test_a_queue_whose_jobs_give_no_way_never_has_more_than_its_slots(hand, clock):
+    queue = Queue(hand, 10**6, now=clock, gives_way=False)
+    ask(queue, "ann 1")
+    ask(queue, "bob 1", "bob")
+    clock.at += 2 * queues.TIME_SLICE
+    queue._fill()
+    assert hand.begun == ["ann 1"]
+
+
+def test_without_a_time_slice_a_visitor_goes_to_the_end_after_every_job(hand, clock):
+    queue = Queue(hand, 10**6, now=clock, time_slice=0.0)
+    jobs = [ask(queue, f"ann {n}") for n in range(3)]
+    clock.at += 1
+    jobs.insert(1, ask(queue, "bob", "bob"))
+    for job in jobs:
+        clock.at += 1
+        hand.end(job)
+    assert hand.begun == ["ann 0", "bob", "ann 1", "ann 2"]
+
+
+def test_a_queue_that_remembers_nothing_does_a_task_again(hand):
+    queue = Queue(hand, 0, remembers=False)
+    done = ask(queue, "a")
+    assert ask(queue, "a", "bob") is done  # as long as it is worked on it is one
+    hand.end(done, 7)
+    assert done.value == 7 and queue.find(done.task) is None
+    stopped = ask(queue, "a")
+    stopped.stop()
+    failed = ask(queue, "a")
+    hand.end(failed, problem=ValueError("no such token"))
+    assert failed.refused and queue.find(failed.task) is None and hand.begun == ["a"] * 3
 
 
 def test_a_models_heads_are_worked_out_once(mini, queue, monkeypatch):
