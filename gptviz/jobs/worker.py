@@ -1,10 +1,15 @@
-"""A process of its own for one job: it trains one run, or reads one file that somebody brought."""
+"""A process of its own for one job: it trains one run, or reads one file that somebody brought.
+
+`start` begins one, on a leash; `InWorker` is the execution of a job that such a process does.
+"""
 
 import os
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from contextlib import suppress
 from pathlib import Path
 
@@ -66,6 +71,34 @@ class Worker:
         except FileNotFoundError:
             lines = []
         return f"exit status {self._process.returncode}" + (f": {lines[-1]}" if lines else "")
+
+
+class InWorker:
+    """A job that a worker is at. A thread waits for the worker's end, however it ends.
+
+    `ended()` is called then, and its result is the job's; `how_far()` says how much is done, of how much.
+    """
+
+    def __init__(self, worker: Worker, ended: Callable[[], object], how_far: Callable[[], tuple[int, int]]):
+        self.worker = worker
+        self.future: Future[object] = Future()
+        self._ended = ended
+        self._how_far = how_far
+        threading.Thread(target=self._wait, daemon=True).start()
+
+    def _wait(self) -> None:
+        try:
+            self.worker.wait()
+            self.future.set_result(self._ended())
+        except BaseException as problem:  # whatever it was, who waits is told
+            self.future.set_exception(problem)
+
+    def progress(self) -> tuple[int, int]:
+        return self._how_far()
+
+    def cancel(self) -> None:
+        if not self.future.done():
+            self.worker.kill()
 
 
 def start(command: Sequence[str], log: Path, threads: int) -> Worker:

@@ -38,8 +38,8 @@ from gptviz.ui.models.room import room
 from gptviz.ui.runs import runs
 from gptviz.ui.shell.classroom import classes
 from gptviz.ui.shell.navigation import FIRST, PAGES
-from gptviz.ui.training.mine import queue
-from gptviz.ui.training.queue import ACTIVE
+from gptviz.ui.training.mine import trainings
+from gptviz.ui.training.trainings import ACTIVE
 
 SECONDS = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, math.inf)
 DATABASE = "GPTVIZ_DATABASE"  # `classroom.tables`, which needs SQLAlchemy, is imported only for a class
@@ -101,9 +101,9 @@ class Numbers:
         for name, size in held.items():
             yield GaugeStat("gptviz_cache_bytes", size, {"of": name}, "bytes", "Kept for all visitors.")
         yield GaugeStat("gptviz_uploads_bytes", room().nbytes, None, "bytes", "Visitors' own files.")
-        trainings = queue().states()
+        states = trainings().states()
         for state in ACTIVE:
-            yield GaugeStat("gptviz_trainings", trainings[state], {"state": state}, help="By state.")
+            yield GaugeStat("gptviz_trainings", states[state], {"state": state}, help="By state.")
 
 
 NUMBERS = Numbers()

@@ -16,7 +16,7 @@ from gptviz.jobs import Queue, Task
 from gptviz.jobs.ray.cluster import EACH, Cluster, reach
 from gptviz.jobs.task import RAY
 from gptviz.training.live import begin, train
-from gptviz.ui.training.queue import Queue as Trainings
+from gptviz.ui.training.trainings import Trainings
 from tests.conftest import random_lm
 from tests.engine.test_trace import assert_same
 from tests.jobs.tasks import TEXT, WAIT, knocked_out, wrong
@@ -126,7 +126,7 @@ def test_a_training_on_a_cluster_is_the_one_here(nodes, tmp_path, monkeypatch):
     far = queue.start("ann", config)
     until(lambda: far.state == "training" and far.run.status.step)
     far.pause()
-    until(lambda: far.state == "paused" and not far.job.worker.running)
+    until(lambda: far.state == "paused" and not far.shared_run.worker.running)
     assert 0 < far.run.status.step < 5000
     near = train(begin(tmp_path / "near", config).folder, stop_at=far.run.status.step)
     assert far.run.measures == near.measures and far.run.kept.steps() == near.kept.steps()
