@@ -26,6 +26,7 @@ from gptviz import LanguageModel
 from gptviz.engine import forward
 from gptviz.jobs import inside
 from gptviz.jobs.task import Execution, Task
+from gptviz.jobs.worker import in_daemon_thread
 
 # How often OpenMP's threads look for each other before they sleep: with GNU's own number they burn what a
 # busy machine leaves them.
@@ -177,24 +178,23 @@ class Stopped(Exception):
 
 
 class Thread:
-    """One task at a time, or `slots` of them, in threads of this process, behind the visitors' own passes.
+    """One task at a time, in a thread of this process, behind the visitors' own passes.
 
     After each step it waits as long as the step took: whoever asks for a page meanwhile has the model alone.
-    A task that waits for a process of its own needs no such `rest`.
     """
 
+    slots = 1
     gone: tuple[type[BaseException], ...] = ()
 
-    def __init__(self, rest: Callable[[float], None] = time.sleep, slots: int = 1):
-        self.slots = slots
-        self.executor = ThreadPoolExecutor(slots, "gptviz job")
+    def __init__(self, rest: Callable[[float], None] = time.sleep):
+        self.executor = ThreadPoolExecutor(1, "gptviz job")
         self.rest = rest
 
     def ready(self, model: str, lm: LanguageModel) -> LanguageModel:
         return lm.plain
 
-    def start(self, task: Task, model: LanguageModel | None, alone: bool) -> Execution:
-        return _InThread(self, task, model)
+    def start(self, task: Task, model: LanguageModel, alone: bool) -> Execution:
+        return _InThread(task, model, self.rest, self.executor.submit)
 
     def forget(self, model: str) -> None:
         """Nothing: nobody but its jobs holds it."""
@@ -206,13 +206,46 @@ class Thread:
         self.executor.shutdown(cancel_futures=True)  # it must not be within a pass when Python ends
 
 
+class DaemonThreads:
+    """`slots` tasks at a time that wait for a process of their own, in threads that end with Python.
+
+    Each calls its progress several times a second: if it was stopped, that raises, and it ends its process.
+    """
+
+    gone: tuple[type[BaseException], ...] = ()
+
+    def __init__(self, slots: int):
+        self.slots = slots
+
+    def ready(self, model: str, lm: LanguageModel) -> LanguageModel:
+        return lm
+
+    def start(self, task: Task, model: LanguageModel | None, alone: bool) -> Execution:
+        return _InThread(task, model, lambda _: None, in_daemon_thread)
+
+    def forget(self, model: str) -> None:
+        """Nothing: no model is kept here."""
+
+    def stands(self) -> bool:
+        return True
+
+    def close(self) -> None:
+        """Nothing: who was stopped ends soon, and all end with Python."""
+
+
 class _InThread:
-    def __init__(self, thread: Thread, task: Task, lm: LanguageModel | None):
+    def __init__(
+        self,
+        task: Task,
+        lm: LanguageModel | None,
+        rest: Callable[[float], None],
+        submit: "Callable[..., Future[Any]]",
+    ):
         self._done = (0, 1)
         self._stop = False
         self._began = time.monotonic()
-        self._rest = thread.rest
-        self.future: Future[Any] = thread.executor.submit(self._do, task, lm)
+        self._rest = rest
+        self.future = submit(self._do, task, lm)
 
     def _do(self, task: Task, lm: LanguageModel | None) -> Any:
         self._began = time.monotonic()

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from pathlib import Path
+from typing import Any, TypeVar
 
 import gptviz
 
@@ -20,6 +21,8 @@ NICE = 5  # below the server, whose pages somebody waits for; a third of its sha
 # burn what a busy machine leaves them: beside three busy processes on two cores, 60 small steps took over
 # four minutes, and take 5 s like this.
 SPIN = 1000
+
+R = TypeVar("R")
 
 
 class Worker:
@@ -73,6 +76,21 @@ class Worker:
         return f"exit status {self._process.returncode}" + (f": {lines[-1]}" if lines else "")
 
 
+def in_daemon_thread(function: Callable[..., R], *args: Any) -> "Future[R]":
+    """`function(*args)` in a thread of its own, which Python does not wait for when it ends."""
+    future: Future[R] = Future()
+    future.set_running_or_notify_cancel()  # from now on nobody can cancel it
+
+    def settle() -> None:
+        try:
+            future.set_result(function(*args))
+        except BaseException as problem:  # whatever it was, who waits is told
+            future.set_exception(problem)
+
+    threading.Thread(target=settle, daemon=True).start()
+    return future
+
+
 class InWorker:
     """A job that a worker is at. A thread waits for the worker's end, however it ends.
 
@@ -81,17 +99,13 @@ class InWorker:
 
     def __init__(self, worker: Worker, ended: Callable[[], object], how_far: Callable[[], tuple[int, int]]):
         self.worker = worker
-        self.future: Future[object] = Future()
         self._ended = ended
         self._how_far = how_far
-        threading.Thread(target=self._wait, daemon=True).start()
+        self.future: Future[object] = in_daemon_thread(self._wait)
 
-    def _wait(self) -> None:
-        try:
-            self.worker.wait()
-            self.future.set_result(self._ended())
-        except BaseException as problem:  # whatever it was, who waits is told
-            self.future.set_exception(problem)
+    def _wait(self) -> object:
+        self.worker.wait()
+        return self._ended()
 
     def progress(self) -> tuple[int, int]:
         return self._how_far()

@@ -77,6 +77,25 @@ def test_a_killed_server_leaves_nothing_that_the_next_does_not_remove():
         assert not [*Path(folder).iterdir()]
 
 
+ENDS = """
+import time
+from gptviz.jobs import Queue, Task
+from gptviz.jobs.local import DaemonThreads
+
+def endless(progress):
+    while True:
+        time.sleep(0.1)
+        progress(0, 1)
+
+job = Queue(DaemonThreads(1), 0).get(Task(endless, "key"), None, "ann")
+assert job.state == "working"
+"""
+
+
+def test_a_server_that_ends_waits_for_no_job_that_waits_for_a_process():
+    subprocess.run([sys.executable, "-c", ENDS], check=True, timeout=120)
+
+
 def pids(folder):
     return {int(file.name) for file in folder.iterdir()}
 

@@ -26,7 +26,7 @@ from gptviz.digits import gigabytes
 from gptviz.engine.config import WIDEST, divisors
 from gptviz.engine.language_model import LanguageModel
 from gptviz.jobs import Job, Queue, Task
-from gptviz.jobs.local import Thread
+from gptviz.jobs.local import DaemonThreads
 from gptviz.jobs.worker import Worker, start
 from gptviz.ui.models.room import room, session
 from gptviz.ui.settings import cache_bytes, count
@@ -67,7 +67,7 @@ def reading_queue(at_once: int) -> Queue:
     nothing is remembered here.
     """
     return Queue(
-        Thread(rest=lambda _: None, slots=at_once),
+        DaemonThreads(at_once),
         max_bytes=0,
         most_waiting=MOST_WAITING,
         most_of_one=MOST_OF_ONE,
