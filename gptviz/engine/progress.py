@@ -5,5 +5,5 @@ from collections.abc import Callable
 Progress = Callable[[int, int], object]  # so much is done, of so much
 
 
-def unheard(done: int, of: int) -> None:
-    """Do nothing: nobody asks how far it is."""
+def ignore_progress(done: int, of: int) -> None:
+    """A progress callback that does nothing, for callers that do not ask how far it is."""
