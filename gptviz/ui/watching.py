@@ -4,8 +4,8 @@
 may need: a router that asked it would turn everybody away while a database is down that only classes use.
 
 The numbers stand in Streamlit's own list of them (`/_stcore/metrics`, beside its sessions and caches), so
-they need no library. How long a run takes is measured where it is asked for and answered, at the websocket:
-with all that it waits for, be it a page or a fragment of one.
+they need no library. Of runs Streamlit (1.67) has no number. How long one takes is measured where it is asked
+for and answered, at the websocket: with all that it waits for, be it a page or a fragment of one.
 """
 
 import math
