@@ -14,15 +14,15 @@ import pytest
 import torch
 
 import gptviz
-from gptviz.checkpoints import CheckpointError, HeadsMissing, TokenizerMissing
-from gptviz.convert import convert
 from gptviz.jobs import Task
 from gptviz.jobs.worker import Worker
+from gptviz.models.checkpoints import CheckpointError, HeadsMissing, TokenizerMissing
+from gptviz.models.convert import convert
 from gptviz.ui.models import apart
 from gptviz.ui.models.apart import MOST_OF_ONE, MOST_WAITING, NotRead, converted
 from gptviz.ui.models.room import room
-from tests.checkpoints import makers
-from tests.checkpoints.hostile import HOSTILE
+from tests.models.checkpoints import makers
+from tests.models.checkpoints.hostile import HOSTILE
 from tests.waiting import until
 
 
