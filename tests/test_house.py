@@ -157,7 +157,7 @@ def test_streamlit_plotly_and_torch_stay_where_they_belong():
 
 def test_ray_is_imported_only_by_its_folder_and_where_it_is_set():
     """What needs Ray stands in `gptviz/jobs/ray`. Two functions import it, when GPTVIZ_RAY says so."""
-    may = {"gptviz.ui.jobs", "gptviz.ui.doctor"}
+    may = {"gptviz.ui.jobs", "gptviz.server.doctor"}
     broken = []
     for module, path in MODULES.items():
         if module.startswith("gptviz.jobs.ray"):
@@ -169,7 +169,9 @@ def test_ray_is_imported_only_by_its_folder_and_where_it_is_set():
         if module not in may or re.search(r"\bray\b", " ".join(at_once)):
             broken.append(module)
     assert broken == []
-    script = "import sys, gptviz.ui.serving, gptviz.ui.doctor; sys.exit('gptviz.jobs.ray' in sys.modules)"
+    script = (
+        "import sys, gptviz.server.serving, gptviz.server.doctor; sys.exit('gptviz.jobs.ray' in sys.modules)"
+    )
     assert subprocess.run([sys.executable, "-c", script], cwd=ROOT, check=False).returncode == 0
 
 
