@@ -10,11 +10,11 @@ from typing import Any, TypeVar
 import streamlit as st
 
 from gptviz import Run
+from gptviz.files.owned_folder import WORKS, Root
 from gptviz.jobs import Job, Queue, Task
 from gptviz.jobs.local import FORKS, Processes, Thread
 from gptviz.jobs.queue import OF_ONE, WAITING
 from gptviz.jobs.task import RAY, Backend
-from gptviz.root import WORKS, Root
 from gptviz.ui import runs
 from gptviz.ui.models.cache import model_cache
 from gptviz.ui.models.room import session

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from gptviz.analysis.ablation import knock_out
+from gptviz.files.owned_folder import WORKS
 from gptviz.jobs import Queue, Task
 from gptviz.jobs.local import FORKS, Processes, Thread
-from gptviz.root import WORKS
 from tests.jobs.tasks import TEXT, WAIT, knocked_out, wrong
 from tests.waiting import until
 
@@ -49,7 +49,7 @@ def processes(tmp_path_factory):
 PROGRAM = """
 import sys, tempfile
 from pathlib import Path
-from gptviz.root import WORKS, Root
+from gptviz.files.owned_folder import WORKS, Root
 from gptviz.jobs.local import Processes
 root = Root(WORKS)
 processes = Processes(1, lambda: root.path)

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from gptviz.jobs.ray.cluster import join
-from gptviz.leash import end_with_the_server
+from gptviz.parent_watch import end_with_the_server
 
 
 def main() -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 import ray
 from ray.exceptions import RayError
 
+from gptviz.files.owned_folder import TRAININGS, Root
 from gptviz.jobs.ray.cluster import join
-from gptviz.root import TRAININGS, Root
 from gptviz.training.live.run import Files, LiveRun, Stamps, news, receive
 from gptviz.training.live.work import train
 

@@ -23,10 +23,10 @@ from pathlib import Path
 
 from gptviz import LanguageModel
 from gptviz.digits import gigabytes
+from gptviz.files.owned_folder import TRAININGS, Root
 from gptviz.jobs import Job, NotDone, Queue, Task
 from gptviz.jobs.task import RAY
 from gptviz.jobs.worker import InWorker, Worker, start
-from gptviz.root import TRAININGS, Root
 from gptviz.training.live import LiveConfig, LiveRun, begin, fork, train
 from gptviz.training.live.config import Heads
 from gptviz.training.live.run import news, receive
