@@ -29,8 +29,8 @@ from ray.cluster_utils import Cluster as Nodes
 
 from gptviz import LanguageModel, load
 from gptviz.analysis.ablation import knock_out
-from gptviz.work import Line, Task
-from gptviz.work.cluster import EACH, Cluster
+from gptviz.jobs import Queue, Task
+from gptviz.jobs.ray.cluster import EACH, Cluster
 
 VISITORS = 30
 ACT = 15.0  # seconds between two acts of a learner, and which part of them are maps
@@ -44,32 +44,32 @@ STORE = 2 * 10**9  # bytes of a node for models
 
 
 @contextmanager
-def cluster(nodes: int) -> Iterator[tuple[Nodes, Line]]:
+def cluster(nodes: int) -> Iterator[tuple[Nodes, Queue]]:
     """A cluster of so many nodes of one processor each, beside a head that has none, and a line before it."""
     head = {"num_cpus": 0, "include_dashboard": False, "object_store_memory": STORE}
     made = Nodes(initialize_head=True, head_node_args=head)
     for _ in range(nodes):
         made.add_node(num_cpus=1, object_store_memory=STORE)
     with tempfile.TemporaryDirectory() as folder:
-        line = Line(Cluster(made.address, lambda: Path(folder)), 10**8)
+        queue = Queue(Cluster(made.address, lambda: Path(folder)), 10**8)
         try:
-            yield made, line
+            yield made, queue
         finally:
-            line.close()
+            queue.close()
             made.shutdown()
 
 
-def ask(line: Line, lm: LanguageModel, rng: random.Random, tokens: int, visitors: int) -> list:
+def ask(queue: Queue, lm: LanguageModel, rng: random.Random, tokens: int, visitors: int) -> list:
     """A map for each visitor, of a text that nobody has had."""
     texts = [tuple(rng.randrange(256, 4000) for _ in range(tokens)) for _ in range(visitors)]
-    return [line.get(Task(knock_out, "mini", (ids, None)), lm, f"{i}") for i, ids in enumerate(texts)]
+    return [queue.get(Task(knock_out, "mini", (ids, None)), lm, f"{i}") for i, ids in enumerate(texts)]
 
 
-def timed(line: Line, lm: LanguageModel, rng: random.Random, tokens: int) -> float:
+def timed(queue: Queue, lm: LanguageModel, rng: random.Random, tokens: int) -> float:
     """Seconds until all thirty have their maps."""
     began = time.perf_counter()
-    works = ask(line, lm, rng, tokens, VISITORS)
-    assert all(work.join(MOST) and work.state == "done" for work in works)
+    jobs = ask(queue, lm, rng, tokens, VISITORS)
+    assert all(job.join(MOST) and job.state == "done" for job in jobs)
     return time.perf_counter() - began
 
 
@@ -83,17 +83,17 @@ def used() -> np.ndarray:
             command = (process / "cmdline").read_bytes()
             took = sum(map(int, (process / "stat").read_text().rsplit(")", 1)[1].split()[11:13]))
             workers += took * command.startswith((b"ray::do", b"ray::IDLE"))
-            driver += took * (b"gptviz.work.driver" in command)
+            driver += took * (b"gptviz.jobs.ray.driver" in command)
     user, nice, system, _, _, *interrupts = map(int, Path("/proc/stat").read_text().split()[1:8])
     return np.array([workers, driver, user + nice + system + sum(interrupts)]) / ticks
 
 
-def warm(line: Line, lm: LanguageModel, rng: random.Random, nodes: int, tokens: int) -> None:
+def warm(queue: Queue, lm: LanguageModel, rng: random.Random, nodes: int, tokens: int) -> None:
     """Wait until every node has done a map: its worker has then loaded torch, and the model."""
-    while line.backend.slots < EACH * nodes:
-        ask(line, lm, rng, tokens, 1)[0].join(MOST)
+    while queue.backend.slots < EACH * nodes:
+        ask(queue, lm, rng, tokens, 1)[0].join(MOST)
     for _ in range(3):
-        assert all(work.join(MOST) for work in ask(line, lm, rng, tokens, 2 * nodes))
+        assert all(job.join(MOST) for job in ask(queue, lm, rng, tokens, 2 * nodes))
 
 
 def throughput(nodes: int, handed: float, worked: float, maps: int = 10_000) -> float:
@@ -106,10 +106,10 @@ def throughput(nodes: int, handed: float, worked: float, maps: int = 10_000) -> 
     return maps / max(free)
 
 
-def read(line: Line, rng: random.Random, tokens: int) -> tuple[float, float]:
+def read(queue: Queue, rng: random.Random, tokens: int) -> tuple[float, float]:
     """Seconds until all thirty have their traces of GPT-2: one after the other here, and by the cluster."""
     lm = load("gpt2-untrained")
-    backend = line.backend
+    backend = queue.backend
     took = []
     assert isinstance(backend, Cluster)
     far = backend.reader("gpt2", lm, lambda found, place: None)
@@ -151,10 +151,10 @@ def main() -> None:
     rng = random.Random(0)
     took: dict[int, list[float]] = {}
     for nodes in (1, 2):
-        with cluster(nodes) as (made, line):
-            warm(line, lm, rng, nodes, args.tokens)
+        with cluster(nodes) as (made, queue):
+            warm(queue, lm, rng, nodes, args.tokens)
             before = used()
-            took[nodes] = [timed(line, lm, rng, args.tokens) for _ in range(args.rounds)]
+            took[nodes] = [timed(queue, lm, rng, args.tokens) for _ in range(args.rounds)]
             maps, driver, every = used() - before
             said = ", ".join(f"{seconds:.1f}" for seconds in took[nodes])
             print(f"measured: {VISITORS} maps on {nodes} node(s): {said} s", flush=True)
@@ -164,14 +164,14 @@ def main() -> None:
                 flush=True,
             )
             if nodes == 2:
-                here, there = read(line, rng, args.tokens)
+                here, there = read(queue, rng, args.tokens)
                 print(
                     f"measured: {VISITORS} texts read by GPT-2: {here:.1f} s here, {there:.1f} s by Ray Serve"
                 )
-                works = ask(line, lm, rng, args.tokens, VISITORS)
-                works[4].join(MOST)
+                jobs = ask(queue, lm, rng, args.tokens, VISITORS)
+                jobs[4].join(MOST)
                 made.remove_node(made.list_all_nodes()[2], allow_graceful=False)
-                ended = [work.join(MOST) and work.state for work in works]
+                ended = [job.join(MOST) and job.state for job in jobs]
                 print(f"measured: a node killed after five maps: {ended.count('done')} of {VISITORS} done")
     one, two = (min(took[nodes]) for nodes in (1, 2))
     print(f"measured: the second node brings {one / two - 1:.2f} of the first")

@@ -24,7 +24,7 @@ import torch
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from gptviz.training.live import LiveConfig, begin, train
-from gptviz.ui.training.queue import Queue
+from gptviz.ui.training.trainings import Trainings
 
 ENOUGH = 0.6
 
@@ -59,14 +59,14 @@ def until_enough(folder: Path, last: int, **changes: object) -> tuple[str, str, 
 def at_once(number: int, steps: int) -> None:
     """The app's own queue with one run of each of so many visitors, no two of them equal."""
     cores = os.cpu_count() or 1
-    queue = Queue(cores, 2**40)
+    runs = Trainings(cores, 2**40)
     began = time.monotonic()
-    trainings = [queue.start(f"visitor {i}", LiveConfig(steps=steps, seed=i)) for i in range(number)]
+    trainings = [runs.start(f"visitor {i}", LiveConfig(steps=steps, seed=i)) for i in range(number)]
     while any(training.active for training in trainings):
         time.sleep(0.1)
     wall = time.monotonic() - began
     assert all(training.state == "done" for training in trainings)
-    queue.close()
+    runs.close()
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu = (used.ru_utime + used.ru_stime) / cores
     print(f"{number} trainings of {steps} steps: {wall:.1f} s, their CPU / {cores} cores: {cpu:.1f} s")

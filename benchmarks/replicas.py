@@ -287,7 +287,7 @@ async def compare(args: argparse.Namespace, home: Path) -> None:
 # ---- the soak ----
 
 
-# of a line (`gptviz.work.local`): those that work, and the one that they are forked from
+# of a queue (`gptviz.jobs.local`): those that work, and the one that they are forked from
 WORKERS = "its workers"
 FORKS = "their forks' origin"
 

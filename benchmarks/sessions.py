@@ -31,7 +31,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from benchmarks.visitor import Visitor
 from gptviz.ui import runs as cached_runs
-from gptviz.ui.works import WORKERS
+from gptviz.ui.jobs import WORKERS
 from tests.browser.conftest import start_server, stop_server
 
 PAGES = ["attention", "overview"]

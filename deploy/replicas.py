@@ -2,6 +2,7 @@
 
     python deploy/replicas.py --replicas 2 --port 8501
 
+Where there is Docker, compose.yaml does the same; this needs neither it nor systemd nor an administrator.
 Whoever dies is started again, and all end with this program. Each process has its share of the
 cores. What they share lies on the disk (GPTVIZ_CACHE_DIR: classes, measured heads), or in GPTVIZ_DATABASE.
 Needs `haproxy` (Debian: apt install haproxy). Lines of all of them go to the standard output, one an event.

@@ -49,7 +49,7 @@ above, doing = st.columns([3, 1], gap="small")
 block, head = head_controls(scene)
 with doing:
     change_menu.menu(scene, Part("head", block, head), key="heads")
-find = partial(heads.general_work, plain)
+find = partial(heads.general_job, plain)
 reads = "What every head does in general, texts read"
 stopped = "The general scores were stopped: what you see is of this text alone."
 general = wait_for("heads_general", find, reads, stopped)

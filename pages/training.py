@@ -20,7 +20,7 @@ from gptviz.ui.parts.training.choice import BESIDE, RUN, STEP
 from gptviz.ui.shell.page import frame
 from gptviz.ui.shell.placed import placed
 from gptviz.ui.training.mine import at_once, find_training, my_trainings, remove_training
-from gptviz.ui.training.queue import Training
+from gptviz.ui.training.trainings import Training
 from gptviz.ui.words import escaped, prose
 
 EVERY_SECONDS = 1.5  # between two looks at a run that trains

@@ -16,9 +16,9 @@ from hypothesis import HealthCheck, settings, strategies as st
 import gptviz
 from gptviz.engine.config import GPTConfig
 from gptviz.engine.language_model import LanguageModel
+from gptviz.jobs import local
 from gptviz.model import GPTModel
 from gptviz.tokenizer import get_encoding
-from gptviz.work import local
 
 THREADS = max(1, (os.cpu_count() or 1) // int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")))
 torch.set_num_threads(THREADS)

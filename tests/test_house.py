@@ -7,6 +7,8 @@ import ast
 import graphlib
 import pkgutil
 import re
+import subprocess
+import sys
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -27,12 +29,12 @@ FLOORS = [
     {"server"},
     {"teach.handout"},  # it is written of the components' JavaScript
     {"ui"},
+    {"jobs"},
     {"figures"},
     {"teach"},
     {"lessons"},
     {"book"},
     {"training"},
-    {"work"},
     {"analysis"},
     {"models"},
     {"engine"},
@@ -48,11 +50,12 @@ UI_FLOORS = [
     {"sheet"},
     {"shell", "teach"},
     {"heads"},
-    {"works"},
+    {"jobs"},
     {"runs", "training"},
     {"lens_cells"},
     {"models", "components"},
-    {"words", "buttons", "tables", "settings", "worker", "memory"},
+    {"waiting"},
+    {"words", "buttons", "tables", "settings", "memory"},
 ]
 # every page's frame asks whether the class has moved, and the class's bar stands in that frame
 NEIGHBOURS = {"shell": {"teach"}, "teach": {"shell"}}
@@ -156,6 +159,26 @@ def test_streamlit_plotly_and_torch_stay_where_they_belong():
             broken.append(f"{module} imports plotly")
     assert broken == []
     assert {name.split(".")[0] for name in imports(PACKAGE / "model.py")} == {"torch"}
+
+
+def test_ray_is_imported_only_by_its_folder_and_where_it_is_set():
+    """What needs Ray stands in `gptviz/jobs/ray`. Two functions import it, when GPTVIZ_RAY says so."""
+    may = {"gptviz.ui.jobs", "gptviz.server.doctor"}
+    broken = []
+    for module, path in MODULES.items():
+        if module.startswith("gptviz.jobs.ray"):
+            continue
+        if not any(re.match(r"(gptviz\.jobs\.)?ray\b", name) for name in imports(path)):
+            continue
+        top = ast.parse(path.read_text(encoding="utf-8")).body
+        at_once = [ast.unparse(node) for node in top if isinstance(node, ast.Import | ast.ImportFrom)]
+        if module not in may or re.search(r"\bray\b", " ".join(at_once)):
+            broken.append(module)
+    assert broken == []
+    script = (
+        "import sys, gptviz.server.serving, gptviz.server.doctor; sys.exit('gptviz.jobs.ray' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", script], cwd=ROOT, check=False).returncode == 0
 
 
 def test_components_know_only_the_theme_and_how_tokens_look():

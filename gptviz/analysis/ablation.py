@@ -26,7 +26,7 @@ from gptviz.engine.edits import Edit
 from gptviz.engine.forward import logits_of
 from gptviz.engine.index import one_of
 from gptviz.engine.language_model import LanguageModel
-from gptviz.engine.progress import Progress, unheard
+from gptviz.engine.progress import Progress, ignore_progress
 from gptviz.engine.trace import Trace
 from gptviz.engine.undisturbed import undisturbed
 from gptviz.engine.variants import variants
@@ -62,7 +62,7 @@ def knock_out(
     target: Target | list[Target] | None = None,
     baseline: str = "zero",
     position: int = -1,
-    progress: Progress = unheard,
+    progress: Progress = ignore_progress,
 ) -> pd.DataFrame:
     """Mute every part in turn: the logit of `target` against the mean, its probability, and what changed.
 

@@ -44,7 +44,7 @@ from gptviz.analysis.prompts import Texts, averaged, is_many, of_one_text, over
 from gptviz.engine.given import Text, ids_of
 from gptviz.engine.index import index_of, listed, one_of
 from gptviz.engine.language_model import LanguageModel
-from gptviz.engine.progress import Progress, unheard
+from gptviz.engine.progress import Progress, ignore_progress
 from gptviz.engine.trace import Trace
 from gptviz.engine.undisturbed import undisturbed
 from gptviz.tokenizer import named_bytes, show_token
@@ -101,7 +101,7 @@ def patching(
     sites: Iterable[str] = SITES,
     direction: str = "denoising",
     position: int = -1,
-    progress: Progress = unheard,
+    progress: Progress = ignore_progress,
     estimate: bool = False,
     last: bool = False,
 ) -> pd.DataFrame:

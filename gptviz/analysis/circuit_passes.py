@@ -19,7 +19,7 @@ from gptviz.engine.edits import Edit
 from gptviz.engine.forward import logits_of
 from gptviz.engine.given import Text
 from gptviz.engine.language_model import LanguageModel
-from gptviz.engine.progress import Progress, unheard
+from gptviz.engine.progress import Progress, ignore_progress
 from gptviz.engine.reader import ready
 from gptviz.engine.variants import variants
 
@@ -83,7 +83,7 @@ class Passes:
         self._into = trace["resid_pre"][:, : len(self.ids)]  # (L, T, D): into each block if every head speaks
         self.whole = float(self._measure(trace.logits(self.at)[None])[0])
 
-    def of(self, circuits: Sequence[Heads], progress: Progress = unheard) -> Values:
+    def of(self, circuits: Sequence[Heads], progress: Progress = ignore_progress) -> Values:
         """F of each of these choices of heads, (n,)."""
         results = np.zeros(0)
         for values in self._batches(circuits, 0, self._into[0]):

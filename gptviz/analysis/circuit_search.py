@@ -35,7 +35,7 @@ from gptviz.analysis.circuit_passes import Head, Heads, Passes, Values, all_head
 from gptviz.engine.given import Text
 from gptviz.engine.index import below, one_of
 from gptviz.engine.language_model import LanguageModel
-from gptviz.engine.progress import Progress, unheard
+from gptviz.engine.progress import Progress, ignore_progress
 from gptviz.engine.undisturbed import undisturbed
 
 WAYS = ("remove", "add")
@@ -82,7 +82,7 @@ def circuit(
     way: str = "remove",
     within: float = WITHIN,
     position: int = -1,
-    progress: Progress = unheard,
+    progress: Progress = ignore_progress,
 ) -> Circuit:
     """Return the heads that keep a prediction, found greedily: |F(M) - F(C)| is at most `allowed`.
 
@@ -110,7 +110,7 @@ def allowed(whole: float, empty: float, within: float = WITHIN) -> float:
 
 
 def search(
-    passes: Passes, way: str = "remove", within: float = WITHIN, progress: Progress = unheard
+    passes: Passes, way: str = "remove", within: float = WITHIN, progress: Progress = ignore_progress
 ) -> Circuit:
     """`circuit`, from the `Passes` of a text."""
     one_of("way", way, WAYS)
@@ -155,20 +155,22 @@ def of_passes(
     question: tuple[Any, ...],
     function: Callable[..., Any],
     *args: Any,
-    progress: Progress = unheard,
+    progress: Progress = ignore_progress,
 ) -> Any:
     """Return `function(passes, *args)` for the `Passes` of a question: text, target, baseline, and so on."""
     return function(Passes(lm, *question), *args, progress=progress)
 
 
-def three_values(passes: Passes, heads: Heads, progress: Progress = unheard) -> tuple[float, float, float]:
+def three_values(
+    passes: Passes, heads: Heads, progress: Progress = ignore_progress
+) -> tuple[float, float, float]:
     """F of the whole model, of a circuit, and of no head."""
     is_model = passes.feed_forwards and not {*all_heads(passes.lm)} - {*heads}
     *circuit_values, empty = passes.of([()] if is_model else [heads, ()], progress).tolist()
     return passes.whole, *(circuit_values or [passes.whole]), empty
 
 
-def in_order(passes: Passes, heads: Sequence[Head], progress: Progress = unheard) -> pd.DataFrame:
+def in_order(passes: Passes, heads: Sequence[Head], progress: Progress = ignore_progress) -> pd.DataFrame:
     """The steps when these heads are added in this order."""
     values = passes.of([heads[:size] for size in range(len(heads) + 1)], progress).tolist()
     return _table([(size, heads[size - 1] if size else None, value) for size, value in enumerate(values)])
@@ -189,7 +191,7 @@ def _table(steps: Sequence[tuple[int, Head | None, float]]) -> pd.DataFrame:
 # ---- what a circuit is worth ----
 
 
-def score(passes: Passes, heads: Heads, seed: int = 0, progress: Progress = unheard) -> pd.DataFrame:
+def score(passes: Passes, heads: Heads, seed: int = 0, progress: Progress = ignore_progress) -> pd.DataFrame:
     """F of a circuit without K and of the model without K, for sets K of its heads: two passes each.
 
     Columns: K (as `written` has it), size, circuit, model, and gap, how far apart the two are. The first
@@ -228,7 +230,7 @@ def brings(
     baseline: str = "mean",
     feed_forwards: bool = True,
     position: int = -1,
-    progress: Progress = unheard,
+    progress: Progress = ignore_progress,
 ) -> Values:
     """The gain of this circuit by each head of the model: F with it minus F without it, (L, H).
 
@@ -238,7 +240,7 @@ def brings(
 
 
 def each_brings(
-    passes: Passes, heads: Heads, progress: Progress = unheard
+    passes: Passes, heads: Heads, progress: Progress = ignore_progress
 ) -> tuple[Values, tuple[float, float, float]]:
     """`brings`, from the `Passes` of a text, and `three_values`: what a circuit's sheet shows."""
     values = three_values(passes, heads)

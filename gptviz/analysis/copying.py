@@ -18,7 +18,7 @@ import torch
 from gptviz.analysis.against import double
 from gptviz.engine import forward
 from gptviz.engine.language_model import LanguageModel
-from gptviz.engine.progress import Progress, unheard
+from gptviz.engine.progress import Progress, ignore_progress
 from gptviz.engine.undisturbed import undisturbed
 from gptviz.fast import kernels
 from gptviz.model import TransformerBlock
@@ -33,7 +33,7 @@ MOST_WORK = 2 * 10**11  # multiply-adds of them all
 
 
 @undisturbed
-def copying_scores(lm: LanguageModel, progress: Progress = unheard) -> pd.DataFrame:
+def copying_scores(lm: LanguageModel, progress: Progress = ignore_progress) -> pd.DataFrame:
     """Return for every head: `ov_copying` and `qk_matching`, from -1 to 1 each, and `copies_top5`, from 0 to
     1.
 

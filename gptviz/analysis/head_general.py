@@ -27,7 +27,7 @@ from gptviz.analysis.head_formulas import ON_REPEATS, ROLES, SHARES
 from gptviz.analysis.head_roles import kind_of, lifts_of, rests_of
 from gptviz.analysis.head_scores import COLUMNS, ENTROPY, RESTS, HeadScores
 from gptviz.engine.language_model import LanguageModel
-from gptviz.engine.progress import Progress, unheard
+from gptviz.engine.progress import Progress, ignore_progress
 from gptviz.engine.reduction import Reduction
 from gptviz.engine.sample import Window, long_passages, windows
 from gptviz.engine.undisturbed import undisturbed
@@ -68,7 +68,7 @@ class General:
 
 
 @undisturbed
-def general(lm: LanguageModel, progress: Progress = unheard, disk: bool = True) -> General:
+def general(lm: LanguageModel, progress: Progress = ignore_progress, disk: bool = True) -> General:
     """All heads of a model in general: from the disk, or from some 60 short passes.
 
     `progress(done, of)` is called between passes, without a lock: what it raises stops the work, and

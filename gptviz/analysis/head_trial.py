@@ -48,7 +48,7 @@ from gptviz.engine.edits import Edit
 from gptviz.engine.forward import logits_of
 from gptviz.engine.index import index_of, one_of
 from gptviz.engine.language_model import LanguageModel
-from gptviz.engine.progress import Progress, unheard
+from gptviz.engine.progress import Progress, ignore_progress
 from gptviz.engine.reader import ready
 from gptviz.engine.sample import long_passages
 from gptviz.engine.sample_means import sample_means
@@ -144,7 +144,7 @@ def trial(
     block: int,
     head: int,
     label: str,
-    progress: Progress = unheard,
+    progress: Progress = ignore_progress,
     known: General | None = None,
     disk: bool = True,
 ) -> Trial:

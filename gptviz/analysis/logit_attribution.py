@@ -37,7 +37,7 @@ from gptviz.analysis.prompts import Texts, averaged, is_many, over
 from gptviz.analysis.reads import of_model, reads
 from gptviz.engine.config import GPTConfig
 from gptviz.engine.language_model import LanguageModel
-from gptviz.engine.progress import Progress, unheard
+from gptviz.engine.progress import Progress, ignore_progress
 from gptviz.engine.sites import Key
 from gptviz.engine.trace import Trace
 from gptviz.engine.undisturbed import undisturbed
@@ -161,7 +161,7 @@ def attributions(
     text: Texts,
     target: OneToken | tuple[OneToken, Against] | list[Any] | None = None,
     position: int = -1,
-    progress: Progress = unheard,
+    progress: Progress = ignore_progress,
 ) -> pd.DataFrame:
     """`attribution` of a text, or its mean over a list of them: contribution, contribution_se and n.
 

@@ -20,7 +20,7 @@ from gptviz.analysis.against import difference
 from gptviz.engine.given import ids_of
 from gptviz.engine.index import whole
 from gptviz.engine.language_model import LanguageModel
-from gptviz.engine.progress import Progress, unheard
+from gptviz.engine.progress import Progress, ignore_progress
 from gptviz.engine.undisturbed import undisturbed
 from gptviz.tokenizer.one import OneToken
 
@@ -52,7 +52,7 @@ def measured(
     function: Callable[..., pd.DataFrame],
     prompt: Prompt,
     pair: bool = False,
-    progress: Progress = unheard,
+    progress: Progress = ignore_progress,
     **options: Any,
 ) -> tuple[pd.DataFrame, float]:
     """`function(lm, text, target)` of a prompt, or of a pair; and the difference of logits itself.

@@ -8,7 +8,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 from gptviz.engine.copies import copied
 from gptviz.engine.index import index_of, of_kind
 from gptviz.engine.language_model import LanguageModel
-from gptviz.engine.progress import Progress, unheard
+from gptviz.engine.progress import Progress, ignore_progress
 from gptviz.engine.sites import Key
 from gptviz.engine.trace import Trace
 from gptviz.engine.undisturbed import settled
@@ -106,7 +106,7 @@ def of_text(
     ids: tuple[int, ...],
     numbers: Callable[..., Any],
     *args: Any,
-    progress: Progress = unheard,
+    progress: Progress = ignore_progress,
 ) -> Any:
     """`numbers(lm, trace, *args)` of a text's ids: the pass, and what is made of it."""
     return numbers(lm, lm.trace(ids, keep=sites_of(numbers, lm, *args)), *args)

@@ -20,7 +20,7 @@ from gptviz.engine.given import Text, ids_of
 from gptviz.engine.index import index_of, of_kind, one_of
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.past import Past
-from gptviz.engine.progress import Progress, unheard
+from gptviz.engine.progress import Progress, ignore_progress
 from gptviz.engine.undisturbed import undisturbed
 
 Kind = Literal["delete", "swap values", "swap", "freeze"]
@@ -95,7 +95,9 @@ class Surgery:
 
 
 @undisturbed
-def surgery(lm: LanguageModel, text: Text, operation: Operation, progress: Progress = unheard) -> Surgery:
+def surgery(
+    lm: LanguageModel, text: Text, operation: Operation, progress: Progress = ignore_progress
+) -> Surgery:
     """Operate on the cache of a text (or ids), and predict the next token by real passes.
 
     The model's edits are made in every pass. `progress` is called once, before them. Raises ValueError for a

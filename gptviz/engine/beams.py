@@ -12,7 +12,7 @@ import torch
 from gptviz.engine.generate import Growing, end_of_text, steps
 from gptviz.engine.given import Text, ids_of
 from gptviz.engine.index import whole
-from gptviz.engine.progress import Progress, unheard
+from gptviz.engine.progress import Progress, ignore_progress
 from gptviz.engine.reader import Reader
 from gptviz.engine.sampling import Sampling
 from gptviz.engine.undisturbed import undisturbed
@@ -52,7 +52,7 @@ def beam_search(
     beams: int,
     max_new_tokens: int,
     dropped: int | None = None,
-    progress: Progress = unheard,
+    progress: Progress = ignore_progress,
 ) -> list[Round]:
     """Write on after a text (or ids) with this number of beams, one pass for all of them: see `search`.
 
@@ -70,7 +70,12 @@ def beam_search(
 
 
 def beside(
-    lm: Reader, text: Ids, beams: int, max_new_tokens: int, sampling: Sampling, progress: Progress = unheard
+    lm: Reader,
+    text: Ids,
+    beams: int,
+    max_new_tokens: int,
+    sampling: Sampling,
+    progress: Progress = ignore_progress,
 ) -> tuple[list[Round], dict[str, tuple[tuple[int, ...], float]]]:
     """Run `beam_search`, greedy search and, unless `sampling` is greedy, sampling.
 
@@ -93,7 +98,7 @@ def beside(
 
 @undisturbed
 def given(
-    lm: Reader, text: Ids, rounds: Sequence[Round], progress: Progress = unheard
+    lm: Reader, text: Ids, rounds: Sequence[Round], progress: Progress = ignore_progress
 ) -> dict[tuple[int, ...], float]:
     """ln of this model's probability for each beam of another model's rounds, kept or dropped, by its ids."""
     read = Growing(lm, len(text) + len(rounds)).read

@@ -5,5 +5,5 @@ from collections.abc import Callable
 Progress = Callable[[int, int], object]  # so much is done, of so much
 
 
-def unheard(done: int, of: int) -> None:
+def ignore_progress(done: int, of: int) -> None:
     """Ignore the progress: a callback for callers that do not need it."""

@@ -19,7 +19,7 @@ from gptviz.engine import forward
 from gptviz.engine.capture import site_hook
 from gptviz.engine.copies import copied
 from gptviz.engine.loaded import Loaded
-from gptviz.engine.progress import Progress, unheard
+from gptviz.engine.progress import Progress, ignore_progress
 from gptviz.engine.sample import windows
 from gptviz.engine.sites import SITES, Key, all_keys
 from gptviz.engine.undisturbed import undisturbed
@@ -33,7 +33,7 @@ Means = dict[Key, torch.Tensor]
 _known: PerWeights["Reading"] = PerWeights()
 
 
-def sample_means(lm: Loaded, progress: Progress = unheard) -> Means:
+def sample_means(lm: Loaded, progress: Progress = ignore_progress) -> Means:
     """The mean over all tokens of the sample of every site but the attention weights, one row each.
 
     (1, D) for a site of rows, (H, 1, D/H) for one that is split by heads, in float32 on the CPU. Worked out
@@ -47,7 +47,7 @@ def sample_means(lm: Loaded, progress: Progress = unheard) -> Means:
     return copied(kept_means(lm, progress))
 
 
-def kept_means(lm: Loaded, progress: Progress = unheard) -> Means:
+def kept_means(lm: Loaded, progress: Progress = ignore_progress) -> Means:
     """`sample_means` as they are kept: for passes, which write into nothing."""
     while (read := reading(lm)).means is None:
         read.step()

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from gptviz.analysis.next_token import losses
 from gptviz.engine.language_model import LanguageModel
-from gptviz.engine.progress import Progress, unheard
+from gptviz.engine.progress import Progress, ignore_progress
 from gptviz.engine.sample import passages
 from gptviz.engine.undisturbed import undisturbed
 from gptviz.lessons.mlp import MLP, Ids, Recipe, train
@@ -151,7 +151,7 @@ class Reading:
 
 
 @undisturbed
-def bits_per_byte(lm: LanguageModel, read: Reading, progress: Progress = unheard) -> float:
+def bits_per_byte(lm: LanguageModel, read: Reading, progress: Progress = ignore_progress) -> float:
     """The loss of a GPT on the held-out text, in bits per byte."""
     nats = 0.0
     for number, window in enumerate(read.windows, 1):

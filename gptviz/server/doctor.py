@@ -23,13 +23,13 @@ from gptviz import load
 from gptviz.digits import gigabytes
 from gptviz.fast.kernels import enabled
 from gptviz.files import disk_cache
+from gptviz.jobs.task import RAY
 from gptviz.teach.guides import SETTING as GUIDES
 from gptviz.ui.memory import resident
 from gptviz.ui.models.in_use import default_device
 from gptviz.ui.runs import SETTING as TRACES_SETTING, trace_bytes
 from gptviz.ui.settings import wrong
 from gptviz.ui.shell.navigation import page_file
-from gptviz.work.cluster import RAY, reach
 
 SECONDS = 15
 BUSY = 0.5
@@ -119,6 +119,8 @@ def faults() -> Iterator[str]:
 
         yield from _refused(open_database)
     if address := os.environ.get(RAY):
+        from gptviz.jobs.ray.cluster import reach
+
         yield from (f"{RAY}: {sentence}" for sentence in _refused(reach, address))
     if disk() < FREE:
         where = tempfile.gettempdir()

@@ -27,7 +27,7 @@ from streamlit import runtime
 
 from gptviz.files.owned_folder import TRAININGS, UPLOADS, WORKS, sweep
 from gptviz.server import log, watching
-from gptviz.ui import works
+from gptviz.ui import jobs
 from gptviz.ui.components.code import PATH, served
 from gptviz.ui.models.room import absent, end, room
 
@@ -171,7 +171,7 @@ async def lifespan(_app: object) -> AsyncIterator[dict[str, object]]:
     runtime.get_instance().stats_mgr.register_provider(watching.NUMBERS)
     for prefix in (TRAININGS, UPLOADS, WORKS):
         await run_sync(sweep, prefix)
-    await run_sync(works.line)
+    await run_sync(jobs.queue)
     log.log("start")
     yield {}
     log.log("stop")

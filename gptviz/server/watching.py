@@ -4,8 +4,8 @@
 may need: a router that asked it would turn everybody away while a database is down that only classes use.
 
 The numbers stand in Streamlit's own list of them (`/_stcore/metrics`, beside its sessions and caches), so
-they need no library. How long a run takes is measured where it is asked for and answered, at the websocket:
-with all that it waits for, be it a page or a fragment of one.
+they need no library. Of runs Streamlit (1.67) has no number. How long one takes is measured where it is asked
+for and answered, at the websocket: with all that it waits for, be it a page or a fragment of one.
 """
 
 import math
@@ -31,7 +31,7 @@ from streamlit.runtime.stats import CounterStat, GaugeStat, HistogramStat, Stat
 from streamlit.util import calc_hash
 
 from gptviz.server import log
-from gptviz.ui import works
+from gptviz.ui import jobs
 from gptviz.ui.models.cache import model_cache
 from gptviz.ui.models.choice import Choice
 from gptviz.ui.models.in_use import key_of, plan_of
@@ -39,8 +39,8 @@ from gptviz.ui.models.room import room
 from gptviz.ui.runs import runs
 from gptviz.ui.shell.navigation import FIRST, PAGES
 from gptviz.ui.teach.classroom import classes
-from gptviz.ui.training.mine import queue
-from gptviz.ui.training.queue import ACTIVE
+from gptviz.ui.training.mine import trainings
+from gptviz.ui.training.trainings import ACTIVE
 
 SECONDS = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, math.inf)
 DATABASE = "GPTVIZ_DATABASE"  # `classroom.tables`, which needs SQLAlchemy, is imported only for a class
@@ -92,7 +92,7 @@ class Numbers:
                 "From a click to the end of its run.",
             )
         yield CounterStat("gptviz_errors", log.errors, help="Lines of the log that were errors.")
-        line = works.line().snapshot()
+        line = jobs.queue().snapshot()
         for state in ("waiting", "working"):
             yield GaugeStat("gptviz_works", int(line[state]), {"state": state}, help="In the line, by state.")
         yield GaugeStat("gptviz_workers", line["slots"], help="Works that are done at a time.")
@@ -102,9 +102,9 @@ class Numbers:
         for name, size in sizes.items():
             yield GaugeStat("gptviz_cache_bytes", size, {"of": name}, "bytes", "Kept for all visitors.")
         yield GaugeStat("gptviz_uploads_bytes", room().nbytes, None, "bytes", "Visitors' own files.")
-        trainings = queue().states()
+        states = trainings().states()
         for state in ACTIVE:
-            yield GaugeStat("gptviz_trainings", trainings[state], {"state": state}, help="By state.")
+            yield GaugeStat("gptviz_trainings", states[state], {"state": state}, help="By state.")
 
 
 NUMBERS = Numbers()
@@ -195,7 +195,7 @@ def not_ready() -> str | None:
         model_cache().get(key_of(choice), partial(plan_of, choice))
         if os.environ.get(DATABASE):
             classes().answers()
-        if not works.line().backend.stands():
+        if not jobs.queue().backend.stands():
             return "The workers are gone, and maps wait. Start the server, or its Ray cluster, again."
     except (ValueError, OSError) as error:
         return f"{error}"

@@ -8,7 +8,7 @@ import time
 from dataclasses import fields, replace
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gptviz.engine.config import GPTConfig
 from gptviz.files.disk_cache import SHIPPED
@@ -280,7 +280,6 @@ def _add_live(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -
     )
     live.add_argument("--stop-at", type=int, help="pause (and save) at this step; the same command goes on")
     live.add_argument("--no-snapshots", action="store_true", help="write the curve only")
-    live.add_argument("--ray", metavar="ADDRESS", help="train on a Ray cluster: auto, or its host:port")
     live.add_argument("--nice", type=int, help="how far to stand back for other programs, 0 to 19")
     live.add_argument("--leash", action="store_true", help="end, and remove --work, when standard input ends")
     live.set_defaults(run=run_live)
@@ -306,11 +305,7 @@ def run_live(args: argparse.Namespace) -> None:
 
     try:
         planned(args)
-        options = args.work, args.stop_at, not args.no_snapshots
-        if args.ray is None:
-            run = train(*options)
-        else:
-            run = _train_far(args.ray, *options)
+        run = train(args.work, args.stop_at, not args.no_snapshots)
     except ValueError as error:
         sys.exit(str(error))
     status = run.status
@@ -320,15 +315,6 @@ def run_live(args: argparse.Namespace) -> None:
     else:
         last = {}
     print(json.dumps({"state": status.state, "step": status.step} | last))
-
-
-def _train_far(address: str, *options: Any) -> LiveRun:
-    from gptviz.work.cluster import join
-
-    join(address)  # before Ray is imported
-    from gptviz.training.live.far import train_far
-
-    return train_far(address, *options)
 
 
 def planned(args: argparse.Namespace) -> LiveRun:

@@ -15,7 +15,7 @@ from safetensors.torch import load_file, save
 from gptviz.analysis import head_general, head_trial
 from gptviz.engine.config import GPTConfig
 from gptviz.engine.language_model import LanguageModel
-from gptviz.engine.progress import Progress, unheard
+from gptviz.engine.progress import Progress, ignore_progress
 from gptviz.files.atomic_file import write_text, write_whole
 from gptviz.training.corpus import TOKENIZER_FILE
 
@@ -103,7 +103,7 @@ def sha256_of(folder: Path) -> str:
 DIGITS = 6  # of a number, that mean something
 
 
-def measured_heads(lm: LanguageModel, progress: Progress = unheard) -> dict[str, Any]:
+def measured_heads(lm: LanguageModel, progress: Progress = ignore_progress) -> dict[str, Any]:
     """Measure what all heads do in general, and try the labels that follow, by their names on disk.
 
     All of it is measured, whatever is on disk. `progress(done, of)` is called after each label's trial.

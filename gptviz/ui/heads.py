@@ -31,12 +31,12 @@ from gptviz.engine.reduction import Reduction
 from gptviz.engine.tokens import Token
 from gptviz.figures import head_grid
 from gptviz.figures.theme import Mode
+from gptviz.jobs import Job
 from gptviz.model import GPTModel
-from gptviz.ui import runs, works
+from gptviz.ui import jobs, runs
 from gptviz.ui.models.choice import DEFAULT_MODEL
 from gptviz.ui.runs import per_run
 from gptviz.ui.words import counted
-from gptviz.work import Work
 
 # what tables call a role where the screen has a plainer word
 CALLED = ", ".join(f"`{role.name}` is *{role.label}*" for role in ROLES.values() if role.name != role.label)
@@ -185,20 +185,20 @@ def changed_in(run: Run, block: int, head: int) -> tuple[Edit, ...]:
 # ---- worked out in the background: once for all sessions, and kept on disk ----
 
 
-def general_work(run: Run) -> Work[General]:
-    """The work that finds what all heads of a run's model do in general, started if there is none.
+def general_job(run: Run) -> Job[General]:
+    """The job that finds what all heads of a run's model do in general, started if there is none.
 
     The run's text does not matter, its edits do.
     """
-    return works.ask(run, general, known=_at_once(run)[0])
+    return jobs.ask(run, general, known=_at_once(run)[0])
 
 
-def trial_work(run: Run, block: int, head: int, label: str) -> Work[Trial]:
-    """The work that tries whether a label of a head holds, started if there is none.
+def trial_job(run: Run, block: int, head: int, label: str) -> Job[Trial]:
+    """The job that tries whether a label of a head holds, started if there is none.
 
     What all heads do in general is worked out first, if not known.
     """
-    return works.ask(run, trial, block, head, label, known=_at_once(run)[1].get((block, head, label)))
+    return jobs.ask(run, trial, block, head, label, known=_at_once(run)[1].get((block, head, label)))
 
 
 def known_trials_of(run: Run, claims: Iterable[Claim]) -> dict[tuple[int, int], Trial]:
@@ -206,11 +206,11 @@ def known_trials_of(run: Run, claims: Iterable[Claim]) -> dict[tuple[int, int], 
     shipped = _at_once(run)[1]
     trials = {}
     for claim in claims:
-        work = works.find(run, trial, *claim)
-        if work is None:
+        job = jobs.find(run, trial, *claim)
+        if job is None:
             result = shipped.get(claim)
         else:
-            result = work.result
+            result = job.result
         if result is not None:
             trials[claim[:2]] = result
     return trials

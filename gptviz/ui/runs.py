@@ -162,7 +162,11 @@ class Runs:
             self._room.notify_all()
 
     def _wait_for_room(self, needed: int) -> None:
-        """Make room for a pass: by dropping what is stored, then by waiting for other sessions' traces."""
+        """Make room for a pass: by dropping what is stored, then by waiting for what others work with.
+
+        This is no queue: what is waited for is memory, which is free when others' scripts end, in a second or
+        so. Whoever needs little goes on before whoever needs much.
+        """
         me = session()
 
         def bytes_of_others() -> int:

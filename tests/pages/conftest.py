@@ -13,13 +13,13 @@ from streamlit.testing.v1 import AppTest, app_test
 
 from gptviz.analysis.head_general import general
 from gptviz.analysis.head_trial import trial
+from gptviz.jobs import Job, Queue
 from gptviz.models import convert
-from gptviz.ui import heads, works
+from gptviz.ui import heads, jobs
 from gptviz.ui.models import apart, in_use as models
 from gptviz.ui.models.choice import Choice
 from gptviz.ui.sheet import SEEN
 from gptviz.ui.shell.navigation import SCRIPTS, page_file
-from gptviz.work import Line, Work
 from tests.specs import given, opened
 
 RunPage = Callable[..., AppTest]
@@ -97,14 +97,14 @@ def prompt_of(at: AppTest) -> str:
     return str(given(at, "prompt")["text"])
 
 
-def not_started(monkeypatch: pytest.MonkeyPatch, told: Callable[[Work], object] = lambda work: None) -> None:
+def not_started(monkeypatch: pytest.MonkeyPatch, told: Callable[[Job], object] = lambda job: None) -> None:
     """From now on what is measured of heads is not worked on: `told` hears of it. All else is."""
-    start = Line.start
+    start = Queue.start
 
-    def perhaps(self: Line, work: Work, who: str) -> None:
-        told(work) if work.task.function in (general, trial) else start(self, work, who)
+    def perhaps(self: Queue, job: Job, who: str) -> None:
+        told(job) if job.task.function in (general, trial) else start(self, job, who)
 
-    monkeypatch.setattr(Line, "start", perhaps)
+    monkeypatch.setattr(Queue, "start", perhaps)
 
 
 @pytest.fixture
@@ -129,7 +129,7 @@ def nothing_is_measured(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None
     monkeypatch.setattr(heads, "_at_once", lambda run: (None, {}))
     not_started(monkeypatch)
     monkeypatch.setenv("GPTVIZ_CACHE_DIR", str(tmp_path / "cache"))
-    works.line.clear()  # type: ignore[attr-defined]
+    jobs.queue.clear()  # type: ignore[attr-defined]
 
 
 @pytest.fixture(autouse=True)

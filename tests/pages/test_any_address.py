@@ -12,11 +12,11 @@ import pytest
 
 from gptviz.ui.shell.navigation import PAGES
 from gptviz.ui.training import mine
-from gptviz.ui.training.queue import Queue
+from gptviz.ui.training.trainings import Trainings
 from tests.conftest import WITHOUT_TEXT
 from tests.pages.conftest import run_page, turn, whole_app
 from tests.specs import charts, links
-from tests.ui.training.test_queue import Played
+from tests.ui.training.test_trainings import Played
 
 EACH = int(os.environ.get("GPTVIZ_FUZZ", "2"))
 
@@ -83,8 +83,8 @@ def act(at, draw):
 @pytest.fixture
 def nothing_leaves(monkeypatch):
     """Runs that are started train for ever, and nothing is downloaded."""
-    queue = Queue(1, 2**30, Played)
-    monkeypatch.setattr(mine, "queue", lambda: queue)
+    queue = Trainings(1, 2**30, Played)
+    monkeypatch.setattr(mine, "trainings", lambda: queue)
     monkeypatch.setattr("gptviz.ui.models.downloads.Downloads.start", lambda self, name: None)
     yield
     queue.close()

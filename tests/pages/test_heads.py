@@ -12,15 +12,15 @@ from gptviz.analysis.head_general import MEASURES, General
 from gptviz.analysis.head_roles import head_table, most_telling, roles
 from gptviz.analysis.head_trial import Trial
 from gptviz.digits import percent
-from gptviz.ui import heads, works
+from gptviz.jobs import Queue
+from gptviz.ui import heads, jobs
 from gptviz.ui.shell.state import DEFAULT_TEXT
-from gptviz.work import Line
 from tests.pages.conftest import not_started
 from tests.pages.test_saved_charts import saved
 from tests.specs import charts, given, keys, opened, paragraph, prose, table
 
 TEXT = "The cat sat on the mat. The cat sat on the"
-START = Line.start
+START = Queue.start
 
 
 def points(figure):
@@ -133,7 +133,7 @@ def test_measuring_can_be_stopped_and_go_on(run_page, monkeypatch):
 
 def test_all_labels_can_be_put_on_trial(run_page, known, monkeypatch):
     asked = []
-    not_started(monkeypatch, lambda work: asked.append(work.task.args))
+    not_started(monkeypatch, lambda job: asked.append(job.task.args))
     at = run_page("heads", text=TEXT, block=0, head=3)  # no habit: no trial of its own
     at.button(key="heads_try_all").click().run()
     labels = known[known["role"] != "mixed"][["block", "head", "role"]]
@@ -141,8 +141,8 @@ def test_all_labels_can_be_put_on_trial(run_page, known, monkeypatch):
 
 
 def test_labels_that_cannot_be_tried_say_why(run_page, known, monkeypatch):
-    monkeypatch.setattr(Line, "start", START)
-    works.line().most_waiting = 0
+    monkeypatch.setattr(Queue, "start", START)
+    jobs.queue().most_waiting = 0
     at = run_page("heads", text=TEXT, block=0, head=3)
     at.button(key="heads_try_all").click().run()
     (said,) = [warning.value for warning in at.warning if "Not every label" in warning.value]
@@ -180,7 +180,7 @@ def tried(monkeypatch, known):
         made = {"state": "done", "active": False, "result": a_trial(*claim)}
         return SimpleNamespace(**made, start=nothing, task=(run, *claim), look=nothing)
 
-    monkeypatch.setattr(heads, "trial_work", job)
+    monkeypatch.setattr(heads, "trial_job", job)
     monkeypatch.setattr(heads, "known_trials_of", lambda run, claims: {c[:2]: a_trial(*c) for c in claims})
 
 
@@ -224,8 +224,8 @@ def test_a_verdict_is_given_by_both_baselines_or_not_at_all(run_page, tried):
 def test_a_newcomer_waits_for_nothing_that_ships(run_page, monkeypatch):
     """The bundled model's heads in general, and their trials: no work is queued, and Attention knows them."""
     monkeypatch.undo()  # `_at_once` again
-    not_started(monkeypatch, lambda work: pytest.fail(f"{work.task} was to be worked out"))
-    works.line.clear()
+    not_started(monkeypatch, lambda job: pytest.fail(f"{job.task} was to be worked out"))
+    jobs.queue.clear()
     at = run_page("heads", text=TEXT, block=0, head=1)
     assert "**not decided**" in verdict(at)
     extra = {name: row[2] for name, row in trial_rows(at).items()}

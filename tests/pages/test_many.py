@@ -7,9 +7,9 @@ import pytest
 import streamlit as st
 
 from gptviz.digits import plus_minus
+from gptviz.jobs import Queue
 from gptviz.ui import many
 from gptviz.ui.shell import slow
-from gptviz.work import Line
 from tests.pages.conftest import run_page
 from tests.specs import charts, left_by_program, opened, prose, put, words
 
@@ -73,7 +73,7 @@ def test_the_means_are_those_of_python(mini, page, edits, monkeypatch):
         assert f"itself is {whole}, above 0 in {sum(x > 0 for x in own)} of 3" in said
     (out,) = [one.value for one in at.warning if "2 left out: " in one.value]
     assert all(reason in out for reason in REASONS[page == "patching"])
-    monkeypatch.setattr(Line, "start", lambda *_: pytest.fail("it is worked out again"))
+    monkeypatch.setattr(Queue, "start", lambda *_: pytest.fail("it is worked out again"))
     opened(at, "numbers_many", "numbers_many-texts")
     assert at.dataframe[0].value["n"].eq(n).all() and len(at.dataframe[1].value) == n
     picture = left_by_program(at, "in_code_many")["picture"]

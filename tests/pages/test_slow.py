@@ -2,8 +2,8 @@
 
 import pytest
 
+from gptviz.jobs import Job, Queue
 from gptviz.ui.shell import slow
-from gptviz.work import Line, Work
 from tests.specs import charts, keys
 
 TEXT = "The cat sat on the mat. The dog sat on the one"
@@ -30,7 +30,7 @@ def test_it_waits_for_a_click_and_comes_from_memory_then(
     assert not charts(at)
     at.button(key=button).click().run()
     assert len(charts(at)) == count and asked.items() <= at.query_params.items()
-    monkeypatch.setattr(Line, "start", lambda *_: pytest.fail("it is worked out again"))
+    monkeypatch.setattr(Queue, "start", lambda *_: pytest.fail("it is worked out again"))
     assert len(charts(run_page(page, **query, **asked, block=1))) == count
     stopped = run_page(page, **query, **dict.fromkeys(asked, "off"))
     assert not charts(stopped) and keys(stopped, button)
@@ -51,14 +51,14 @@ def test_heads_of_a_long_text_are_compared_when_somebody_asks(run_page):
 
 def test_a_work_that_a_busy_server_gave_up_is_begun_again(run_page, monkeypatch):
     monkeypatch.undo()  # it is done unasked
-    given_up, look = [], Work.look
+    given_up, look = [], Job.look
 
-    def too_late(work, who, seconds):
-        look(work, who, seconds)
+    def too_late(job, who, seconds):
+        look(job, who, seconds)
         if not given_up:
-            work.stop()
-        given_up.append(work)
+            job.stop()
+        given_up.append(job)
 
-    monkeypatch.setattr(Work, "look", too_late)
+    monkeypatch.setattr(Job, "look", too_late)
     at = run_page("knock_out", text=TEXT + " three")
     assert given_up[0].state == "done" and len(charts(at)) == 2

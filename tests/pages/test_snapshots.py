@@ -22,7 +22,7 @@ import pandas as pd
 import pytest
 import torch
 
-from gptviz.ui import works
+from gptviz.ui import jobs
 from gptviz.ui.shell.navigation import CLASS, PAGES
 from tests.pages.conftest import not_started, open_all, run_page
 from tests.specs import charts, decoded, floats
@@ -37,7 +37,7 @@ MOST = 12  # sentences of a component
 def nothing_is_measured(monkeypatch):
     """Nothing is measured in the background, but what ships with the bundled model is known."""
     not_started(monkeypatch)
-    works.line.clear()
+    jobs.queue.clear()
 
 
 # ---- what is written on a page ----

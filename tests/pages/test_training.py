@@ -14,7 +14,7 @@ from gptviz.training.live.snapshots import Snapshots
 from gptviz.training.live.work import train_one
 from gptviz.ui.parts.training import snapshot
 from gptviz.ui.training import mine
-from gptviz.ui.training.queue import Queue
+from gptviz.ui.training.trainings import Trainings
 from tests.pages.conftest import run_page
 from tests.specs import charts, keys, opened, prose, put, words
 from tests.training.live.conftest import one_thread  # noqa: F401
@@ -28,7 +28,8 @@ CONFIG = LiveConfig(**SMALL)
 class Here:
     """A worker that has done its work before anybody can look."""
 
-    running, how_it_ended = False, "signal 9, SIGKILL"
+    running = False
+    how_it_ended = "signal 9, SIGKILL"
 
     def __init__(self, folder, threads):
         train(folder)
@@ -53,10 +54,13 @@ class Busy(Here):
     running = True
 
     def __init__(self, folder, threads):
-        pass
+        self._over = threading.Event()
 
     def wait(self):
-        threading.Event().wait()
+        self._over.wait()
+
+    def kill(self):
+        self._over.set()
 
 
 @pytest.fixture
@@ -65,13 +69,12 @@ def queued(monkeypatch):
     made = []
 
     def make(worker=Here):
-        made.append(Queue(1, 2**30, launch=worker))
-        monkeypatch.setattr(mine, "queue", lambda: made[-1])
+        made.append(Trainings(1, 2**30, launch=worker))
+        monkeypatch.setattr(mine, "trainings", lambda: made[-1])
         return made[-1]
 
     yield make
     for queue in made:
-        queue._running.clear()
         queue.close()
 
 
@@ -268,9 +271,9 @@ def test_a_killed_worker_and_a_queue_are_sentences(queued):
     at = started()
     at.number_input(key="tr_seed").set_value(6).run()
     at.button(key="training_start").click().run()
-    assert len(queue._waiting) == 1 and "place 1" in progress(at)
+    assert len(queue.queue._waiting) == 1 and "next in line" in progress(at)
     at.button(key="training_stop").click().run()
-    assert not queue._waiting and "Stopped" in progress(at)
+    assert not queue.queue._waiting and "Stopped" in progress(at)
     at.button(key="training_remove").click().run()
     assert len(queue._all) == 1
     assert at.button(key="training_stop").click().run().button(key="training_stop").disabled  # it was heard

@@ -8,8 +8,8 @@ from gptviz.analysis.flow import contribution_graph, rollout, token_flow
 from gptviz.analysis.logit_attribution import logit
 from gptviz.analysis.paths import paths
 from gptviz.engine import sites as engine_sites
+from gptviz.jobs import Queue
 from gptviz.ui.shell.state import DEFAULT_TEXT
-from gptviz.work import Line
 from tests.pages.conftest import open_all
 from tests.specs import attributes, charts, given, in_numbers, keys, opened, paragraph, prose
 
@@ -96,7 +96,7 @@ def test_muting_is_knock_out_and_stands_beside_the_direct_share(run_page, mini, 
     assert np.allclose(drawn["takes away"], total.ravel(), atol=2e-5)
     attentions = drawn[drawn["kind"] == "attention"]["direct"]  # all heads of a block, and their bias
     assert np.allclose(attentions, direct[:, :9].sum(axis=1), atol=1e-6)
-    monkeypatch.setattr(Line, "start", lambda *_: pytest.fail("it is worked out again"))
+    monkeypatch.setattr(Queue, "start", lambda *_: pytest.fail("it is worked out again"))
     run_page("why", text=TEXT, against=300, mute="on", block=1, head=1)
 
 

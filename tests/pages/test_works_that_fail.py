@@ -7,12 +7,12 @@ import pytest
 
 import gptviz
 from gptviz.engine import sample_means
-from gptviz.ui import works
+from gptviz.jobs import Queue, Task
+from gptviz.jobs.local import Thread
+from gptviz.ui import jobs
 from gptviz.ui.parts.logit_lens import columns
 from gptviz.ui.shell import slow
 from gptviz.ui.shell.navigation import SCRIPTS
-from gptviz.work import Line, Task
-from gptviz.work.local import Thread
 from tests.specs import keys
 
 TEXT = "The cat sat on the mat"
@@ -34,7 +34,7 @@ CALLERS = {
     "pages/baselines.py": ("baselines", {"base_steps": 50, "base_step": 50}, ()),
     "parts/heads/waiting.py": ("heads", {}, ()),
 }
-START = Line.start
+START = Queue.start
 
 
 class Killed(Exception):
@@ -43,7 +43,7 @@ class Killed(Exception):
 
 def asks_for_a_work(module: Path) -> bool:
     source = module.read_text("utf-8")
-    return re.search(r"\b(worked|all_worked|several|read_sample|works\.ask|not_done)\(", source) is not None
+    return re.search(r"\b(worked|all_worked|several|read_sample|jobs\.ask|not_done)\(", source) is not None
 
 
 def test_every_module_that_asks_for_a_work_is_tried_here():
@@ -69,17 +69,17 @@ def test_a_full_line_is_a_sentence_on_every_page_and_can_be_tried_again(run_page
     page, query, buttons = CALLERS[module]
     monkeypatch.setattr(slow, "UNASKED", 10**15)  # nothing waits for a click
     monkeypatch.setattr(columns, "UNASKED", 4 * columns.work(mini.config))  # but the lens's other columns
-    monkeypatch.setattr(Line, "start", START)  # of what is measured of heads, too
+    monkeypatch.setattr(Queue, "start", START)  # of what is measured of heads, too
     monkeypatch.setattr(sample_means, "_known", type(sample_means._known)())  # nobody has read the sample yet
-    line = works.line()
-    line.most_waiting = 0
+    queue = jobs.queue()
+    queue.most_waiting = 0
     at = failing_page(run_page, page, query, buttons)
     (said,) = sentences(at)
     assert "0 works of this server's visitors wait already" in said and "Try again" in said
     (again,) = {"work_again", "heads_general_again"} & {*keys(at)}
-    line.most_waiting = 300
+    queue.most_waiting = 300
     if page == "heads":
-        monkeypatch.setattr(Line, "start", lambda *_: None)  # what it measures takes minutes
+        monkeypatch.setattr(Queue, "start", lambda *_: None)  # what it measures takes minutes
     at.button(key=again).click().run()
     assert not sentences(at)
 

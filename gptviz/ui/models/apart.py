@@ -1,15 +1,14 @@
 """What strangers bring is read by a process of its own: it may end that one, and nothing else.
 
 Their files, repositories and paths never come into the server: it loads what
-`gptviz.models.convert` made of them, after a look at the sizes. One visitor reads one at a time, and so many
-read in all.
+`gptviz.models.convert` made of them, after a look at the sizes. Reading is a job of a queue of its own: one
+file of each visitor's at a time, and so many in all.
 """
 
 import json
 import shutil
 import stat
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -21,13 +20,17 @@ from streamlit import runtime
 
 from gptviz.digits import gigabytes
 from gptviz.engine.config import WIDEST, divisors
+from gptviz.engine.language_model import LanguageModel
+from gptviz.jobs import Job, Queue, Task
+from gptviz.jobs.local import DaemonThreads
+from gptviz.jobs.worker import Worker, start
 from gptviz.models.checkpoints import CheckpointError, HeadsMissing, SurplusTokens, TokenizerMissing
 from gptviz.models.checkpoints.folder import CONFIG, VOCABULARY, WEIGHTS
 from gptviz.models.checkpoints.looks import bytes_of
 from gptviz.models.convert import ASSUMED, GROWTH, LONGEST_SENTENCE, SAID, Limits
 from gptviz.ui.models.room import room, session
 from gptviz.ui.settings import cache_bytes, count
-from gptviz.ui.worker import Worker, start
+from gptviz.ui.waiting import said_of
 
 CPU = "GPTVIZ_READ_CPU_SECONDS"
 SECONDS = "GPTVIZ_READ_SECONDS"
@@ -36,9 +39,12 @@ AT_ONCE = "GPTVIZ_READS_AT_ONCE"
 DEFAULTS = {CPU: 3, SECONDS: 60, MEMORY: 2048, AT_ONCE: 2}
 MORE_A_GIGABYTE = 4  # times the seconds: GPT-2 XL, 6.2 GB in float32, took 25 s of the 78 that this gives
 
-MOST_IN_LINE = 16
-MOST_OF_ONE = 3
+# with those that are being read, 16 files of all visitors and 3 of one
+MOST_WAITING = 14
+MOST_OF_ONE = 2
 TICK = 0.1  # seconds between two looks at whether it is over, or its visitor has left
+LOOK = 0.25  # seconds between two looks of a script that waits
+SOON = 10.0  # seconds within which a script that was interrupted must ask again for what it waited for
 
 LARGEST = {SAID: 2**16, CONFIG: 2**16, VOCABULARY: 2**25}  # bytes of what a converted model may have
 LONGEST_HEADER = 2**23  # of the weights' file
@@ -48,51 +54,64 @@ class NotRead(CheckpointError):
     """It was not read, for a reason that is not the file's: the next time it may be."""
 
 
-class Line:
-    """Whose turn it is to read: `at_once` at a time, one of a visitor's, in the order in which they came."""
-
-    def __init__(self, at_once: int):
-        self.at_once = at_once
-        self._tickets: list[tuple[str, object]] = []
-        self._moved = threading.Condition()
-
-    @contextmanager
-    def turn(self, visitor: str, check: Callable[[], None]) -> Iterator[None]:
-        """Wait for it, and have it. `check()` is called as long as one waits, and raises to give up.
-
-        Raises NotRead where too many wait.
-        """
-        ticket = (visitor, object())
-        with self._moved:
-            mine = sum(owner == visitor for owner, _ in self._tickets)
-            if mine >= MOST_OF_ONE or len(self._tickets) >= MOST_IN_LINE:
-                raise NotRead(
-                    f"{len(self._tickets)} files are being read or wait for it, {mine} of them yours, and "
-                    "no more can wait; try again in a minute"
-                )
-            self._tickets.append(ticket)
-        try:
-            with self._moved:
-                while ticket not in self._reading():
-                    self._moved.wait(TICK)
-                    check()
-            yield
-        finally:
-            with self._moved:
-                self._tickets.remove(ticket)
-                self._moved.notify_all()
-
-    def _reading(self) -> list[tuple[str, object]]:
-        firsts: dict[str, tuple[str, object]] = {}
-        for ticket in self._tickets:
-            firsts.setdefault(ticket[0], ticket)
-        return list(firsts.values())[: self.at_once]
-
-
 @st.cache_resource(max_entries=1, show_spinner=False)
-def line() -> Line:
-    """The process's one line."""
-    return Line(count(AT_ONCE, DEFAULTS[AT_ONCE]))
+def queue() -> Queue:
+    """The process's one queue of files to be read. Of a visitor's files it reads one at a time."""
+    return reading_queue(count(AT_ONCE, DEFAULTS[AT_ONCE]))
+
+
+def reading_queue(at_once: int) -> Queue:
+    """A queue that has `at_once` jobs done at a time, and one of each visitor's.
+
+    A job is done in a thread, which waits for a process. What it has read lies in the cache of models, so
+    nothing is remembered here.
+    """
+    return Queue(
+        DaemonThreads(at_once),
+        max_bytes=0,
+        most_waiting=MOST_WAITING,
+        most_of_one=MOST_OF_ONE,
+        full=full,
+        excludes=lambda job: job.who,
+        gives_way=False,
+        remembers=False,
+    )
+
+
+def full(waiting: int, own: int) -> str:
+    """The sentence for a visitor whose file may not wait, since so many do."""
+    return (
+        f"{waiting} files wait to be read, {own} of them yours, and no more can wait; try again in a minute"
+    )
+
+
+def read_in_turn(task: Task, visitor: str, check: Callable[[], None]) -> LanguageModel:
+    """The model that a task reads, when it is done: a script waits for it, and says its place meanwhile.
+
+    `check()` is called as long as it waits, and raises NotRead to give up. Raises NotRead where the task
+    could not be done now, and what the task raises: ValueError, or OSError.
+    """
+    job: Job[LanguageModel] = queue().get(task, None, visitor)
+    place = st.empty()
+    while job.active:
+        job.look(visitor, SOON)
+        try:
+            check()
+        except NotRead:
+            job.leave(visitor)
+            raise
+        job.join(LOOK)
+        # a click interrupts the script here; the job goes on if the next run asks for it again
+        if job.state == "waiting":
+            place.caption(said_of(job, ""))
+        else:
+            place.empty()
+        if job.state == "stopped":  # by another tab of this browser, or since nobody looked for so long
+            job.start(visitor)
+    place.empty()
+    if isinstance(job.problem, (ValueError, OSError)) or job.problem is None:
+        return job.value
+    raise NotRead(f"{job.error}")
 
 
 def check_here() -> None:
@@ -105,7 +124,7 @@ def check_here() -> None:
 @contextmanager
 def converted(
     path: Path,
-    check: Callable[[], None],
+    check: Callable[[], object],
     dtype: str,
     n_heads: int | None = None,
     tokenizer: Path | str | None = None,
@@ -165,7 +184,7 @@ def limits_for(nbytes: int) -> Limits:
     )
 
 
-def _wait(worker: Worker, limits: Limits, check: Callable[[], None]) -> None:
+def _wait(worker: Worker, limits: Limits, check: Callable[[], object]) -> None:
     """Until it is gone. Raises CheckpointError where a limit ended it."""
     end = time.monotonic() + limits.seconds
     while not worker.wait(TICK):

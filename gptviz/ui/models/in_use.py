@@ -8,11 +8,13 @@ from pathlib import Path
 import streamlit as st
 
 from gptviz import KNOWN_MODELS, LanguageModel
+from gptviz.engine.progress import Progress
+from gptviz.jobs import Task
 from gptviz.models.checkpoints import CheckpointError
 from gptviz.models.checkpoints.hub import HUB_MODELS
 from gptviz.models.loading import Plan, devices, hub_folder, on_disk, plan
 from gptviz.tokenizer import encoding_names
-from gptviz.ui.models.apart import NotRead, activation_is_assumed, check_here, converted, line
+from gptviz.ui.models.apart import NotRead, activation_is_assumed, check_here, converted, read_in_turn
 from gptviz.ui.models.browsers import browser, find_upload
 from gptviz.ui.models.cache import model_cache
 from gptviz.ui.models.choice import PATH, UPLOAD, Choice
@@ -75,8 +77,7 @@ def load(choice: Choice) -> tuple[str, LanguageModel]:
         with st.spinner("Loading the model …", show_time=True):
             if is_known(choice):
                 return key, model_cache().get(key, partial(plan_of, choice))
-            with line().turn(browser(), check_here):
-                return key, model_cache().find(key) or _read_apart(key, choice)
+            return key, _read_apart(key, choice)
     except (NotOnDisk, NotRead):
         raise  # seen at once, and over when somebody downloads it; a matter of a minute
     except (ValueError, OSError) as problem:
@@ -194,38 +195,49 @@ def _hub(choice: Choice) -> Path:
 
 
 def _read_apart(key: str, choice: Choice) -> LanguageModel:
-    """The model in a visitor's files, which another process reads. Raises ValueError, a sentence."""
-    path, model_name, tokenizer = _files_of(choice)
-    tokenizer_name = None
+    """The model in somebody's files, which another process reads. Raises ValueError and OSError."""
+    path, called, tokenizer = _files_of(choice)
+    task = Task(read_files, key, (key, path, called, tokenizer, choice))
+    return read_in_turn(task, browser(), check_here)
+
+
+def read_files(
+    key: str, path: Path, called: str, tokenizer: str | Path | None, choice: Choice, progress: Progress
+) -> LanguageModel:
+    """The job of reading a model: another process converts its files, and this one loads what that wrote."""
+    loaded = model_cache().find(key)
+    if loaded is not None:
+        return loaded
+    name = None
+    tokenizer_file = tokenizer
     if tokenizer in encoding_names():
-        tokenizer_name = tokenizer
-    tokenizer_file = None if tokenizer_name else tokenizer
-    drop = choice.drop_surplus
+        name = str(tokenizer)
+        tokenizer_file = None
     reading = converted(
         path,
-        check_here,
+        lambda: progress(0, 1),  # which raises when the job is stopped
         choice.dtype,
         choice.n_heads,
         tokenizer_file,
         activation=choice.activation,
-        named=tokenizer_name is not None,
-        drop_surplus=drop,
+        named=name is not None,
+        drop_surplus=choice.drop_surplus,
     )
     with reading as folder:
+        return model_cache().get(key, lambda: _plan_converted(folder, called, name, choice))
 
-        def make_plan() -> Plan:
-            device = choice.device or default_device()
-            new_plan = plan(
-                folder,
-                called=model_name,
-                tokenizer=tokenizer_name,
-                drop_surplus=drop,
-                dtype=choice.dtype,
-                device=device,
-            )
-            return replace(new_plan, activation_is_assumed=activation_is_assumed(folder))
 
-        return model_cache().get(key, make_plan)
+def _plan_converted(folder: Path, called: str, tokenizer: str | None, choice: Choice) -> Plan:
+    """The plan of a model that another process has written to a folder."""
+    found = plan(
+        folder,
+        called=called,
+        tokenizer=tokenizer,
+        drop_surplus=choice.drop_surplus,
+        dtype=choice.dtype,
+        device=choice.device or default_device(),
+    )
+    return replace(found, activation_is_assumed=activation_is_assumed(folder))
 
 
 def _files_of(choice: Choice) -> tuple[Path, str, str | Path | None]:

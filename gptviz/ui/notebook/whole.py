@@ -32,14 +32,14 @@ def of_page(s: Sheet, name: str, **choices: Any) -> None:
         from streamlit.runtime import Runtime
         from streamlit.testing.v1 import AppTest
 
-        from gptviz.ui import works
+        from gptviz.ui import jobs
         from gptviz.ui.runs import runs
         from gptviz.ui.shell.navigation import PAGES, page_file
         from gptviz.ui.shell.page import GIVEN
 
     if Runtime.exists():
         raise ValueError("the app runs in this process: open the page there, or draw it in another process")
-    works.without_server()
+    jobs.without_server()
     app = AppTest.from_file(str(page_file(name)), default_timeout=SECONDS)
     app.context = {"theme": s.mode}
     app.session_state[GIVEN] = s.t
@@ -66,7 +66,7 @@ def of_page(s: Sheet, name: str, **choices: Any) -> None:
             app.run()
             dark = list(_leaves(app.main))
     finally:
-        for store in (runs(), works.line()):
+        for store in (runs(), jobs.queue()):
             store.forget(f"given|{id(s.t)}")
         sys.modules["__main__"] = main
         torch.set_num_threads(threads)

@@ -17,7 +17,7 @@ from streamlit.runtime.scriptrunner import StopException
 
 from gptviz.files.app_folder import APP_FOLDER
 from gptviz.ui.shell import address, state
-from gptviz.ui.shell.turns import turn
+from gptviz.ui.shell.slots import slot
 from gptviz.ui.teach import classroom
 
 SCRIPTS = APP_FOLDER / "pages"
@@ -125,7 +125,7 @@ def run() -> None:
     interval = classroom.EVERY if classroom.secret() else timedelta(days=7)
     st.fragment(run_every=interval)(_look_for_news)(name, address.page())
     # A page that has nothing more to show stops. A script that does keeps the parts of the page before.
-    with suppress(StopException), turn():
+    with suppress(StopException), slot():
         page.run()
     _draw_next(name)
 

@@ -9,20 +9,20 @@ from streamlit.delta_generator import DeltaGenerator
 
 from gptviz import LanguageModel, Run
 from gptviz.engine.sample_means import reading, sample_means
-from gptviz.ui import runs, works
+from gptviz.jobs import Job
+from gptviz.ui import jobs, runs
 from gptviz.ui.shell.address import end_page
 from gptviz.ui.shell.params import Param
-from gptviz.ui.shell.turns import give_back
-from gptviz.ui.words import duration, escaped
-from gptviz.work import Work
+from gptviz.ui.shell.slots import give_back
+from gptviz.ui.waiting import said_of
+from gptviz.ui.words import escaped
 
 T = TypeVar("T")
 
-LONG = 3.0  # seconds that are worth being said
-TICK = 0.25  # seconds between two looks; a work that is quicker has no bar
+TICK = 0.25  # seconds between two looks; a job that is quicker has no bar
 SOON = 10.0  # seconds within which a script that was interrupted must ask again for what it waited for
 OVER = ("done", "failed")
-AT_ONCE = 8  # works of one list that stand in the line
+AT_ONCE = 8  # jobs of one list that stand in the queue
 UNASKED = 4 * 10**10  # tokens times parameters of the blocks: about two seconds
 
 
@@ -52,10 +52,10 @@ def worked(
 ) -> T:
     """Have the server work out `function(lm, *args, **options, progress=...)` for a run's model.
 
-    Gives its result. There is a bar while it waits or works: `says` is what stands on it. A click
+    Gives its result. There is a bar while it waits or is worked on: `says` is what stands on it. A click
     interrupts the script where the bar moves; with `stop`, the callback of a button `key`, there is
     one for it: the page must then not ask again. Ends the script, with a sentence in the bar's
-    place, where the work fails or cannot be begun.
+    place, where the job fails or cannot be begun.
     """
     (value,) = all_worked(run, function, [args], says, key, stop, **options)
     return value
@@ -72,11 +72,11 @@ def all_worked(
 ) -> list[T]:
     """The results of `several`, for who needs all of them. Ends the script where one is not there."""
     every = several(run, function, given, says, key, stop, **options)
-    for work in every:
-        if work.refused:
-            st.warning(f"This cannot be worked out: {escaped(str(work.error))}.")
+    for job in every:
+        if job.refused:
+            st.warning(f"This cannot be worked out: {escaped(str(job.error))}.")
             end_page()
-    return [work.value for work in every]
+    return [job.value for job in every]
 
 
 def several(
@@ -87,36 +87,36 @@ def several(
     key: str | None = None,
     stop: Callable[[], Any] | None = None,
     **options: Any,
-) -> list[Work[T]]:
-    """The same of many arguments, a work each, when all are over. The bar is that of all.
+) -> list[Job[T]]:
+    """The same of many arguments, a job each, when all are over. The bar is that of all.
 
     Each is done, or `refused`: then its `value` raises ValueError. Where one failed in any other way the
     script ends with a sentence in the bar's place, and a button that tries again.
     """
-    every: list[Work[T]] = []
+    every: list[Job[T]] = []
     place = st.empty()
     drawn = None
     began = time.monotonic()
-    while (active := [work for work in every if work.state not in OVER]) or len(every) < len(given):
+    while (active := [job for job in every if job.state not in OVER]) or len(every) < len(given):
         for args in given[len(every) : len(every) + AT_ONCE - len(active)]:
-            work = works.ask(run, function, *args, **options)
-            if work.state == "failed" and not work.refused:  # it may be done now
-                work.start(works.visitor())
-            every.append(work)
-        for work in active:
-            if not work.active:  # it was stopped: nobody looked for so long, on a busy server
-                work.start(works.visitor())
-            work.look(works.visitor(), SOON)
+            job = jobs.ask(run, function, *args, **options)
+            if job.state == "failed" and not job.refused:  # it may be done now
+                job.start(jobs.visitor())
+            every.append(job)
+        for job in active:
+            if not job.active:  # it was stopped: nobody looked for so long, on a busy server
+                job.start(jobs.visitor())
+            job.look(jobs.visitor(), SOON)
         give_back()
         if not active or (active[0].join(TICK) and time.monotonic() - began < TICK):
             continue
         drawn = drawn or _bar(place, key, stop)
-        parts = [work.progress if work.active else (1, 1) for work in every]
+        parts = [job.progress if job.active else (1, 1) for job in every]
         done, of = parts[0] if len(given) == 1 else (int(sum(d / max(1, o) for d, o in parts)), len(given))
-        first = next((work for work in active if work.state == "working"), active[0])
+        first = next((job for job in active if job.state == "working"), active[0])
         drawn.progress(min(1.0, done / max(1, of)), said_of(first, says(done, of)))  # a click interrupts here
     place.empty()
-    failed = [work for work in every if work.state == "failed" and not work.refused]
+    failed = [job for job in every if job.state == "failed" and not job.refused]
     if failed:
         with place.container():
             not_done(failed[0])
@@ -124,23 +124,10 @@ def several(
     return every
 
 
-def not_done(work: Work[Any], key: str = "work", again: Callable[[], Any] | None = None) -> None:
-    """Draw why a work failed, and the button *Try again*: its click runs `again`, and the page once more."""
-    st.warning(f"This could not be worked out: {escaped(str(work.error))}.")
+def not_done(job: Job[Any], key: str = "work", again: Callable[[], Any] | None = None) -> None:
+    """Draw why a job failed, and the button *Try again*: its click runs `again`, and the page once more."""
+    st.warning(f"This could not be worked out: {escaped(str(job.error))}.")
     st.button("Try again", key=f"{key}_again", icon=":material/refresh:", on_click=again)
-
-
-def said_of(work: Work[Any], said: str) -> str:
-    """The words on a work's bar: `said`, or its place in line; and the time left, if long."""
-    left = work.seconds_left
-    text = said
-    if work.state != "working":
-        text = "Next in line" if work.place <= 1 else f"Number {work.place} in line"
-    if left is None or left < LONG:
-        return text
-    if work.state == "working":
-        return f"{text}, about {duration(left)} left"
-    return f"{text}, about {duration(left)}"
 
 
 def _bar(place: DeltaGenerator, key: str | None, stop: Callable[[], Any] | None) -> DeltaGenerator:

@@ -9,7 +9,7 @@ from gptviz.training.live import LiveConfig, model_files
 from gptviz.ui.models.browsers import browser, browsers, find_upload, keep_upload
 from gptviz.ui.models.choice import UPLOAD
 from gptviz.ui.settings import cache_bytes, count
-from gptviz.ui.training.queue import WAITING, Heads, Queue, Training
+from gptviz.ui.training.trainings import WAITING, Heads, Training, Trainings
 
 ALONE = 2  # threads of a run that trains alone: with two it takes three quarters of the time
 AT_ONCE = "GPTVIZ_TRAININGS_AT_ONCE"
@@ -27,9 +27,9 @@ def at_once() -> int:
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)
-def queue() -> Queue:
-    """The process's queue."""
-    made = Queue(
+def trainings() -> Trainings:
+    """The process's training runs."""
+    made = Trainings(
         at_once(),
         cache_bytes(DISK, DEFAULT_MEGABYTES),
         alone=max(1, min(ALONE, os.cpu_count() or 1)),
@@ -41,29 +41,29 @@ def queue() -> Queue:
 
 def my_trainings() -> tuple[Training, ...]:
     """This browser's runs, the oldest first."""
-    return queue().of(browser())
+    return trainings().of(browser())
 
 
 def find_training(number: str) -> Training | None:
     """A run of this browser; None for everybody else's."""
-    return queue().find(browser(), number)
+    return trainings().find(browser(), number)
 
 
 def start_training(config: LiveConfig, text: str | None = None) -> Training:
     """A new run, which trains when it is its turn. Raises ValueError, a sentence."""
-    return queue().start(browser(), config, text)
+    return trainings().start(browser(), config, text)
 
 
 def fork_training(training: Training, step: int, mute: Heads = (), steps: int | None = None) -> Training:
     """A run that goes on from a snapshot of another with heads off. Raises ValueError, a sentence."""
-    return queue().fork(training, step, mute, steps)
+    return trainings().fork(training, step, mute, steps)
 
 
 def remove_training(number: str) -> None:
     """End and delete a run of this browser, if it is there."""
     found = find_training(number)
     if found is not None:
-        queue().remove(found)
+        trainings().remove(found)
 
 
 def name_of(training: Training, step: int) -> str:

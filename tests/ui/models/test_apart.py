@@ -5,6 +5,8 @@ import shutil
 import subprocess
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -12,12 +14,13 @@ import pytest
 import torch
 
 import gptviz
+from gptviz.jobs import Task
+from gptviz.jobs.worker import Worker
 from gptviz.models.checkpoints import CheckpointError, HeadsMissing, TokenizerMissing
 from gptviz.models.convert import convert
 from gptviz.ui.models import apart
-from gptviz.ui.models.apart import MOST_IN_LINE, MOST_OF_ONE, Line, NotRead, converted
+from gptviz.ui.models.apart import MOST_OF_ONE, MOST_WAITING, NotRead, converted
 from gptviz.ui.models.room import room
-from gptviz.ui.worker import Worker
 from tests.models.checkpoints import makers
 from tests.models.checkpoints.hostile import HOSTILE
 from tests.waiting import until
@@ -185,18 +188,43 @@ def test_larger_files_may_take_more():
     assert xl.memory_bytes > 3 * 6_230_000_000 and xl.file_bytes > 6_230_000_000
 
 
-def test_one_of_each_visitor_and_so_many_in_all_in_the_order_in_which_they_came():
-    line, began, go = Line(2), [], {name: threading.Event() for name in ["a1", "a2", "b1", "c1"]}
+def waits(name, began, go, progress):
+    """A job that says when it begins, and ends when it may."""
+    began.append(name)
+    while not go[name].wait(0.01):
+        progress(0, 1)
+    return name
 
-    def wait(name):
-        with line.turn(name[0], lambda: None):
-            began.append(name)
-            go[name].wait()
 
-    threads = [threading.Thread(target=wait, args=(name,)) for name in go]
-    for count, thread in enumerate(threads):
-        thread.start()
-        until(lambda count=count: len(line._tickets) == count + 1)
+@pytest.fixture
+def asked(monkeypatch):
+    """(queue, ask, began, go): `ask(name)` reads a file of the visitor with its first letter, in a thread."""
+    began = []
+    go = {}
+
+    def made(at_once):
+        queue = apart.reading_queue(at_once)
+        monkeypatch.setattr(apart, "queue", lambda: queue)
+        return queue
+
+    def ask(name, check=lambda: None):
+        go[name] = threading.Event()
+        task = Task(partial(waits, name, began, go), name)
+        thread = ThreadPoolExecutor(1).submit(apart.read_in_turn, task, name[0], check)
+        return thread
+
+    yield made, ask, began, go
+    for event in go.values():
+        event.set()
+
+
+def test_one_of_each_visitor_and_so_many_in_all_in_the_order_in_which_they_came(asked):
+    made, ask, began, go = asked
+    queue = made(2)
+    readings = []
+    for name in ("a1", "a2", "b1", "c1"):
+        readings.append(ask(name))
+        until(lambda: len(queue._waiting) + len(queue._working) == len(readings))
     until(lambda: set(began) == {"a1", "b1"})  # not a's second one
     go["b1"].set()
     until(lambda: began[-1] == "c1")
@@ -204,23 +232,80 @@ def test_one_of_each_visitor_and_so_many_in_all_in_the_order_in_which_they_came(
     until(lambda: began[-1] == "a2")
     for event in go.values():
         event.set()
-    for thread in threads:
-        thread.join()
-    assert not line._tickets
+    assert [reading.result(60) for reading in readings] == ["a1", "a2", "b1", "c1"]
+    until(lambda: not queue._waiting and not queue._working and not queue._jobs)
 
 
-def test_a_line_that_is_too_long_is_refused_and_left_by_who_goes():
-    line = Line(1)
+def test_a_queue_that_is_too_long_is_refused_and_left_by_who_goes(asked):
+    made, ask, began, _ = asked
+    queue = made(1)
 
     def gone():
         raise NotRead("left")
 
-    with line.turn("a", gone):
-        line._tickets += [("a", object())] * (MOST_OF_ONE - 1)
-        with pytest.raises(NotRead, match=f"{MOST_OF_ONE} of them yours"), line.turn("a", gone):
-            pytest.fail("it is not a's turn")
-        with pytest.raises(NotRead, match="left"), line.turn("b", gone):
-            pytest.fail("it is not b's turn")
-        line._tickets += [(str(n), object()) for n in range(MOST_IN_LINE)]
-        with pytest.raises(NotRead, match="no more can wait"), line.turn("b", gone):
-            pytest.fail("it is not b's turn")
+    ask("a1")
+    until(lambda: began == ["a1"])
+    ask("a2")
+    ask("a3")
+    until(lambda: len(queue._waiting) == MOST_OF_ONE)
+    with pytest.raises(NotRead, match=f"{MOST_OF_ONE} of them yours"):
+        ask("a4").result(60)
+    with pytest.raises(NotRead, match="left"):
+        ask("b1", gone).result(60)
+    assert len(queue._waiting) == MOST_OF_ONE  # b1 waits no more
+    for letter in "cdefghijklmnopqrstuvwxyz"[: MOST_WAITING - MOST_OF_ONE]:
+        ask(f"{letter}1")
+    until(lambda: len(queue._waiting) == MOST_WAITING)
+    with pytest.raises(NotRead, match="no more can wait"):
+        ask("b2").result(60)
+    assert began == ["a1"]
+
+
+def test_two_who_ask_for_one_file_have_it_read_once(asked):
+    made, ask, began, go = asked
+    queue = made(2)
+    first = ask("a1")
+    until(lambda: began == ["a1"])
+    (job,) = queue._jobs.values()
+    second = ThreadPoolExecutor(1).submit(apart.read_in_turn, job.task, "b", lambda: None)
+    until(lambda: "b" in job.looked)
+    go["a1"].set()
+    assert first.result(60) == second.result(60) == "a1" and began == ["a1"]
+
+
+def test_who_waits_reads_the_place_and_a_stopped_reading_begins_again(asked, monkeypatch):
+    made, ask, began, go = asked
+    queue = made(1)
+    said = []
+    place = SimpleNamespace(caption=said.append, empty=lambda: None)
+    monkeypatch.setattr(apart.st, "empty", lambda: place)
+    first = ask("a1")
+    until(lambda: began == ["a1"])
+    second = ask("b1")
+    until(lambda: queue._waiting)
+    third = ask("c1")
+    until(lambda: {"Next in line", "Number 2 in line"} <= set(said))
+    queue._jobs[next(task for task in queue._jobs if task.model == "a1")].stop()  # as another tab may
+    until(lambda: began.count("a1") == 2 or began[-1] == "b1")
+    for event in go.values():
+        event.set()
+    assert [reading.result(60) for reading in (first, second, third)] == ["a1", "b1", "c1"]
+
+
+def test_what_ends_a_reading_is_a_sentence(monkeypatch):
+    queue = apart.reading_queue(1)
+    monkeypatch.setattr(apart, "queue", lambda: queue)
+
+    def fails(problem, progress):
+        raise problem
+
+    def read(problem):
+        return apart.read_in_turn(Task(partial(fails, problem), "key"), "a", lambda: None)
+
+    with pytest.raises(HeadsMissing):
+        read(HeadsMissing("it does not say its heads", (1, 2), 4))
+    with pytest.raises(OSError, match="No space left"):
+        read(OSError(28, "No space left on device"))
+    with pytest.raises(NotRead, match="more memory than this server has"):
+        read(MemoryError())
+    until(lambda: not queue._jobs)  # whoever asks again has it read again

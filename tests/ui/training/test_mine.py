@@ -8,18 +8,18 @@ from gptviz.training.live import LiveRun, train
 from gptviz.ui.models.browsers import browsers
 from gptviz.ui.settings import count
 from gptviz.ui.training import mine
-from gptviz.ui.training.queue import Queue
+from gptviz.ui.training.trainings import Trainings
 from tests.training.live.conftest import tiny
-from tests.ui.training.test_queue import Played
+from tests.ui.training.test_trainings import Played
 
 TEXT = "cat sat on a mat"
 
 
 @pytest.fixture
 def queue(monkeypatch):
-    made = Queue(1, 10**9, Played)
+    made = Trainings(1, 10**9, Played)
     browsers().when_gone(made.clear)
-    monkeypatch.setattr(mine, "queue", lambda: made)
+    monkeypatch.setattr(mine, "trainings", lambda: made)
     yield made
     made.close()
 
@@ -60,7 +60,7 @@ def test_a_trained_model_opens_as_an_upload_does_and_all_goes_with_the_browser(q
     assert at.session_state["labels"] == ["run 1, repeats, step 6"]
     browser = at.session_state["browser"]
     assert browsers().find(browser) is not None
-    run.job.worker.end()
+    run.shared_run.worker.end()
     browsers().clear_if_gone(browser)  # what happens 150 s after its last session ended
     assert queue.of(browser) == () and browsers().find(browser) is None
 

@@ -12,11 +12,11 @@ from gptviz.analysis.head_formulas import ON_REPEATS, ROLES
 from gptviz.analysis.head_trial import BASELINES, SURE, TESTABLE, Claim, Trial
 from gptviz.digits import plus_minus, significant
 from gptviz.figures.heads import Cost, costs
+from gptviz.jobs import Job
 from gptviz.ui import heads, tables
 from gptviz.ui.parts.heads.waiting import EVERY_SECONDS, leave, take_up, wait_for, waited_for
 from gptviz.ui.sheet import Param, Scene, if_there, sideways
 from gptviz.ui.words import capital, prose
-from gptviz.work import Work
 
 Labels = Mapping[tuple[int, int], str]  # every head's role in general, by block and head; empty: not known
 
@@ -64,7 +64,7 @@ def draw(
     if label is not None:
         claim = (block, head, label)
         _turn_to(scene.run.plain, claim)
-        find = partial(heads.trial_work, scene.run.plain, *claim)
+        find = partial(heads.trial_job, scene.run.plain, *claim)
         stopped = "The trial was stopped: there is no verdict."
         trial = wait_for("heads_trial", find, "On trial, passes", stopped)
     elif general is None:
@@ -134,10 +134,10 @@ def _turn_to(run: Run, claim: Claim) -> None:
     st.session_state[_TRIED] = claim
     if last_claim in (None, claim):
         return
-    work = heads.trial_work(run, *last_claim)
-    if work.state == "waiting" and not st.session_state.get(_ALL):
-        leave(work)
-    take_up(heads.trial_work(run, *claim))
+    job = heads.trial_job(run, *last_claim)
+    if job.state == "waiting" and not st.session_state.get(_ALL):
+        leave(job)
+    take_up(heads.trial_job(run, *claim))
 
 
 # ---- one trial ----
@@ -241,28 +241,28 @@ def _all(run: Run, labels: Labels, tried: Mapping[tuple[int, int], Trial]) -> No
     if not all_claims:
         return
 
-    def every_work() -> list[Work[Trial]]:
-        return [heads.trial_work(run, *claim) for claim in all_claims]
+    def every_job() -> list[Job[Trial]]:
+        return [heads.trial_job(run, *claim) for claim in all_claims]
 
     def begin() -> None:
         st.session_state[_ALL] = True
         st.session_state[_FAILED] = None
-        for work in every_work():
-            take_up(work)
+        for job in every_job():
+            take_up(job)
 
     def stop() -> None:
         st.session_state[_ALL] = False
-        for work in every_work():
-            if work.active:
-                leave(work)
+        for job in every_job():
+            if job.active:
+                leave(job)
 
     @st.fragment(run_every=EVERY_SECONDS)
     def watching() -> None:
-        done = sum(work.state == "done" for work in every_work())
-        works = every_work()
-        if not any([waited_for(work) for work in works]):  # a look at each of them
+        done = sum(job.state == "done" for job in every_job())
+        all_jobs = every_job()
+        if not any([waited_for(job) for job in all_jobs]):  # a look at each of them
             st.session_state[_ALL] = False
-            st.session_state[_FAILED] = next((work.error for work in works if work.error), None)
+            st.session_state[_FAILED] = next((job.error for job in all_jobs if job.error), None)
             st.rerun()
         with st.container(horizontal=True, vertical_alignment="center", key="heads_all_progress"):
             st.button("Stop", key="heads_all_stop", on_click=stop)

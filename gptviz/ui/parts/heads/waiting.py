@@ -1,6 +1,6 @@
 """Work in the background: its progress, a way to stop it, and a rerun of the page when it is done.
 
-A work belongs to all sessions that wait for it. A visitor who presses Stop, or opens another head, no longer
+A job belongs to all sessions that wait for it. A visitor who presses Stop, or opens another head, no longer
 waits for it; it stops when nobody does.
 """
 
@@ -9,31 +9,32 @@ from typing import TypeVar
 
 import streamlit as st
 
-from gptviz.ui.shell.slow import not_done, said_of
-from gptviz.ui.works import visitor
-from gptviz.work import Task, Work
+from gptviz.jobs import Job, Task
+from gptviz.ui.jobs import visitor
+from gptviz.ui.shell.slow import not_done
+from gptviz.ui.waiting import said_of
 
 R = TypeVar("R")
 
 EVERY_SECONDS = 1.5  # between two looks at work that goes on
-_LEFT = "measuring_left"  # in the session: the works that it does not wait for, by their names
+_LEFT = "measuring_left"  # in the session: the jobs that it does not wait for, by their names
 
 
-def wait_for(key: str, find: Callable[[], Work[R]], what: str, stopped: str) -> R | None:
-    """Return the work's result; without one, draw its progress and return None.
+def wait_for(key: str, find: Callable[[], Job[R]], what: str, stopped: str) -> R | None:
+    """Return the job's result; without one, draw its progress and return None.
 
-    `find` gives the work and starts it if need be. It is called again at every look, so that the session
-    keeps nothing of it. `what` stands on the bar; `stopped` is said when the visitor ended the work.
+    `find` gives the job and starts it if need be. It is called again at every look, so that the session
+    keeps nothing of it. `what` stands on the bar; `stopped` is said when the visitor ended the job.
     """
-    work = find()
-    if work.state == "done":
-        return work.result
-    if work.state == "failed":
-        not_done(work, key, lambda: take_up(find()))
+    job = find()
+    if job.state == "done":
+        return job.result
+    if job.state == "failed":
+        not_done(job, key, lambda: take_up(find()))
         return None
-    if work.state == "stopped" and work.task not in _left():  # by somebody else, who alone waited for it then
-        work.start(visitor())
-    goes_on = waited_for(work)
+    if job.state == "stopped" and job.task not in _left():  # by somebody else, who alone waited for it then
+        job.start(visitor())
+    goes_on = waited_for(job)
 
     @st.fragment(run_every=EVERY_SECONDS if goes_on else None)
     def watching() -> None:
@@ -53,28 +54,28 @@ def wait_for(key: str, find: Callable[[], Work[R]], what: str, stopped: str) -> 
     return None
 
 
-def waited_for(work: Work[R]) -> bool:
-    """True if a work goes on and this session waits for it; tell the queue that it does.
+def waited_for(job: Job[R]) -> bool:
+    """True if a job goes on and this session waits for it; tell the queue that it does.
 
     False once the visitor has left it.
     """
-    if not work.active or work.task in _left():
+    if not job.active or job.task in _left():
         return False
-    work.look(visitor())
+    job.look(visitor())
     return True
 
 
-def leave(work: Work[R]) -> None:
-    """Stop waiting for this work in this session."""
-    _left().add(work.task)
-    work.leave(visitor())
+def leave(job: Job[R]) -> None:
+    """Stop waiting for this job in this session."""
+    _left().add(job.task)
+    job.leave(visitor())
 
 
-def take_up(work: Work[R]) -> None:
-    """Wait for this work in this session: it goes on, or begins anew."""
-    _left().discard(work.task)
-    work.look(visitor())
-    work.start(visitor())
+def take_up(job: Job[R]) -> None:
+    """Wait for this job in this session: it goes on, or begins anew."""
+    _left().discard(job.task)
+    job.look(visitor())
+    job.start(visitor())
 
 
 def _left() -> set[Task]:

@@ -14,7 +14,7 @@ from gptviz.ui.buttons import button
 from gptviz.ui.shell import prompt, state
 from gptviz.ui.shell.params import Param, between, if_there
 from gptviz.ui.training.mine import my_trainings, start_training
-from gptviz.ui.training.queue import Training
+from gptviz.ui.training.trainings import Training
 from gptviz.ui.words import capital, counted, escaped, prose
 
 T = TypeVar("T")

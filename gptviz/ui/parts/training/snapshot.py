@@ -20,7 +20,7 @@ from gptviz.ui.shell.navigation import link
 from gptviz.ui.shell.placed import placed, touched
 from gptviz.ui.shell.scene import Frame
 from gptviz.ui.training.mine import find_training, fork_training, name_of, open_elsewhere
-from gptviz.ui.training.queue import Heads, Training
+from gptviz.ui.training.trainings import Heads, Training
 
 MOST_STEPS = int(LIMITS["steps"][1])
 _HEAD = "training_fork_head"

@@ -6,6 +6,7 @@ from gptviz.analysis.birth import Birth
 from gptviz.digits import fixed, significant
 from gptviz.training.live import Status, Task
 from gptviz.training.live.seen import Seen
+from gptviz.ui.waiting import place_in_line
 from gptviz.ui.words import is_or_are
 
 WORDS = {
@@ -25,16 +26,14 @@ def progress(status: Status, state: str, place: int | None, at_once: int) -> str
     """
     where = f"step {status.step:,} of {status.steps:,}"
     if state == "waiting":
-        if at_once == 1:
-            trains = "one run trains"
-        else:
-            trains = f"{at_once} runs train"
+        one = "one run trains"
+        if at_once > 1:
+            one = f"{at_once} runs train"
         waits = "Waiting"
         if status.step:
             waits = f"Waiting at {where}"
-        return (
-            f"{waits}: place {place} in the queue. On this server {trains} at a time; yours begins by itself."
-        )
+        where = place_in_line(place or 1).lower()
+        return f"{waits}: {where}. On this server {one} at a time; yours begins by itself."
     if state == "starting":
         return "Starting: a process of its own is being set up, which takes a few seconds."
     if not status.tokens_per_second:

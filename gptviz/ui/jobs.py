@@ -1,4 +1,4 @@
-"""The server's one line of works, and what scripts ask of it."""
+"""The server's one queue of jobs, and what scripts ask of it."""
 
 import atexit
 import os
@@ -11,15 +11,14 @@ import streamlit as st
 
 from gptviz import Run
 from gptviz.files.owned_folder import WORKS, Root
+from gptviz.jobs import Job, Queue, Task
+from gptviz.jobs.local import FORKS, Processes, Thread
+from gptviz.jobs.queue import OF_ONE, WAITING
+from gptviz.jobs.task import RAY, Backend
 from gptviz.ui import runs
 from gptviz.ui.models.cache import model_cache
 from gptviz.ui.models.room import session
 from gptviz.ui.settings import cache_bytes, count, number
-from gptviz.work import Line, Task, Work
-from gptviz.work.cluster import RAY, Cluster
-from gptviz.work.line import OF_ONE, WAITING
-from gptviz.work.local import FORKS, Processes, Thread
-from gptviz.work.task import Backend
 
 R = TypeVar("R")
 
@@ -36,19 +35,17 @@ _no_server = False
 
 
 def without_server() -> None:
-    """Have works done by this process: a notebook's, in which a page's script is run."""
+    """Have jobs done by this process: a notebook's, in which a page's script is run."""
     global _no_server
     _no_server = True
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)
-def line() -> Line:
-    """The process's one line; MB of results in the environment variable GPTVIZ_MEASURED_CACHE_MB."""
-    most = count(WAITING, MOST_WAITING), count(OF_ONE, MOST_OF_ONE)
-    backend = _backend()
-    if isinstance(backend, Cluster):
-        model_cache().when_loaded(partial(backend.reader, wait=_wait))
-    made = Line(backend, cache_bytes(SETTING, DEFAULT_MEGABYTES), *most)
+def queue() -> Queue:
+    """The process's one queue; MB of results in the environment variable GPTVIZ_MEASURED_CACHE_MB."""
+    most_waiting = count(WAITING, MOST_WAITING)
+    most_of_one = count(OF_ONE, MOST_OF_ONE)
+    made = Queue(_backend(), cache_bytes(SETTING, DEFAULT_MEGABYTES), most_waiting, most_of_one)
     atexit.register(_ROOT.clear)
     atexit.register(made.close)
     model_cache().when_dropped(made.forget)
@@ -63,15 +60,27 @@ def _backend() -> Backend:
         return Thread(lambda _: None)
     address = os.environ.get(RAY)
     if address:
-        return Cluster(address, lambda: _ROOT.path)
-    workers = number(
-        WORKERS, (os.cpu_count() or 1) if FORKS else 0, 0, "a whole number of processes, such as"
-    )
-    return Processes(workers, lambda: _ROOT.path) if workers else Thread()
+        return _cluster(address)
+    every_core = 1
+    if FORKS:
+        every_core = os.cpu_count() or 1
+    workers = number(WORKERS, every_core, 0, "a whole number of processes, such as")
+    if workers:
+        return Processes(workers, lambda: _ROOT.path)
+    return Thread()
+
+
+def _cluster(address: str) -> Backend:
+    """The Ray cluster at this address, which reads the texts of large models, too."""
+    from gptviz.jobs.ray.cluster import Cluster
+
+    cluster = Cluster(address, lambda: _ROOT.path)
+    model_cache().when_loaded(partial(cluster.reader, wait=_wait))
+    return cluster
 
 
 def _wait(trace: "Future[Any]", place: Callable[[], int]) -> None:
-    """Until the cluster has read a text of this script: says its place, and ends with its run."""
+    """Wait until the cluster has read a text of this script: says its place, and ends with its run."""
     if wait([trace], LOOK).done:
         return
     here = st.empty()
@@ -80,17 +89,17 @@ def _wait(trace: "Future[Any]", place: Callable[[], int]) -> None:
     here.empty()
 
 
-def ask(run: Run, function: Callable[..., R], *args: Any, known: R | None = None, **options: Any) -> Work[R]:
-    """The work of this task (see `Task`) with a run's model and edits: the one that there is, or started.
+def ask(run: Run, function: Callable[..., R], *args: Any, known: R | None = None, **options: Any) -> Job[R]:
+    """The job of this task (see `Task`) with a run's model and edits: the one that there is, or started.
 
     With a result that is `known` it is done.
     """
-    return line().get(_task(run, function, *args, **options), runs.model(run.model), visitor(), known)
+    return queue().get(_task(run, function, *args, **options), runs.model(run.model), visitor(), known)
 
 
-def find(run: Run, function: Callable[..., R], *args: Any, **options: Any) -> Work[R] | None:
+def find(run: Run, function: Callable[..., R], *args: Any, **options: Any) -> Job[R] | None:
     """The same, where somebody has asked for it; nothing is started."""
-    return line().find(_task(run, function, *args, **options))
+    return queue().find(_task(run, function, *args, **options))
 
 
 def _task(run: Run, function: Callable[..., Any], *args: Any, **options: Any) -> Task:
@@ -98,5 +107,5 @@ def _task(run: Run, function: Callable[..., Any], *args: Any, **options: Any) ->
 
 
 def visitor() -> str:
-    """Whose turn a work of this script takes."""
+    """The visitor in whose name the jobs of this script stand in the queue."""
     return session() or ""

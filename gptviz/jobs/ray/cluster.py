@@ -1,4 +1,4 @@
-"""Who works on many machines: tasks of a Ray cluster, with GPTVIZ_RAY=auto or its address.
+"""The backend on many machines: tasks of a Ray cluster, with GPTVIZ_RAY=auto or its address.
 
 The server itself is no part of the cluster: Ray ends a program a minute after its cluster is gone. A process
 beside it is, `driver`; if that ends, what was at work is begun anew, or fails with a sentence.
@@ -27,10 +27,9 @@ from gptviz import LanguageModel, Reduction, Trace
 from gptviz.engine.edits import Given, edits_of
 from gptviz.engine.gradient import Towards
 from gptviz.engine.sites import Key
-from gptviz.work.local import Files
-from gptviz.work.task import Running, Task
+from gptviz.jobs.local import Files
+from gptviz.jobs.task import Execution, Task
 
-RAY = "GPTVIZ_RAY"  # the setting
 AUTO = "auto"
 LARGE = 10**8  # parameters: GPT-2's smallest model; the texts of such a one are read by the cluster
 EACH = 2  # tasks for a processor: at work, and the next, since Ray hears late that a processor is free
@@ -94,7 +93,7 @@ class Cluster(Files):
         with self._lock, suppress(ValueError):  # who asks for something is told
             self._connect()  # its workers load torch, in some seconds: before somebody asks
 
-    def begin(self, task: Task, file: Path, alone: bool) -> Running:
+    def begin(self, task: Task, file: Path, alone: bool) -> Execution:
         with self._lock:
             self._number += 1
             running = self._running[self._number] = _OnCluster(self, self._number)
@@ -156,7 +155,7 @@ class Cluster(Files):
         reach(self._address)
         link, theirs = Pipe()
         driver = subprocess.Popen(
-            [sys.executable, "-m", "gptviz.work.driver", str(theirs.fileno()), self._address],
+            [sys.executable, "-m", "gptviz.jobs.ray.driver", str(theirs.fileno()), self._address],
             env=os.environ | ENVIRONMENT | {"PYTHONPATH": os.pathsep.join(sys.path)},
             pass_fds=[theirs.fileno()],
             start_new_session=True,
@@ -213,7 +212,7 @@ class Cluster(Files):
                 self._say("end")
 
 
-Wait = Callable[["Future[Any]", Callable[[], int]], None]  # until it is done; its place in the line
+Wait = Callable[["Future[Any]", Callable[[], int]], None]  # until it is done; its place in the queue
 
 
 @dataclass(frozen=True, repr=False)

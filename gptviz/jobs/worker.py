@@ -1,12 +1,18 @@
-"""A process that works for the server: it trains one run, or reads one file that somebody brought."""
+"""A process of its own for one job: it trains one run, or reads one file that somebody brought.
+
+`start` begins one, on a leash; `InWorker` is the execution of a job that such a process does.
+"""
 
 import os
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from contextlib import suppress
 from pathlib import Path
+from typing import Any, TypeVar
 
 import gptviz
 
@@ -15,6 +21,8 @@ NICE = 5  # below the server, whose pages somebody waits for; a third of its sha
 # burn what a busy machine leaves them: beside three busy processes on two cores, 60 small steps took over
 # four minutes, and take 5 s like this.
 SPIN = 1000
+
+R = TypeVar("R")
 
 
 class Worker:
@@ -66,6 +74,45 @@ class Worker:
         except FileNotFoundError:
             lines = []
         return f"exit status {self._process.returncode}" + (f": {lines[-1]}" if lines else "")
+
+
+def in_daemon_thread(function: Callable[..., R], *args: Any) -> "Future[R]":
+    """`function(*args)` in a thread of its own, which Python does not wait for when it ends."""
+    future: Future[R] = Future()
+    future.set_running_or_notify_cancel()  # from now on nobody can cancel it
+
+    def settle() -> None:
+        try:
+            future.set_result(function(*args))
+        except BaseException as problem:  # whatever it was, who waits is told
+            future.set_exception(problem)
+
+    threading.Thread(target=settle, daemon=True).start()
+    return future
+
+
+class InWorker:
+    """A job that a worker is at. A thread waits for the worker's end, however it ends.
+
+    `ended()` is called then, and its result is the job's; `how_far()` says how much is done, of how much.
+    """
+
+    def __init__(self, worker: Worker, ended: Callable[[], object], how_far: Callable[[], tuple[int, int]]):
+        self.worker = worker
+        self._ended = ended
+        self._how_far = how_far
+        self.future: Future[object] = in_daemon_thread(self._wait)
+
+    def _wait(self) -> object:
+        self.worker.wait()
+        return self._ended()
+
+    def progress(self) -> tuple[int, int]:
+        return self._how_far()
+
+    def cancel(self) -> None:
+        if not self.future.done():
+            self.worker.kill()
 
 
 def start(command: Sequence[str], log: Path, threads: int) -> Worker:

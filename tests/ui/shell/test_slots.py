@@ -4,22 +4,22 @@ import threading
 
 import pytest
 
-from gptviz.ui.shell import turns
+from gptviz.ui.shell import slots
 from tests.waiting import until
 
 
 @pytest.fixture
 def scripts(monkeypatch):
-    """(begin a script in a thread of its own, what all have done so far), with one place."""
-    monkeypatch.setattr(turns, "_free", threading.BoundedSemaphore(1))
+    """(begin a script in a thread of its own, what all have done so far), with one slot."""
+    monkeypatch.setattr(slots, "_free", threading.BoundedSemaphore(1))
     done = []
 
     def begin(name, goes_on, waits=False):
         def script():
-            with turns.turn():
+            with slots.slot():
                 done.append(f"{name} begins")
                 if waits:
-                    turns.give_back()
+                    slots.give_back()
                 assert goes_on.wait(60)
                 done.append(f"{name} is over")
 
@@ -29,7 +29,7 @@ def scripts(monkeypatch):
 
 
 def test_the_second_begins_when_the_first_is_over(monkeypatch, scripts):
-    monkeypatch.setattr(turns, "PATIENCE", 60.0)
+    monkeypatch.setattr(slots, "PATIENCE", 60.0)
     begin, done = scripts
     goes_on = threading.Event()
     begin("first", goes_on)
@@ -38,12 +38,12 @@ def test_the_second_begins_when_the_first_is_over(monkeypatch, scripts):
     threading.Timer(0.2, goes_on.set).start()
     until(lambda: len(done) == 4)
     assert done == ["first begins", "first is over", "second begins", "second is over"]
-    until(lambda: turns._free.acquire(blocking=False))  # every place is given back
+    until(lambda: slots._free.acquire(blocking=False))  # every slot is given back
 
 
 @pytest.mark.parametrize(("waits", "patience"), [(True, 60.0), (False, 0.01)])
 def test_it_does_not_wait_for_who_waits_nor_for_ever(monkeypatch, scripts, waits, patience):
-    monkeypatch.setattr(turns, "PATIENCE", patience)
+    monkeypatch.setattr(slots, "PATIENCE", patience)
     begin, done = scripts
     goes_on = threading.Event()
     begin("first", goes_on, waits)
@@ -52,4 +52,4 @@ def test_it_does_not_wait_for_who_waits_nor_for_ever(monkeypatch, scripts, waits
     until(lambda: done == ["first begins", "second begins"])
     goes_on.set()
     until(lambda: len(done) == 4)
-    turns.give_back()  # outside a turn it is nothing
+    slots.give_back()  # without a slot it does nothing

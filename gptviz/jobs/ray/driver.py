@@ -17,17 +17,17 @@ import torch
 from ray.exceptions import RayError, RayTaskError, TaskCancelledError
 
 from gptviz import LanguageModel
-from gptviz.work.cluster import join
-from gptviz.work.inside import MODELS
-from gptviz.work.task import Task
+from gptviz.jobs.inside import MODELS
+from gptviz.jobs.ray.cluster import join
+from gptviz.jobs.task import Task
 
 READERS = 64  # texts that wait for the deployment of large models; others wait for these
 SECONDS = 0.25  # between two words on the progress of a task, and on the size of the cluster
 
 
 @ray.remote(num_cpus=0, max_restarts=-1)
-class Told:
-    """How far tasks are, (done, of) by number: an actor of the cluster, which all workers tell."""
+class ProgressActor:
+    """How far tasks are, (done, of) by number: all workers of the cluster tell this actor."""
 
     def __init__(self) -> None:
         self._how_far: dict[int, tuple[int, int]] = {}
@@ -42,7 +42,7 @@ class Told:
 
 
 @ray.remote(max_retries=0)
-def do(task: Task, model: list[Any], number: int, told: Any) -> Any:
+def do(task: Task, model: list[Any], number: int, actor: Any) -> Any:
     """`task` in a worker of the cluster, with a model that lies in its store."""
     torch.set_num_threads(1)
     said = 0.0
@@ -51,7 +51,7 @@ def do(task: Task, model: list[Any], number: int, told: Any) -> Any:
         nonlocal said
         if time.monotonic() - said > SECONDS:
             said = time.monotonic()
-            told.tell.remote(number, done, of)
+            actor.tell.remote(number, done, of)
 
     return task.do(_model(*model), progress)
 
@@ -74,7 +74,7 @@ class Driver:
         self._lock = threading.Lock()
         self._models: dict[str, Any] = {}
         self._at_work: dict[int, Any] = {}
-        self._told = Told.remote()  # type: ignore[attr-defined]
+        self._progress = ProgressActor.remote()  # type: ignore[attr-defined]
         self._readers = ThreadPoolExecutor(READERS)
         self._deploying = threading.Lock()
         self._passes: Any = None
@@ -86,7 +86,7 @@ class Driver:
 
     def do(self, number: int, task: Task, file: str) -> None:
         # within a list Ray leaves it to the worker to fetch it, which keeps what it has fetched
-        ref = self._at_work[number] = do.remote(task, [self._stored(file)], number, self._told)
+        ref = self._at_work[number] = do.remote(task, [self._stored(file)], number, self._progress)
         ref.future().add_done_callback(lambda future: self._ended(number, future.result))
 
     def read(self, number: int, file: str, *text: Any) -> None:
@@ -94,7 +94,7 @@ class Driver:
         self._readers.submit(self._ended, number, lambda: self._read(file, stored, text))
 
     def _read(self, file: str, stored: Any, text: tuple[Any, ...]) -> bytes:
-        from gptviz.work import passes  # Ray Serve, for who has a large model
+        from gptviz.jobs.ray import passes  # Ray Serve, for who has a large model
 
         logging.getLogger("ray.serve").setLevel(logging.WARNING)
         with self._deploying:
@@ -139,7 +139,8 @@ class Driver:
                     slots = now
                     self.say("slots", 0, slots)
                 if self._at_work:
-                    for number, far in ray.get(self._told.all.remote([*self._at_work]), timeout=1).items():
+                    told = ray.get(self._progress.all.remote([*self._at_work]), timeout=1)
+                    for number, far in told.items():
                         self.say("progress", number, far)
             time.sleep(SECONDS)
 
@@ -162,6 +163,6 @@ def main(handle: str, address: str) -> None:
 
 
 if __name__ == "__main__":
-    from gptviz.work import driver  # by this name, by which the cluster's workers import it
+    from gptviz.jobs.ray import driver  # by this name, by which the cluster's workers import it
 
     driver.main(*sys.argv[1:])

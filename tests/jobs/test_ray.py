@@ -12,15 +12,16 @@ import torch
 
 from gptviz.engine import forward
 from gptviz.engine.reader import Reader
+from gptviz.jobs import Queue, Task
+from gptviz.jobs.ray.cluster import EACH, Cluster, reach
+from gptviz.jobs.task import RAY
 from gptviz.training.live import begin, train
-from gptviz.ui.training.queue import Queue
-from gptviz.work import Line, Task
-from gptviz.work.cluster import EACH, RAY, Cluster, reach
+from gptviz.ui.training.trainings import Trainings
 from tests.conftest import random_lm
 from tests.engine.test_trace import assert_same
+from tests.jobs.tasks import TEXT, WAIT, knocked_out, wrong
 from tests.training.live.conftest import tiny
 from tests.waiting import until
-from tests.work.tasks import TEXT, WAIT, knocked_out, wrong
 
 ray_cluster = pytest.importorskip("ray.cluster_utils")
 
@@ -45,35 +46,35 @@ def nodes():
 
 
 @pytest.fixture(scope="module")
-def line(nodes, tmp_path_factory):
-    made = Line(Cluster(nodes.address, tmp_path_factory.getbasetemp), 10**7)
+def queue(nodes, tmp_path_factory):
+    made = Queue(Cluster(nodes.address, tmp_path_factory.getbasetemp), 10**7)
     yield made
     made.close()
 
 
-def test_a_cluster_gives_the_same_numbers_with_and_without_edits(line, mini):
-    assert knocked_out(line, mini).state == "done"
-    assert line.backend.slots == 2 * EACH and line.backend.stands()
+def test_a_cluster_gives_the_same_numbers_with_and_without_edits(queue, mini):
+    assert knocked_out(queue, mini).state == "done"
+    assert queue.backend.slots == 2 * EACH and queue.backend.stands()
 
 
-def test_what_a_task_raises_is_said_as_it_is(line, mini):
-    work = line.get(Task(wrong, "mini"), mini, "ann")
-    assert work.join(WAIT) and work.error == "no such token"
+def test_what_a_task_raises_is_said_as_it_is(queue, mini):
+    job = queue.get(Task(wrong, "mini"), mini, "ann")
+    assert job.join(WAIT) and job.error == "no such token"
 
 
-def test_progress_is_told_and_a_stop_ends_it(line, mini, tmp_path):
-    work = line.get(Task(slow, "mini", (str(tmp_path), 0)), mini, "ann")
-    while work.progress == (0, 1):
-        assert not work.join(0.05) or work.state == "done"
-    assert work.progress[1] == 20
-    work.stop()
-    other = line.get(Task(slow, "mini", (str(tmp_path), 1)), mini, "ann")
+def test_progress_is_told_and_a_stop_ends_it(queue, mini, tmp_path):
+    job = queue.get(Task(slow, "mini", (str(tmp_path), 0)), mini, "ann")
+    while job.progress == (0, 1):
+        assert not job.join(0.05) or job.state == "done"
+    assert job.progress[1] == 20
+    job.stop()
+    other = queue.get(Task(slow, "mini", (str(tmp_path), 1)), mini, "ann")
     assert other.join(WAIT) and other.value == 1
 
 
-def test_a_large_models_texts_are_read_by_the_cluster(line, mini, monkeypatch):
+def test_a_large_models_texts_are_read_by_the_cluster(queue, mini, monkeypatch):
     pytest.importorskip("ray.serve.batching")
-    backend = line.backend
+    backend = queue.backend
     assert backend.reader("mini", mini, wait) is mini  # which is a small one
     monkeypatch.setattr(backend, "large", mini.config.parameters)
     ids, places = mini.encode(TEXT), []
@@ -92,7 +93,7 @@ def test_a_large_models_texts_are_read_by_the_cluster(line, mini, monkeypatch):
 
 
 def test_texts_that_came_together_are_read_in_one_pass(monkeypatch):
-    passes = pytest.importorskip("gptviz.work.passes")
+    passes = pytest.importorskip("gptviz.jobs.ray.passes")
     lm, calls, hidden = random_lm(), [], forward.hidden
 
     def counted(model, ids, *more, **named):
@@ -120,11 +121,12 @@ def test_a_text_is_read_here_where_the_cluster_is_gone(mini, tmp_path, monkeypat
 
 def test_a_training_on_a_cluster_is_the_one_here(nodes, tmp_path, monkeypatch):
     monkeypatch.setenv(RAY, nodes.address)
-    queue, config = Queue(1, 10**9), tiny(steps=5000, every=100)
+    queue = Trainings(1, 10**9)
+    config = tiny(steps=5000, every=100)
     far = queue.start("ann", config)
     until(lambda: far.state == "training" and far.run.status.step)
     far.pause()
-    until(lambda: far.state == "paused" and not far.job.worker.running)
+    until(lambda: far.state == "paused" and not far.shared_run.worker.running)
     assert 0 < far.run.status.step < 5000
     near = train(begin(tmp_path / "near", config).folder, stop_at=far.run.status.step)
     assert far.run.measures == near.measures and far.run.kept.steps() == near.kept.steps()
@@ -136,29 +138,29 @@ def drivers():
     """The processes of ours that speak to Ray."""
     children = Path("/proc/self/task").glob("*/children")
     pids = [int(pid) for file in children for pid in file.read_text().split()]
-    return [pid for pid in pids if b"gptviz.work.driver" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+    return [pid for pid in pids if b"gptviz.jobs.ray.driver" in Path(f"/proc/{pid}/cmdline").read_bytes()]
 
 
-def test_a_node_and_a_driver_that_die_lose_nobody_his_result(line, nodes, mini, tmp_path):
-    works = [
-        line.get(Task(slow, "mini", (str(tmp_path), number)), mini, f"visitor {number}")
+def test_a_node_and_a_driver_that_die_lose_nobody_his_result(queue, nodes, mini, tmp_path):
+    jobs = [
+        queue.get(Task(slow, "mini", (str(tmp_path), number)), mini, f"visitor {number}")
         for number in range(10)
     ]
-    assert works[2].join(WAIT)
+    assert jobs[2].join(WAIT)
     nodes.remove_node(nodes.list_all_nodes()[1], allow_graceful=False)
-    assert all(work.join(WAIT) for work in works[:6])  # what lost its node: who is lost twice has failed
+    assert all(job.join(WAIT) for job in jobs[:6])  # what lost its node: who is lost twice has failed
     (driver,) = drivers()
     os.kill(driver, signal.SIGKILL)
-    assert all(work.join(WAIT) for work in works)
-    assert [work.value for work in works] == list(range(10))
+    assert all(job.join(WAIT) for job in jobs)
+    assert [job.value for job in jobs] == list(range(10))
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1:1", "here", "127.0.0.1:99999"])
 def test_an_address_where_nobody_answers_is_a_sentence(address, mini, tmp_path):
     with pytest.raises(ValueError, match=address):
         reach(address)
-    alone = Line(Cluster(address, lambda: tmp_path), 10**7)
-    work = alone.get(Task(wrong, "mini"), mini, "ann")
-    assert work.join(WAIT) and work.state == "failed" and address in str(work.error)
+    alone = Queue(Cluster(address, lambda: tmp_path), 10**7)
+    job = alone.get(Task(wrong, "mini"), mini, "ann")
+    assert job.join(WAIT) and job.state == "failed" and address in str(job.error)
     assert not alone.backend.stands()
     alone.close()

@@ -1,4 +1,4 @@
-"""Who works on one machine: processes that are forked when needed, and killed to stop them; or a thread.
+"""The backends on one machine: processes that are forked when needed, and killed to stop them; or a thread.
 
 Pebble's pool, because it alone ends a task that runs without touching the others (loky and
 concurrent.futures lose the whole pool with one process), and says when a process died.
@@ -24,8 +24,9 @@ from pebble import ProcessExpired, ProcessPool
 
 from gptviz import LanguageModel
 from gptviz.engine import forward
-from gptviz.work import inside
-from gptviz.work.task import Running, Task
+from gptviz.jobs import inside
+from gptviz.jobs.task import Execution, Task
+from gptviz.jobs.worker import in_daemon_thread
 
 # How often OpenMP's threads look for each other before they sleep: with GNU's own number they burn what a
 # busy machine leaves them.
@@ -64,13 +65,13 @@ class Files(ABC):
                 self._files[model] = file
             return self._files[model]
 
-    def start(self, task: Task, model: "Path | LanguageModel", alone: bool) -> Running:
+    def start(self, task: Task, model: "Path | LanguageModel", alone: bool) -> Execution:
         if isinstance(model, LanguageModel):
             return self._here.start(task, model, alone)
         return self.begin(task, model, alone)
 
     @abstractmethod
-    def begin(self, task: Task, file: Path, alone: bool) -> Running:
+    def begin(self, task: Task, file: Path, alone: bool) -> Execution:
         """The same as `start`, for a model in a file."""
 
     def forget(self, model: str) -> None:
@@ -106,7 +107,7 @@ class Processes(Files):
         self._given: list[Future[Any]] = []  # what the pool has to do
         self.stands()  # the first process imports torch, in some seconds: before somebody asks
 
-    def begin(self, task: Task, file: Path, alone: bool) -> Running:
+    def begin(self, task: Task, file: Path, alone: bool) -> Execution:
         return _InProcess(self, task, file, (os.cpu_count() or 1) if alone else 1)
 
     def schedule(self, *given: Any) -> "Future[Any]":
@@ -179,25 +180,24 @@ class Stopped(Exception):
 class Thread:
     """One task at a time, in a thread of this process, behind the visitors' own passes.
 
-    After each step it waits as long as the step took: whoever asks for a page meanwhile has the model for
-    himself.
+    After each step it waits as long as the step took: whoever asks for a page meanwhile has the model alone.
     """
 
     slots = 1
     gone: tuple[type[BaseException], ...] = ()
 
     def __init__(self, rest: Callable[[float], None] = time.sleep):
-        self.executor = ThreadPoolExecutor(1, "gptviz work")
+        self.executor = ThreadPoolExecutor(1, "gptviz job")
         self.rest = rest
 
     def ready(self, model: str, lm: LanguageModel) -> LanguageModel:
         return lm.plain
 
-    def start(self, task: Task, model: LanguageModel, alone: bool) -> Running:
-        return _InThread(self, task, model)
+    def start(self, task: Task, model: LanguageModel, alone: bool) -> Execution:
+        return _InThread(task, model, self.rest, self.executor.submit)
 
     def forget(self, model: str) -> None:
-        """Nothing: nobody but the works holds it."""
+        """Nothing: nobody but its jobs holds it."""
 
     def stands(self) -> bool:
         return True
@@ -206,15 +206,48 @@ class Thread:
         self.executor.shutdown(cancel_futures=True)  # it must not be within a pass when Python ends
 
 
+class DaemonThreads:
+    """`slots` tasks at a time that wait for a process of their own, in threads that end with Python.
+
+    Each calls its progress several times a second: if it was stopped, that raises, and it ends its process.
+    """
+
+    gone: tuple[type[BaseException], ...] = ()
+
+    def __init__(self, slots: int):
+        self.slots = slots
+
+    def ready(self, model: str, lm: LanguageModel) -> LanguageModel:
+        return lm
+
+    def start(self, task: Task, model: LanguageModel | None, alone: bool) -> Execution:
+        return _InThread(task, model, lambda _: None, in_daemon_thread)
+
+    def forget(self, model: str) -> None:
+        """Nothing: no model is kept here."""
+
+    def stands(self) -> bool:
+        return True
+
+    def close(self) -> None:
+        """Nothing: who was stopped ends soon, and all end with Python."""
+
+
 class _InThread:
-    def __init__(self, thread: Thread, task: Task, lm: LanguageModel):
+    def __init__(
+        self,
+        task: Task,
+        lm: LanguageModel | None,
+        rest: Callable[[float], None],
+        submit: "Callable[..., Future[Any]]",
+    ):
         self._done = (0, 1)
         self._stop = False
         self._began = time.monotonic()
-        self._rest = thread.rest
-        self.future: Future[Any] = thread.executor.submit(self._do, task, lm)
+        self._rest = rest
+        self.future = submit(self._do, task, lm)
 
-    def _do(self, task: Task, lm: LanguageModel) -> Any:
+    def _do(self, task: Task, lm: LanguageModel | None) -> Any:
         self._began = time.monotonic()
         self._step(*self._done)
         return task.do(lm, self._step)
@@ -223,7 +256,7 @@ class _InThread:
         if self._stop:
             raise Stopped
         self._done = done, of
-        self._rest(min(LONGEST_REST, time.monotonic() - self._began))  # the visitors' turn
+        self._rest(min(LONGEST_REST, time.monotonic() - self._began))  # the visitors' own passes
         self._began = time.monotonic()
 
     def progress(self) -> tuple[int, int]:

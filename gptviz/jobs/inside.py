@@ -16,7 +16,7 @@ import torch
 
 from gptviz import LanguageModel
 from gptviz.engine import forward
-from gptviz.work.task import Task
+from gptviz.jobs.task import Task
 
 NICE = 5  # below the server, whose pages somebody waits for; a third of its share where cores are short
 MODELS = 2  # files that a worker keeps mapped: the bundled model's, and one more

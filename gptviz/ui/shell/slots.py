@@ -1,6 +1,9 @@
 """So many pages are drawn at a time: the first is there before the last begins.
 
 All at once they would take turns pass by pass, and all be there at the end (benchmarks/sessions.py).
+
+This is a semaphore and no queue of jobs: a script has its slot for a tenth of a second, nobody is told a
+place, and who has waited for two seconds begins all the same.
 """
 
 import os
@@ -17,8 +20,8 @@ _mine = threading.local()
 
 
 @contextmanager
-def turn() -> Iterator[None]:
-    """Wait until there is a place for this script; it is given back at the end, or by `give_back`."""
+def slot() -> Iterator[None]:
+    """Wait until there is a slot for this script; it is given back at the end, or by `give_back`."""
     _mine.held = _free.acquire(timeout=PATIENCE)
     try:
         yield

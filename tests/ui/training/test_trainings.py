@@ -9,7 +9,7 @@ import pytest
 
 from gptviz.files.owned_folder import TRAININGS, UPLOADS, Root, sweep
 from gptviz.training.live import begin, train
-from gptviz.ui.training.queue import MOST_OF_ONE, Queue
+from gptviz.ui.training.trainings import MOST_OF_ONE, Trainings
 from tests.training.live.conftest import tiny
 from tests.waiting import until
 
@@ -45,7 +45,7 @@ def played():
     def made(at_once=1, **options):
         workers = []
         launch = lambda *given: workers.append(Played(*given)) or workers[-1]  # noqa: E731
-        queues.append(Queue(at_once, 10**9, launch, **options))
+        queues.append(Trainings(at_once, 10**9, launch, **options))
         return queues[-1], workers
 
     yield made
@@ -64,7 +64,7 @@ def test_ten_visitors_train_in_the_order_in_which_they_came(played, at_once):
         turns = [None] * at_once + [*range(1, 10)]
         assert [other.place for other in runs[done:]] == turns[: 10 - done]
         workers[done].end() if done else workers[done].train()
-        until(lambda run=run: not run.job.worker.running)
+        until(lambda run=run: not run.shared_run.worker.running)
     assert runs[0].state == "done" and runs[0].said is None
 
 
@@ -74,7 +74,7 @@ def test_who_trains_alone_has_more_threads_and_keeps_them(played):
     for done in range(3):
         until(lambda done=done: len(workers) == done + 1)
         workers[done].end()
-    until(lambda: not third.job.worker.running)
+    until(lambda: not third.shared_run.worker.running)
     assert [worker.threads for worker in workers] == [2, 1, 2]  # the second began while the third waited
     assert (first.config.threads, second.config.threads, third.config.threads) == (2, 1, 2)
 
@@ -168,6 +168,17 @@ def test_a_visitor_who_leaves_takes_everything_along(played):
     assert len(workers) == 2
 
 
+def test_who_queues_several_does_not_hold_up_who_queues_one(played):
+    queue, workers = played()
+    mine = [queue.start("me", tiny(seed=seed)) for seed in range(3)]
+    theirs = queue.start("them", tiny(seed=3))
+    assert [run.place for run in (*mine, theirs)] == [None, 2, 3, 1]
+    for done, run in enumerate((mine[0], theirs, mine[1], mine[2])):
+        until(lambda done=done: len(workers) == done + 1)
+        assert workers[done].folder == run.run.folder
+        workers[done].end()
+
+
 def test_there_is_only_so_much_room(played):
     queue, _ = played()
     for seed in range(MOST_OF_ONE):
@@ -186,17 +197,17 @@ def test_there_is_only_so_much_room(played):
 
 
 def test_real_processes_train_pause_go_on_and_can_be_killed():
-    queue = Queue(1, 10**9)
+    queue = Trainings(1, 10**9)
     run = queue.start("me", tiny(steps=5000, every=500))
     until(lambda: run.state == "training")
     run.pause()
-    until(lambda: run.state == "paused" and not run.job.worker.running)
+    until(lambda: run.state == "paused" and not run.shared_run.worker.running)
     assert 0 < run.run.status.step < 5000
     here = train(begin(queue._root.path / "here", tiny(steps=5000, every=500)).folder, stop_at=1)
     assert run.run.measures[0] == here.measures[0]  # what the page runs is what the library runs
     run.resume()
     until(lambda: run.state == "training")
-    os.kill(run.job.worker.pid, signal.SIGKILL)
+    os.kill(run.shared_run.worker.pid, signal.SIGKILL)
     until(lambda: run.state == "killed")
     assert "SIGKILL" in run.said
     root = queue._root.path
@@ -223,7 +234,7 @@ def test_a_server_takes_no_more_than_so_many_that_wait(played):
 
 @pytest.mark.parametrize("at", ["path", "begin", "launch"])
 def test_a_full_disk_is_a_sentence_and_leaves_nothing(monkeypatch, at):
-    queue = Queue(1, 10**9, full if at == "launch" else Played)
+    queue = Trainings(1, 10**9, full if at == "launch" else Played)
     (queue._root.path / "before").mkdir()
     if at == "path":
         monkeypatch.setattr(Root, "path", property(full))

@@ -12,10 +12,10 @@ import pytest
 
 from gptviz.analysis.ablation import knock_out
 from gptviz.files.owned_folder import WORKS
-from gptviz.work import Line, Task
-from gptviz.work.local import FORKS, Processes, Thread
+from gptviz.jobs import Queue, Task
+from gptviz.jobs.local import FORKS, Processes, Thread
+from tests.jobs.tasks import TEXT, WAIT, knocked_out, wrong
 from tests.waiting import until
-from tests.work.tasks import TEXT, WAIT, knocked_out, wrong
 
 
 def long(lm, folder, progress):
@@ -41,7 +41,7 @@ def family(lm, turn, progress):
 def processes(tmp_path_factory):
     if not FORKS:
         pytest.skip("this system cannot fork")
-    made = Line(Processes(1, lambda: tmp_path_factory.getbasetemp()), 10**7)
+    made = Queue(Processes(1, lambda: tmp_path_factory.getbasetemp()), 10**7)
     yield made
     made.close()
 
@@ -50,7 +50,8 @@ PROGRAM = """
 import sys, tempfile
 from pathlib import Path
 from gptviz.files.owned_folder import WORKS, Root
-from gptviz.work.local import Processes
+from gptviz.jobs.local import Processes
+from gptviz.jobs.local import Processes
 root = Root(WORKS)
 processes = Processes(1, lambda: root.path)
 if sys.argv[1:]:
@@ -77,6 +78,25 @@ def test_a_killed_server_leaves_nothing_that_the_next_does_not_remove():
         assert not [*Path(folder).iterdir()]
 
 
+ENDS = """
+import time
+from gptviz.jobs import Queue, Task
+from gptviz.jobs.local import DaemonThreads
+
+def endless(progress):
+    while True:
+        time.sleep(0.1)
+        progress(0, 1)
+
+job = Queue(DaemonThreads(1), 0).get(Task(endless, "key"), None, "ann")
+assert job.state == "working"
+"""
+
+
+def test_a_server_that_ends_waits_for_no_job_that_waits_for_a_process():
+    subprocess.run([sys.executable, "-c", ENDS], check=True, timeout=120)
+
+
 def pids(folder):
     return {int(file.name) for file in folder.iterdir()}
 
@@ -86,26 +106,26 @@ def test_a_process_gives_the_same_numbers_with_and_without_edits(processes, mini
 
 
 def test_a_stopped_work_is_killed_and_the_next_one_done(processes, mini, tmp_path):
-    work = processes.get(Task(long, "mini", (str(tmp_path),)), mini, "ann")
+    job = processes.get(Task(long, "mini", (str(tmp_path),)), mini, "ann")
     until(lambda: pids(tmp_path))
     (pid,) = pids(tmp_path)
-    assert work.progress == (0, 1) and work.state == "working"
+    assert job.progress == (0, 1) and job.state == "working"
     (tmp_path / "told").touch()
-    until(lambda: work.progress == (2, 3))
-    work.stop()
+    until(lambda: job.progress == (2, 3))
+    job.stop()
     failed = processes.get(Task(wrong, "mini"), mini, "ann")
     assert failed.join(WAIT) and failed.error == "no such token"
     until(lambda: not Path(f"/proc/{pid}").exists())
 
 
 def test_a_killed_process_is_tried_once_more_and_harms_nobody(processes, mini, tmp_path):
-    work = processes.get(Task(long, "mini", (str(tmp_path),)), mini, "bob")
+    job = processes.get(Task(long, "mini", (str(tmp_path),)), mini, "bob")
     for dead in range(2):
         until(lambda dead=dead: len(pids(tmp_path)) == dead + 1)
         for pid in pids(tmp_path):
             if Path(f"/proc/{pid}").exists():
                 os.kill(pid, signal.SIGKILL)
-    assert work.join(WAIT) and work.state == "failed" and "twice" in str(work.error)
+    assert job.join(WAIT) and job.state == "failed" and "twice" in str(job.error)
     other = processes.get(Task(where, "mini"), mini, "bob")
     assert other.join(WAIT) and other.value[0] not in {os.getpid(), *pids(tmp_path)}
 
@@ -113,13 +133,13 @@ def test_a_killed_process_is_tried_once_more_and_harms_nobody(processes, mini, t
 def test_idle_processes_that_are_killed_are_replaced(processes, mini):
     killed = set()
     for turn in range(3):
-        work = processes.get(Task(family, "mini", (turn,)), mini, "ann")
+        job = processes.get(Task(family, "mini", (turn,)), mini, "ann")
         # looked at, as a page does that waits: a pool forgets what it is given while it ends
-        until(lambda work=work: work.progress and not work.active)
-        assert not killed & set(work.value)
-        for pid in work.value:
+        until(lambda job=job: job.progress and not job.active)
+        assert not killed & set(job.value)
+        for pid in job.value:
             os.kill(pid, signal.SIGKILL)
-        killed.update(work.value)
+        killed.update(job.value)
         until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in killed))
         assert processes.backend.stands()
 
@@ -134,14 +154,14 @@ def test_a_models_file_goes_with_it(processes, mini, tmp_path):
 
 def test_a_thread_lets_visitors_have_their_turn_and_can_be_stopped(mini, tmp_path):
     rests = []
-    line = Line(Thread(rests.append), 10**7)
+    queue = Queue(Thread(rests.append), 10**7)
     ids = tuple(mini.encode(TEXT))
-    work = line.get(Task(knock_out, "mini", (ids, None)), mini, "ann")
-    assert work.join(WAIT) and len(work.value) == 60 and len(rests) > 1
-    endless = line.get(Task(long, "mini", (str(tmp_path),)), mini, "ann")
+    job = queue.get(Task(knock_out, "mini", (ids, None)), mini, "ann")
+    assert job.join(WAIT) and len(job.value) == 60 and len(rests) > 1
+    endless = queue.get(Task(long, "mini", (str(tmp_path),)), mini, "ann")
     until(lambda: pids(tmp_path))
     (tmp_path / "told").touch()  # a thread is stopped where it says how far it is
     endless.stop()
-    after = line.get(Task(where, "mini"), mini, "ann")
+    after = queue.get(Task(where, "mini"), mini, "ann")
     assert after.join(WAIT) and after.value[0] == os.getpid()
-    line.close()
+    queue.close()

@@ -9,9 +9,9 @@ import ray
 from ray.exceptions import RayError
 
 from gptviz.files.owned_folder import TRAININGS, Root
+from gptviz.jobs.ray.cluster import join
 from gptviz.training.live.run import Files, LiveRun, Stamps, news, receive
 from gptviz.training.live.work import train
-from gptviz.work.cluster import join
 
 SECONDS = 0.4  # between two looks at how far it is
 SHARE = 0.5  # of a processor: however many train, half of the cluster is left for what is quicker

@@ -9,11 +9,14 @@ from gptviz import LanguageModel
 from gptviz.engine.edits import Edit
 from gptviz.engine.progress import Progress
 
+RAY = "GPTVIZ_RAY"  # the setting: the address of a Ray cluster, by which `gptviz.jobs.ray` works
+
 
 @dataclass(frozen=True)
 class Task:
     """`function(lm, *args, **options, progress=...)`, where `lm` is the model of this key with these edits.
 
+    A task that makes a model, such as reading one, is given none: `function(*args, **options, progress=...)`.
     The function stands in a module; the arguments are hashable and can be pickled. Two equal tasks are one,
     whoever asks. It calls `progress(done, of)` between short steps; what that raises ends it.
     """
@@ -24,12 +27,15 @@ class Task:
     options: tuple[tuple[str, Any], ...] = ()
     edits: tuple[Edit, ...] = ()
 
-    def do(self, lm: LanguageModel, progress: Progress) -> Any:
-        """Do it, with its model as it is without edits."""
-        return self.function(lm.edited(*self.edits), *self.args, **dict(self.options), progress=progress)
+    def do(self, lm: LanguageModel | None, progress: Progress) -> Any:
+        """Do it, with its model as it is without edits; with None where it is to be given no model."""
+        args = self.args
+        if lm is not None:
+            args = (lm.edited(*self.edits), *args)
+        return self.function(*args, **dict(self.options), progress=progress)
 
 
-class Running(Protocol):
+class Execution(Protocol):
     """A task at work."""
 
     future: Future[Any]
@@ -55,7 +61,7 @@ class Backend(Protocol):
     def ready(self, model: str, lm: LanguageModel) -> Any:
         """What `start` needs of a model; slow the first time. Raises OSError, ValueError."""
 
-    def start(self, task: Task, model: Any, alone: bool) -> Running:
+    def start(self, task: Task, model: Any, alone: bool) -> Execution:
         """Begin at once. `alone`: nobody else waits or works, so that it may have all cores."""
 
     def forget(self, model: str) -> None:
