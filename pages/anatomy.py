@@ -13,13 +13,12 @@ from gptviz.figures.theme import palette
 from gptviz.model import FeedForward, GPTModel, LayerNorm, MultiHeadAttention, TransformerBlock
 from gptviz.ui import sheet
 from gptviz.ui.parts.anatomy.form import PARAMS, PRESETS, form, parts_of, preset_name
-from gptviz.ui.shell.page import frame
 from gptviz.ui.tables import STYLE, Cell, Row, table
 from gptviz.ui.words import counted, escaped, prose
 
 CSS = (Path(__file__).parent / "anatomy.css").read_text(encoding="utf-8")
 
-scene = frame("Anatomy", PARAMS)
+scene = sheet.start_page("Anatomy", choices=PARAMS, reads_text=False)
 
 
 def signed(difference: int) -> str:

@@ -26,11 +26,11 @@ from gptviz.ui.components.heads import Thumbnail, head_grid
 from gptviz.ui.components.matrix import MASKED, Axis, Panel, attention_panel, matrix, pattern
 from gptviz.ui.components.saved import Saved
 from gptviz.ui.parts.attention.key import KEY, key_input, picker
-from gptviz.ui.sheet import Param, page, side_by_side
-from gptviz.ui.shell.block import head_controls, head_needs, head_sites
+from gptviz.ui.sheet import Param, side_by_side
+from gptviz.ui.shell.block import head_controls, head_reductions, head_sites
 from gptviz.ui.shell.change_menu import Part, menu
 from gptviz.ui.shell.change_words import says
-from gptviz.ui.shell.state import HEAD, open_head
+from gptviz.ui.shell.state import BLOCK, HEAD, open_head
 from gptviz.ui.shell.strip import effect
 from gptviz.ui.words import Place, as_code, capital, counted, does, prose, show_id
 
@@ -48,7 +48,10 @@ FEWEST = 8  # places on an axis of keys
 TICKS = 24  # the most of them that are named
 ARCS_WINDOW = 256  # and arcs, of all heads of a block: twelve heads' weights are then 1.5 MiB
 
-scene = page("Attention", head_needs, params=(KEY, AVERAGE, HIDE, ARCS, MASS, sheet.SHOWN), strip=False)
+frame = sheet.start_page("Attention", choices=[KEY, AVERAGE, HIDE, ARCS, MASS, sheet.SHOWN])
+prompt = sheet.read_text(frame)
+sites = head_sites(BLOCK.within(prompt.lm.config.n_layers))
+scene = sheet.trace(prompt, keep=sites, reduce=head_reductions(prompt), strip=False)
 lm = scene.lm
 config = scene.lm.config
 at = scene.position

@@ -17,7 +17,7 @@ from gptviz.ui.components.worksheet import worksheet
 from gptviz.ui.parts.attention_by_hand import combined, dropout, given, sheets, why_root
 from gptviz.ui.parts.attention_by_hand.given import Changes, Given
 from gptviz.ui.parts.attention_by_hand.sheets import four, short, sum_of_products, vector
-from gptviz.ui.sheet import Param, frame, if_there
+from gptviz.ui.sheet import Param, if_there
 from gptviz.ui.shell import params
 from gptviz.ui.tables import Cell, Row
 from gptviz.ui.words import as_code, listed, prose, unlike_printed
@@ -228,7 +228,7 @@ def worked_out(start: Given, found: Attention, query: int) -> str:
 # ---- the page ----
 
 
-made = frame("Attention by hand", PARAMS, of_model=False)
+made = sheet.start_page("Attention by hand", choices=PARAMS, reads_text=False, of_model=False)
 way = WAY.choose("Attention", WAYS)  # outside of the fragment: each way is a page of its own
 
 

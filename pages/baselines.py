@@ -20,7 +20,7 @@ from gptviz.lessons.mlp import MLP, Recipe
 from gptviz.tokenizer import show_token
 from gptviz.ui import sheet
 from gptviz.ui.buttons import button
-from gptviz.ui.sheet import Param, between, frame, if_there, in_code, is_wanted, sideways, worked
+from gptviz.ui.sheet import Param, between, if_there, in_code, is_wanted, sideways, worked
 from gptviz.ui.words import as_code, counted as so_many, prose
 
 KEPT_STEPS = (0, 1, 2, 5, 10, 20, 50, 100, 200, 400)
@@ -34,7 +34,9 @@ SHOWN = 30  # characters in the picture
 SAMPLE = 240  # characters that each writes
 MEASURED_EVERY = 50  # steps of the MLP
 
-scene = frame("Baselines", (STEP, CONTEXT, STEPS, MEASURE), of_model=False)
+scene = sheet.start_page(
+    "Baselines", choices=[STEP, CONTEXT, STEPS, MEASURE], reads_text=False, of_model=False
+)
 text = chapter()
 name = as_code(scene.lm.name)
 

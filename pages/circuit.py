@@ -19,7 +19,7 @@ from gptviz.figures.shares import share_grid
 from gptviz.model import MultiHeadAttention
 from gptviz.ui import sheet
 from gptviz.ui.buttons import button
-from gptviz.ui.sheet import example_row, page
+from gptviz.ui.sheet import example_row
 from gptviz.ui.shell import changes, state, target
 from gptviz.ui.shell.muted import GIVES
 from gptviz.ui.shell.params import Param, if_there, in_link
@@ -46,7 +46,9 @@ HERE = "this circuit"
 AGREES = 0.005  # of the score
 OF_LOGITS = 2e-5  # and at least so much of the largest logit
 
-scene = page("Circuit", params=PARAMS)
+frame = sheet.start_page("Circuit", choices=PARAMS)
+prompt = sheet.read_text(frame)
+scene = sheet.trace(prompt)
 lm = scene.lm
 explained = target.target_input(scene, "Token to keep", "nothing: the probability")
 SEARCH.within((*numbers.WAYS, "both"))

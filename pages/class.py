@@ -14,13 +14,13 @@ from streamlit.net_util import get_internal_ip
 
 from gptviz.classroom import LOBBY, Member, Room, Vote, written_code
 from gptviz.guides import Guide, GuideError, files, find, read
+from gptviz.ui import sheet
 from gptviz.ui.models.browsers import browser
 from gptviz.ui.models.choice import UPLOAD
 from gptviz.ui.models.room import still_here
 from gptviz.ui.shell import classroom, guide as guide_bar, state
 from gptviz.ui.shell.guide import checked, text_of
 from gptviz.ui.shell.navigation import folder_of
-from gptviz.ui.shell.page import frame
 from gptviz.ui.shell.params import Param, in_link
 from gptviz.ui.words import counted, escaped
 
@@ -126,7 +126,7 @@ def nobody() -> None:
             st.selectbox("Guide", [*called], format_func=called.__getitem__, key="class_guide")
             st.file_uploader("Or a guide of your own", type="md", key=FILE, max_upload_size=1)
             st.segmented_control("Pupils see", [ALL, OF_GUIDE], default=ALL, required=True, key="class_pages")
-            st.caption(f"With the model in hand: {escaped(made.lm.name)}. The class ends after a day.")
+            st.caption(f"With the model in hand: {escaped(frame.lm.name)}. The class ends after a day.")
             st.form_submit_button("Begin a class", type="primary", on_click=begin)
 
 
@@ -212,7 +212,7 @@ def steps(votes: list[Vote], guide: Guide) -> None:
             guide_bar.step_link(number, step, f"{number + 1}. {step.heading}{count}", f"class_step_{number}")
 
 
-made = frame("Class", (CODE,))
+frame = sheet.start_page("Class", choices=[CODE], reads_text=False)
 member = classroom.member()
 classroom.say_wrong()
 if member is None:

@@ -34,8 +34,8 @@ from gptviz.ui.models.browsers import uploads
 from gptviz.ui.models.choice import UPLOAD, Choice, is_a_name
 from gptviz.ui.models.in_use import InUse, label_of
 from gptviz.ui.runs import Keep
-from gptviz.ui.sheet import Scene, block_and_head_inputs, end_page, is_asked_for, opened_head, page
-from gptviz.ui.shell import prompt, state
+from gptviz.ui.sheet import Scene, block_and_head_inputs, end_page, is_asked_for, opened_head
+from gptviz.ui.shell import prompt as prompt_box, state
 from gptviz.ui.shell.change_words import says
 from gptviz.ui.shell.params import Param, at_most_last, if_there
 from gptviz.ui.shell.state import BLOCK, open_head
@@ -68,7 +68,10 @@ def keep_of(lm: LanguageModel, block: int | None) -> Keep:
 
 
 PARAMS = (VS, VS_TEXT, VS_MODEL, VS_EDITS, VS_BLOCK, VS_HEAD, VS_ALL)
-scene = page("Compare", lambda lm, _: (keep_of(lm, BLOCK.within(lm.config.n_layers)), ()), PARAMS)
+frame = sheet.start_page("Compare", choices=PARAMS)
+prompt = sheet.read_text(frame)
+chosen_block = BLOCK.within(prompt.lm.config.n_layers)
+scene = sheet.trace(prompt, keep=keep_of(prompt.lm, chosen_block))
 lm = scene.lm
 
 # ---- the right side ----
@@ -138,7 +141,7 @@ def read(key: str, code: str, text: str, edits: Sequence[Edit]) -> Scene | None:
     """The right side as a scene of its own; None, with a sentence, where there is nothing to read."""
     model = runs.model(key)
     fit = []
-    reading = prompt.read(model, text, scene.special)
+    reading = prompt_box.read(model, text, scene.special)
     if reading.refusal or not reading.ids:
         st.warning(reading.refusal or "There is no text for the right side yet: type one into the box above.")
         return None

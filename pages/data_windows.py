@@ -20,7 +20,7 @@ from gptviz.tokenizer import get_encoding, show_token
 from gptviz.training.datasets import TokenWindows
 from gptviz.ui import sheet
 from gptviz.ui.components.windows import draw_windows
-from gptviz.ui.sheet import Param, Scene, between, if_there, in_code, page, panel, side_by_side
+from gptviz.ui.sheet import Param, Scene, between, if_there, in_code, panel, side_by_side
 from gptviz.ui.tables import STYLE, Cell, Row, table
 from gptviz.ui.words import as_code, counted, is_or_are, prose
 
@@ -34,7 +34,9 @@ SOURCES = {"prompt": "The prompt", "chapter": "A chapter of Alice", "book": "The
 LISTED = 16  # examples in the table
 WRITTEN = 12  # tokens of a context there: its end matters most
 
-scene = page("Data windows", params=(SOURCE, LENGTH, STRIDE, BATCH, DROP, WINDOW))
+frame = sheet.start_page("Data windows", choices=[SOURCE, LENGTH, STRIDE, BATCH, DROP, WINDOW])
+prompt = sheet.read_text(frame)
+scene = sheet.trace(prompt)
 st.html(STYLE)
 above = st.container()
 

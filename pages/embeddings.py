@@ -18,7 +18,7 @@ from gptviz.lessons import embedding as lesson
 from gptviz.lessons.windows import VERDICT, Windows
 from gptviz.tokenizer import get_encoding
 from gptviz.ui import sheet
-from gptviz.ui.sheet import Param, if_there, page, panel, sideways
+from gptviz.ui.sheet import Param, if_there, panel, sideways
 from gptviz.ui.tables import STYLE, Cell, Row, table as table_of
 from gptviz.ui.words import as_code, counted, prose, show_id
 
@@ -43,7 +43,9 @@ class MeasureParam(Param[str]):
 
 MEASURE = MeasureParam("emb_measure", str, "cosine", if_there)
 
-scene = page("Embeddings", keep=embeddings.SITES, params=(DIMENSION, MEASURE, sheet.SHOWN))
+frame = sheet.start_page("Embeddings", choices=[DIMENSION, MEASURE, sheet.SHOWN])
+prompt = sheet.read_text(frame)
+scene = sheet.trace(prompt, keep=embeddings.SITES)
 at = scene.position
 label = as_code(scene.label)
 lm = scene.lm

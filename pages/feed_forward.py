@@ -6,23 +6,20 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from gptviz import Edit, LanguageModel, Run
+from gptviz import Edit, Run
 from gptviz.analysis import feed_forward
 from gptviz.analysis.logit_attribution import BREAKING, spread
 from gptviz.analysis.reach import positions_of
 from gptviz.both import Both, alike
 from gptviz.digits import percent, significant
-from gptviz.engine.reduction import Reduction
 from gptviz.engine.sample import passages, windows
-from gptviz.engine.tokens import Token
 from gptviz.figures.feed_forward import expansion, gelu_dots
 from gptviz.figures.marks import READABLE, token_ticks
 from gptviz.figures.theme import palette
 from gptviz.model import GELU, FeedForward
 from gptviz.tokenizer import show_token
 from gptviz.ui import sheet, tables
-from gptviz.ui.runs import Keep
-from gptviz.ui.sheet import Param, example_row, if_there, page
+from gptviz.ui.sheet import Param, example_row, if_there
 from gptviz.ui.shell.change_menu import Part, menu
 from gptviz.ui.shell.state import BLOCK
 from gptviz.ui.tables import Cell, Row
@@ -38,21 +35,15 @@ PLACES = 6  # of the sample, or of a long text, that excite a unit most, with BE
 BESIDE = 8
 
 
-def needs(lm: LanguageModel, tokens: Sequence[Token]) -> tuple[Keep, tuple[Reduction, ...]]:
-    """The sites that the page needs: those of the chosen block's feed-forward, and the last stream.
-
-    Without a choice it is the last block's. There are no reductions.
-    """
-    chosen = BLOCK.within(lm.config.n_layers)
-    last = lm.config.n_layers - 1
-    return [*feed_forward.sites(last if chosen is None else chosen), ("resid_post", last)], ()
-
-
-scene = page("Feed-forward", needs, params=(UNIT, SAMPLE))
+frame = sheet.start_page("Feed-forward", choices=[UNIT, SAMPLE])
+prompt = sheet.read_text(frame)
+last = prompt.lm.config.n_layers - 1
+chosen = BLOCK.within(last + 1)
+block = last if chosen is None else chosen
+scene = sheet.trace(prompt, keep=[*feed_forward.sites(block), ("resid_post", last)])
 lm = scene.lm
 at = scene.position
 label = as_code(scene.label)
-last = lm.config.n_layers - 1
 
 # ---- which units fire, and what they write ----
 

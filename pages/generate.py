@@ -34,7 +34,7 @@ from gptviz.ui.parts.generate.written import (
     step_after,
     text_of,
 )
-from gptviz.ui.sheet import Param, if_there, in_code, page
+from gptviz.ui.sheet import Param, if_there, in_code
 from gptviz.ui.shell import address
 from gptviz.ui.shell.limits import limits
 from gptviz.ui.shell.sampling import WRITTEN
@@ -51,7 +51,9 @@ ASK: Param[str | None] = Param("ask", str, None, if_there)
 PARAMS = (*play.PARAMS, ASK, *beams.PARAMS, *looked.PARAMS, *surgery.PARAMS, *loops.PARAMS)
 SHOWN = 200  # characters of a branch's text
 
-scene = page("Generate", keep=("final",), params=PARAMS)
+frame = sheet.start_page("Generate", choices=PARAMS)
+prompt = sheet.read_text(frame)
+scene = sheet.trace(prompt, keep=["final"])
 if address.is_history_navigation():
     play.stop()  # the address wins
 scene, left = play.fitting(scene)

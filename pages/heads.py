@@ -24,9 +24,9 @@ from gptviz.ui import heads, sheet
 from gptviz.ui.buttons import button
 from gptviz.ui.parts.heads import trial
 from gptviz.ui.parts.heads.waiting import wait_for
-from gptviz.ui.sheet import Param, Scene, if_there, page, sideways
+from gptviz.ui.sheet import Param, Scene, if_there, sideways
 from gptviz.ui.shell import change_menu, state
-from gptviz.ui.shell.block import head_controls, head_needs, head_sites
+from gptviz.ui.shell.block import head_controls, head_reductions, head_sites
 from gptviz.ui.shell.change_menu import Action, Part
 from gptviz.ui.shell.prompt import EXAMPLES, example_row
 from gptviz.ui.words import does, prose
@@ -42,7 +42,10 @@ UP = Param("up", str, "induction", if_there)
 UNSHOWN = " (not here)"
 WORTH_SAYING = 0.1  # of a head's attention, at rest on the first token
 
-scene = page("Heads on trial", head_needs, params=(ACROSS, UP, trial.CLAIM), strip=False)
+frame = sheet.start_page("Heads on trial", choices=[ACROSS, UP, trial.CLAIM])
+prompt = sheet.read_text(frame)
+sites = head_sites(state.BLOCK.within(prompt.lm.config.n_layers))
+scene = sheet.trace(prompt, keep=sites, reduce=head_reductions(prompt), strip=False)
 lm = scene.lm
 plain = scene.run.plain
 above, doing = st.columns([3, 1], gap="small")

@@ -13,7 +13,7 @@ from gptviz.figures.next_token import probability_text
 from gptviz.model import TransformerBlock
 from gptviz.ui import many, sheet
 from gptviz.ui.buttons import button
-from gptviz.ui.sheet import end_page, example_row, is_wanted, page
+from gptviz.ui.sheet import end_page, example_row, is_wanted
 from gptviz.ui.shell import state, target
 from gptviz.ui.shell.change_menu import Part, menu
 from gptviz.ui.shell.muted import GIVES, KINDS, knocked, muted_map
@@ -39,7 +39,9 @@ LISTED = 12  # bars of the list
 ROW = 25  # pixels of one
 KEPT = 0.9  # of the probability: a head is not missed
 
-scene = page("Knock-out", params=(*target.PARAMS, NULL, MEASURE, PART, MAP, BESIDE, many.SET))
+frame = sheet.start_page("Knock-out", choices=[*target.PARAMS, NULL, MEASURE, PART, MAP, BESIDE, many.SET])
+prompt = sheet.read_text(frame)
+scene = sheet.trace(prompt)
 lm = scene.lm
 n_heads = scene.lm.config.n_heads
 explained = target.target_input(scene, "Token to watch")

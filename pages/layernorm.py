@@ -11,7 +11,7 @@ from gptviz.figures.maps import Map, Scale
 from gptviz.figures.norms import norm_histograms
 from gptviz.model import LayerNorm
 from gptviz.ui import sheet
-from gptviz.ui.sheet import DIFFERENCE, SHOWN, Param, if_there, page
+from gptviz.ui.sheet import DIFFERENCE, Param, if_there
 from gptviz.ui.words import as_code, prose
 
 SITES = ("resid_pre", "resid_mid", "resid_post")
@@ -19,7 +19,9 @@ NORM = Param("ln_norm", str, "block 0 · norm1", if_there)
 DIMENSION: Param[int | None] = Param("ln_dim", int, None, if_there)
 QUANTITY = Param("ln_quantity", str, numbers.QUANTITIES[0], if_there)
 
-scene = page("LayerNorm", keep=SITES, params=(NORM, DIMENSION, QUANTITY, SHOWN))
+frame = sheet.start_page("LayerNorm", choices=[NORM, DIMENSION, QUANTITY, sheet.SHOWN])
+prompt = sheet.read_text(frame)  # the text, its tokens, and what is changed in the model
+scene = sheet.trace(prompt, keep=SITES)  # one pass of the model, with hooks at these sites
 lm = scene.lm
 label = as_code(scene.label)
 size = scene.lm.config.emb_dim

@@ -21,7 +21,7 @@ from gptviz.ui.buttons import button
 from gptviz.ui.components.lens import lens_grid
 from gptviz.ui.lens_cells import legend_of
 from gptviz.ui.parts.logit_lens.columns import columns, drawn, parts_of, unasked
-from gptviz.ui.sheet import all_worked, example_row, page, side_by_side
+from gptviz.ui.sheet import all_worked, example_row, side_by_side
 from gptviz.ui.shell.params import Param, if_there, whole
 from gptviz.ui.shell.target import TARGET, target_input
 from gptviz.ui.words import as_code, prose, show_id
@@ -52,7 +52,9 @@ COLOUR = Param("lens_colour", str, "probability", if_there)
 ROW: Param[int | None] = Param("lens_row", int, None, if_there)
 PINNED = Tokens("pinned", str, [], lambda ids, size: [i for i in ids if i < size])
 
-scene = page("Logit lens", keep=lens.KEEP, params=(COLOUR, ROW, PINNED, TARGET))
+frame = sheet.start_page("Logit lens", choices=[COLOUR, ROW, PINNED, TARGET])
+prompt = sheet.read_text(frame)
+scene = sheet.trace(prompt, keep=lens.KEEP)
 lm = scene.lm
 position = scene.position
 label = as_code(scene.label)

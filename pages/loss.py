@@ -17,7 +17,7 @@ from gptviz.figures.next_token import loss_text, probability_text, surprise_colo
 from gptviz.model import GPTModel
 from gptviz.ui import sheet
 from gptviz.ui.components.surprise import surprise_chips
-from gptviz.ui.sheet import example_row, page
+from gptviz.ui.sheet import example_row
 from gptviz.ui.shell.target import candidates_at, logits_at
 from gptviz.ui.tables import STYLE, Cell, Row, table
 from gptviz.ui.words import Place, as_code, counted, prose, show_id, unlike_printed
@@ -27,7 +27,9 @@ NAMED = 3  # of the most expensive positions
 ROWS = 5  # of the largest logits
 FEWEST = 8  # places on the axis: one bar alone would be a wall
 
-scene = page("Loss", keep=("final",))
+frame = sheet.start_page("Loss")
+prompt = sheet.read_text(frame)
+scene = sheet.trace(prompt, keep=["final"])
 st.html(STYLE)
 found = sheet.of(scene, losses)
 labels = scene.labels

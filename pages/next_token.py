@@ -22,8 +22,8 @@ from gptviz.model import GPTModel
 from gptviz.tokenizer import show_token
 from gptviz.ui import sheet
 from gptviz.ui.components.candidates import candidate_bars
-from gptviz.ui.sheet import Param, if_there, page
-from gptviz.ui.shell import prompt, state
+from gptviz.ui.sheet import Param, if_there
+from gptviz.ui.shell import prompt as prompt_box, state
 from gptviz.ui.shell.navigation import page_target
 from gptviz.ui.shell.sampling import PARAMS, SEED, SEEDS, WRITTEN, sampling_controls, seed_input, written
 from gptviz.ui.shell.target import candidates_at, logits_at
@@ -35,7 +35,9 @@ MANY = 20  # tokens that "Write on" writes
 SAID = "next_said"  # in the session: a sentence, and the text it is about
 TAIL = 36  # characters of the prompt before the predicted token
 
-scene = page("Next token", keep=("final",), params=(*PARAMS, COUNT))
+frame = sheet.start_page("Next token", choices=[*PARAMS, COUNT])
+prompt = sheet.read_text(frame)
+scene = sheet.trace(prompt, keep=["final"])
 last = scene.position == len(scene.tokens) - 1
 came = None if last else scene.tokens[scene.position + 1].id
 runs_of = Both(scene.run, scene.other)
@@ -207,7 +209,7 @@ def say(sentence: str) -> None:
 
 def append(token: int) -> str:
     """Callback: the text up to the selected token, and then this one; or a sentence why that cannot be."""
-    return prompt.append(scene.lm, list(scene.tokens[: scene.position + 1]), token) or ""
+    return prompt_box.append(scene.lm, list(scene.tokens[: scene.position + 1]), token) or ""
 
 
 def sample_one(sampling: Sampling) -> None:

@@ -1,6 +1,5 @@
 """The whole machine on this text, as one picture to fall into: down to a single number, and back."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from urllib.parse import urlencode
 
@@ -13,19 +12,18 @@ from gptviz.analysis.places import parse, resolve
 from gptviz.analysis.reads import Sites, sites_of
 from gptviz.both import Both
 from gptviz.engine.reduction import Reduction
-from gptviz.engine.tokens import Token
 from gptviz.guides import FOLDER, read
 from gptviz.model import GPTModel
 from gptviz.ui import heads, runs, sheet, tables
 from gptviz.ui.components.machine import machine as draw
-from gptviz.ui.sheet import example_row, page
+from gptviz.ui.sheet import example_row
 from gptviz.ui.shell import guide, picture, state
 from gptviz.ui.shell.navigation import PAGES, page_target
 from gptviz.ui.shell.picture import AT
 from gptviz.ui.words import counted, prose
 
 
-def reads(lm: LanguageModel, tokens: Sequence[Token]) -> tuple[Sites, tuple[Reduction, ...]]:
+def reads(lm: LanguageModel, count: int) -> tuple[Sites, tuple[Reduction, ...]]:
     """The sites and reductions that the page needs, for the place in hand and where *Play* leads.
 
     The view of the whole model needs only the residual stream's lengths, reduced during the pass.
@@ -34,7 +32,7 @@ def reads(lm: LanguageModel, tokens: Sequence[Token]) -> tuple[Sites, tuple[Redu
     sites = machine.reading(lm)
     lengths = machine.LENGTHS
     if AT.value:
-        places.append((AT.value, len(tokens) - 1))
+        places.append((AT.value, count - 1))
         sites = sites_of(machine.level, lm, AT.value)
         lengths = ()
     return (*sites, *(site for place in places for site in sites_of(resolve, lm, *place))), lengths
@@ -47,7 +45,10 @@ chosen = parse(AT.value)
 named = state.TOKEN.value is not None or "token" in st.query_params
 if chosen.kind == "cell" and chosen.query >= 0 and not named:
     state.TOKEN.set(chosen.query)  # the link of a cell names its query
-scene = page("Overview", reads, params=(AT,))
+frame = sheet.start_page("Overview", choices=[AT])
+prompt = sheet.read_text(frame)
+sites, lengths = reads(prompt.lm, len(prompt.tokens))
+scene = sheet.trace(prompt, keep=sites, reduce=lengths)
 config = scene.lm.config
 position = scene.position
 if chosen.kind == "cell" and 0 <= chosen.query != position:  # another token was selected: its own cell

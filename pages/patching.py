@@ -24,7 +24,7 @@ from gptviz.ui.buttons import button
 from gptviz.ui.components.cell_clicks import cell_clicks
 from gptviz.ui.parts.patching import guessed, other as second
 from gptviz.ui.parts.patching.other import DENOISING, MADE, OTHER, WAY, Other
-from gptviz.ui.sheet import Param, end_page, if_there, is_asked_for, page, sideways, worked
+from gptviz.ui.sheet import Param, end_page, if_there, is_asked_for, sideways, worked
 from gptviz.ui.shell import target
 from gptviz.ui.tables import joined
 from gptviz.ui.words import as_code, capital, escaped, prose, show_id
@@ -70,7 +70,9 @@ class Pair:
         return (self.other, self.own) if WAY.value == DENOISING else (self.own, self.other)
 
 
-scene = page("Patching", params=(OTHER, WAY, SITE, OF_MANY, MADE, GO, *target.PARAMS, many.SET))
+frame = sheet.start_page("Patching", choices=[OTHER, WAY, SITE, OF_MANY, MADE, GO, *target.PARAMS, many.SET])
+prompt = sheet.read_text(frame)
+scene = sheet.trace(prompt)
 lm = scene.lm
 config = scene.lm.config
 at = scene.position

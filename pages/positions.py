@@ -21,7 +21,7 @@ from gptviz.lessons import positions as lesson
 from gptviz.lessons.positions import SCHEMES, compared, pair_scores, position_rows, products
 from gptviz.ui import heads, runs, sheet
 from gptviz.ui.components.matrix import attention_panel, matrix
-from gptviz.ui.sheet import Param, between, block_and_head_inputs, if_there, in_code, opened_head, page
+from gptviz.ui.sheet import Param, between, block_and_head_inputs, if_there, in_code, opened_head
 from gptviz.ui.shell import changes
 from gptviz.ui.shell.state import BLOCK, HEAD
 from gptviz.ui.shell.target import logits_at
@@ -41,9 +41,9 @@ DIALS = 4  # pairs of dimensions that are drawn as arrows
 LOSS_TOKENS = 256  # a longer text's losses, a row of logits each, are worked out only in *In numbers*
 FIRST = 5  # tokens of each prediction that are listed
 
-scene = page(
-    "Positions", lambda _, tokens: ((), (heads.scores_of(tokens),)), params=(SCHEME, DISTANCE, AT, WHAT, SEED)
-)
+frame = sheet.start_page("Positions", choices=[SCHEME, DISTANCE, AT, WHAT, SEED])
+prompt = sheet.read_text(frame)
+scene = sheet.trace(prompt, reduce=[heads.scores_of(prompt.tokens)])
 config = scene.lm.config
 position = scene.position
 label = as_code(scene.label)

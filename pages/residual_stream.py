@@ -14,7 +14,7 @@ from gptviz.model import TransformerBlock
 from gptviz.training.live import gradients as lesson
 from gptviz.training.live.parts import NoShortcutBlock
 from gptviz.ui import sheet
-from gptviz.ui.sheet import Param, Scene, example_row, if_there, page, panel
+from gptviz.ui.sheet import Param, Scene, example_row, if_there, panel
 from gptviz.ui.shell.change_menu import Part, menu
 from gptviz.ui.shell.state import BLOCK
 from gptviz.ui.words import as_code, prose
@@ -79,7 +79,9 @@ def gradients(scene: Scene) -> None:
     )
 
 
-scene = page("Residual stream", keep=numbers.SITES, params=(sheet.SHOWN, DEPTH))
+frame = sheet.start_page("Residual stream", choices=[sheet.SHOWN, DEPTH])
+prompt = sheet.read_text(frame)
+scene = sheet.trace(prompt, keep=numbers.SITES)
 at = scene.position
 label = as_code(scene.label)
 layers = scene.lm.config.n_layers

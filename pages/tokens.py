@@ -12,7 +12,7 @@ from gptviz.ui import sheet
 from gptviz.ui.components.merges import WIDEST, merges
 from gptviz.ui.components.token_cards import token_cards
 from gptviz.ui.components.tokenizer_rows import tokenizer_rows
-from gptviz.ui.sheet import Param, if_there, page
+from gptviz.ui.sheet import Param, if_there
 from gptviz.ui.shell.prompt import READ_CHARACTERS
 from gptviz.ui.tables import STYLE, Row, table
 from gptviz.ui.words import as_code, escaped, prose
@@ -30,7 +30,9 @@ def ids_of(ids: list[int]) -> str:
     return f"id {ids[0]}" if len(ids) == 1 else f"ids {', '.join(map(str, ids))}"
 
 
-scene = page("Tokens", params=(FIT, MORE), strip=False)
+frame = sheet.start_page("Tokens", choices=[FIT, MORE])
+prompt = sheet.read_text(frame)
+scene = sheet.trace(prompt, strip=False)
 encoding = scene.lm.tokenizer
 text = scene.text[:READ_CHARACTERS]
 token = scene.tokens[scene.position]

@@ -17,7 +17,6 @@ from gptviz.ui import sheet
 from gptviz.ui.buttons import button
 from gptviz.ui.parts.training import choice, snapshot, story
 from gptviz.ui.parts.training.choice import BESIDE, RUN, STEP
-from gptviz.ui.shell.page import frame
 from gptviz.ui.shell.placed import placed
 from gptviz.ui.training.mine import at_once, find_training, my_trainings, remove_training
 from gptviz.ui.training.queue import Training
@@ -27,7 +26,7 @@ EVERY_SECONDS = 1.5  # between two looks at a run that trains
 SLIDER = "training_slider"
 NEWEST = "newest"
 
-scene = frame("Train one now", choice.PARAMS, of_model=False)
+scene = sheet.start_page("Train one now", choices=choice.PARAMS, reads_text=False, of_model=False)
 
 
 def name_of(training: Training) -> str:

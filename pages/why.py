@@ -18,7 +18,7 @@ from gptviz.figures.shares import direct_and_total, falling, share_grid
 from gptviz.model import LayerNorm, TransformerBlock
 from gptviz.ui import heads, many, sheet
 from gptviz.ui.parts.why import flow, paths
-from gptviz.ui.sheet import block_and_head_inputs, example_row, opened_head, page, panel
+from gptviz.ui.sheet import block_and_head_inputs, example_row, opened_head, panel
 from gptviz.ui.shell import state, target
 from gptviz.ui.shell.change_menu import Part, menu
 from gptviz.ui.shell.muted import KINDS, knocked, muted_map
@@ -33,7 +33,9 @@ PARAMS = (*target.PARAMS, sheet.SHOWN, PART, MUTE, *paths.PARAMS, *flow.PARAMS, 
 
 LOOKS = ("q", "k", "v")
 
-scene = page("Why this token?", lambda lm, _: ((*numbers.sites(lm.config), *LOOKS), ()), PARAMS, strip=False)
+frame = sheet.start_page("Why this token?", choices=PARAMS)
+prompt = sheet.read_text(frame)
+scene = sheet.trace(prompt, keep=[*numbers.sites(prompt.lm.config), *LOOKS], strip=False)
 lm = scene.lm
 at = scene.position
 labels = scene.labels

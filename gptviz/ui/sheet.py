@@ -31,10 +31,10 @@ from gptviz.ui.shell.address import end_page
 from gptviz.ui.shell.block import block_and_head_inputs, opened_head
 from gptviz.ui.shell.change_words import cannot_matter, says
 from gptviz.ui.shell.details import csv, in_code, panel, side_by_side, sideways
-from gptviz.ui.shell.page import frame, page
+from gptviz.ui.shell.page import read_text, start_page, trace
 from gptviz.ui.shell.params import Param, between, if_there
 from gptviz.ui.shell.prompt import example_row
-from gptviz.ui.shell.scene import Frame, Scene
+from gptviz.ui.shell.scene import Frame, Prompt, Scene
 from gptviz.ui.shell.slow import all_worked, is_asked_for, is_wanted, several, worked
 from gptviz.ui.shell.state import GUIDE, WHOLE
 from gptviz.ui.tables import joined
@@ -44,23 +44,25 @@ from gptviz.ui.words import capital, listed, prose, show_id
 __all__ = [
     "Frame",
     "Param",
+    "Prompt",
     "Scene",
     "all_worked",
     "between",
     "block_and_head_inputs",
     "end_page",
     "example_row",
-    "frame",
     "if_there",
     "in_code",
     "is_asked_for",
     "is_wanted",
     "opened_head",
-    "page",
     "panel",
+    "read_text",
     "several",
     "side_by_side",
     "sideways",
+    "start_page",
+    "trace",
     "worked",
 ]
 
@@ -389,13 +391,13 @@ def program(scene: Frame, numbers: Callable[..., Any], *args: object, **named: o
         lines.append(f"lm = {scene.load}")
         if isinstance(scene, Scene) and scene.other is not None:
             runs_of.append(("lm.plain", "u", "unchanged"))
-    for lm, trace, name in runs_of:
+    for lm, traced, name in runs_of:
         heads = [lm] if first[:1] == ["lm"] else []
         if first == ["lm", "t"]:
             assert isinstance(scene, Scene)
-            heads.append(trace)
+            heads.append(traced)
             keep = sites_of(numbers, scene.lm, *args)
-            lines.append(f"{trace} = {lm}.trace({read(scene)}, keep={keep!r})")
+            lines.append(f"{traced} = {lm}.trace({read(scene)}, keep={keep!r})")
         if first == ["lm", "text"] and "text" not in named:
             assert isinstance(scene, Scene)
             heads.append(_ids(scene))

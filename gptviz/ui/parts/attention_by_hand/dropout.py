@@ -13,7 +13,6 @@ from gptviz.lessons.dropout import Dropped, drop, dropped, dropped_attention
 from gptviz.model import MultiHeadAttention
 from gptviz.ui import sheet
 from gptviz.ui.sheet import Frame, Param, between, if_there, opened_head, side_by_side
-from gptviz.ui.shell.page import read
 from gptviz.ui.words import prose
 
 WEIGHTS = Param("sc_weights", str, "ones", if_there)
@@ -70,8 +69,7 @@ def _found(made: Frame, of: str, p: float, seed: int) -> tuple[Dropped, list[str
     if of != "text":
         labels = list(JOURNEY) if of == "journey" else [str(i) for i in range(6)]
         return dropped(of, p, seed), labels, "", partial(sheet.code_of, made, sources, dropped, of, p, seed)
-    shown = read(made)
-    shown.strip()
+    shown = sheet.trace(sheet.read_text(made))
     block, head = opened_head(shown.lm.config, lambda: (0, 0))
     found = sheet.of(shown, dropped_attention, block, head, p, seed).now
     count = len(found.after)

@@ -15,7 +15,6 @@ from gptviz.model import MultiHeadAttention
 from gptviz.ui import sheet
 from gptviz.ui.heads import changed_in
 from gptviz.ui.sheet import Frame, Param, between, block_and_head_inputs, if_there, opened_head, side_by_side
-from gptviz.ui.shell.page import read
 from gptviz.ui.words import prose
 
 SIZE = Param("sc_d", int, 64, if_there)
@@ -113,8 +112,7 @@ def _sharper(made: Frame) -> None:
 def _own_heads(made: Frame) -> None:
     st.subheader("In this model", anchor=False)
     above = st.container()
-    shown = read(made)
-    shown.strip()
+    shown = sheet.trace(sheet.read_text(made))
     config = shown.lm.config
     count = len(shown.tokens)
     block, head = opened_head(config, lambda: (0, 0))
