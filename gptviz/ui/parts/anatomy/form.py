@@ -6,6 +6,7 @@ follows the model.
 """
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import streamlit as st
@@ -18,6 +19,8 @@ from gptviz.ui.buttons import button
 from gptviz.ui.shell import params
 from gptviz.ui.shell.params import Param
 from gptviz.ui.words import escaped
+
+STYLE = f"<style>{Path(__file__).with_name('anatomy.css').read_text(encoding='utf-8')}</style>"
 
 SIZES = ("vocab_size", "context_length", "emb_dim", "n_heads", "n_layers")
 SWITCHES = ("qkv_bias", "tie_embeddings", "linear_bias", "norm_bias")
