@@ -12,19 +12,16 @@ import segno
 import streamlit as st
 from streamlit.net_util import get_internal_ip
 
+from gptviz import guides
 from gptviz.classroom import LOBBY, Member, Room, Vote, written_code
-from gptviz.guides import Guide, GuideError, files, find, read
-from gptviz.ui import sheet
+from gptviz.ui import sheet, words
 from gptviz.ui.models.browsers import browser
 from gptviz.ui.models.choice import UPLOAD
 from gptviz.ui.models.room import still_here
 from gptviz.ui.shell import classroom, guide as guide_bar, state
-from gptviz.ui.shell.guide import checked, text_of
 from gptviz.ui.shell.navigation import folder_of
-from gptviz.ui.shell.params import Param, in_link
-from gptviz.ui.words import counted, escaped
 
-CODE = Param("code", str, "")  # of a class, in the link that pupils get
+CODE = sheet.Param("code", str, "")  # of a class, in the link that pupils get
 FILE = "class_file"  # a guide that a teacher brings
 ALL = "All pages"
 OF_GUIDE = "Only the guide's pages"
@@ -46,16 +43,16 @@ def begin() -> None:
         classroom.say("Your guide is no longer here: choose its file once more.")
         return
     try:
-        text = text_of(own[0]) if own else files()[name].read_text("utf-8", "replace")
-        guide = read(text)
-        checked(guide)
-    except GuideError as error:
+        text = guide_bar.text_of(own[0]) if own else guides.files()[name].read_text("utf-8", "replace")
+        guide = guides.read(text)
+        guide_bar.checked(guide)
+    except guides.GuideError as error:
         classroom.say(f"This guide cannot be used. {error}")
         return
     if state.model().name.startswith(UPLOAD):
         classroom.say("A model opened as a file stays with who opened it. Choose one that pupils have.")
         return
-    model = in_link(state.MODEL)
+    model = sheet.in_link(state.MODEL)
     pages = sorted({step.page for step in guide.steps}) if st.session_state["class_pages"] == OF_GUIDE else []
     address = st.context.ip_address
     if found := classroom.attempt(lambda: classroom.classes().begin(text, model, pages, browser(), address)):
@@ -96,7 +93,7 @@ def origin() -> str:
     return f"{here.scheme}://{get_internal_ip() or here.hostname}:{here.port or 80}{folder}"
 
 
-def answers(votes: list[Vote], guide: Guide) -> str:
+def answers(votes: list[Vote], guide: guides.Guide) -> str:
     """All answers as CSV. What was given is JSON: no spreadsheet takes a pupil's word for a formula."""
     columns = "step heading pupil answer first_answer changes hints skipped time"
     rows = []
@@ -126,17 +123,17 @@ def nobody() -> None:
             st.selectbox("Guide", [*called], format_func=called.__getitem__, key="class_guide")
             st.file_uploader("Or a guide of your own", type="md", key=FILE, max_upload_size=1)
             st.segmented_control("Pupils see", [ALL, OF_GUIDE], default=ALL, required=True, key="class_pages")
-            st.caption(f"With the model in hand: {escaped(frame.lm.name)}. The class ends after a day.")
+            st.caption(f"With the model in hand: {words.escaped(frame.lm.name)}. The class ends after a day.")
             st.form_submit_button("Begin a class", type="primary", on_click=begin)
 
 
 def titles() -> dict[str, str]:
     """Every guide's title and minutes, by its name, the tour first; a broken one's file name."""
     found = {}
-    for name in sorted(files(), key=lambda name: (name != "tour", name)):
+    for name in sorted(guides.files(), key=lambda name: (name != "tour", name)):
         found[name] = f"{name}.md"
-        with suppress(GuideError):
-            guide = find(name)
+        with suppress(guides.GuideError):
+            guide = guides.find(name)
             found[name] = f"{guide.title}, {guide.minutes} minutes" if guide.minutes else guide.title
     return found
 
@@ -154,7 +151,7 @@ def teacher(member: Member) -> None:
     and the way on.
     """
     room = member.room
-    guide = read(classroom.guide())
+    guide = guides.read(classroom.guide())
     votes = classroom.attempt(lambda: classroom.classes().votes(room)) or []
     link = f"{origin()}/class?code={room.code}"
     with st.container(horizontal=True, gap="large"):
@@ -199,16 +196,16 @@ def gathered(room: Room) -> None:
     classroom.say_wrong()
     if names is not None:
         have = "has" if len(names) == 1 else "have"
-        st.markdown(f"**{counted(len(names), 'pupil')}** {have} joined.")
+        st.markdown(f"**{words.counted(len(names), 'pupil')}** {have} joined.")
         st.html("".join(f'<span class="gv-pupil">{name}</span>' for name in names) or "&nbsp;")
 
 
-def steps(votes: list[Vote], guide: Guide) -> None:
+def steps(votes: list[Vote], guide: guides.Guide) -> None:
     """The guide's steps, each with how many have answered it, and a click that leads there."""
     said = Counter(vote.step for vote in votes if vote.given is not None)
     with st.container(gap=None):
         for number, step in enumerate(guide.steps):
-            count = f" · {counted(said[number], 'answer')}" if step.ask is not None else ""
+            count = f" · {words.counted(said[number], 'answer')}" if step.ask is not None else ""
             guide_bar.step_link(number, step, f"{number + 1}. {step.heading}{count}", f"class_step_{number}")
 
 

@@ -17,7 +17,7 @@ from gptviz.engine.forward import NoNumbers
 from gptviz.engine.reduction import Reduction
 from gptviz.engine.tokens import Token
 from gptviz.figures import Figure
-from gptviz.figures.theme import Mode
+from gptviz.figures.theme import Mode, Palette, palette
 from gptviz.tokenizer import show_token
 from gptviz.ui import runs
 from gptviz.ui.components.cell_clicks import cell_clicks
@@ -57,6 +57,11 @@ class Frame:
     def load(self) -> str:
         """The Python that gives `lm`, for *In code*."""
         return self.plain_load
+
+    @property
+    def palette(self) -> Palette:
+        """The colours of its pictures, light or dark."""
+        return palette(self.mode)
 
     def saved(self, name: str, title: str, *which: object) -> Saved:
         """The name and the words of a picture's file; `which` tells it from others ("block5")."""

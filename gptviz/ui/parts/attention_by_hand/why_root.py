@@ -133,7 +133,14 @@ def _own_heads(made: Frame) -> None:
         text += f" The weights of head {', '.join(given)} are replaced: here is what queries and keys give."
     with above:
         sites = [("q", block), ("k", block)]
-        sheet.say(shown, text, "block", "head", about=found, what=f"the scores of block {block}", sites=sites)
+        sheet.say(
+            shown,
+            text,
+            ["block", "head"],
+            about=found,
+            what=f"the scores of block {block}",
+            sites=sites,
+        )
 
     theme = palette(shown.mode)
     ways = ("largest_scaled", "divided", theme.output), ("largest", "not divided", theme.positive)
