@@ -10,7 +10,7 @@ from gptviz.model import FeedForward, GPTModel, LayerNorm, MultiHeadAttention, T
 from gptviz.ui import sheet, tables, words
 from gptviz.ui.parts.anatomy import form
 
-scene = sheet.start_page("Anatomy", choices=form.PARAMS, reads_text=False)
+frame = sheet.start_page("Anatomy", choices=form.PARAMS, reads_text=False)
 
 
 def signed(difference: int) -> str:
@@ -23,8 +23,8 @@ def signed(difference: int) -> str:
 def everything() -> None:
     """Draws the page: whatever is typed into the form, the model is not run again."""
     st.html(f"{tables.STYLE}{form.STYLE}")
-    own_config = scene.lm.config
-    name = scene.lm.name
+    own_config = frame.lm.config
+    name = frame.lm.name
     config = form.form(own_config, name)
     shown = tensors.anatomy(config)
     own = tensors.anatomy(own_config)
@@ -47,14 +47,20 @@ def everything() -> None:
     elif ratio < 1:
         against = f"**{signed(more)}** against {plain_name}: {figures.percent(ratio)} of it"
     else:
-        times = words.significant(ratio) if ratio < 1000 else f"{ratio:,.0f}"
+        if ratio < 1000:
+            times = words.significant(ratio)
+        else:
+            times = f"{ratio:,.0f}"
         against = f"**{signed(more)}** against {plain_name}: {times} times as many"
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="anatomy_headline"):
         st.markdown(f"#### {count:,} parameters", width="content")
         st.markdown(f"{size} · {against}", width="content")
     in_blocks = sum(share[part] for part in (tensors.ATTENTION, tensors.FEED_FORWARD, tensors.NORM))
     vectors = sum(tensor.parameters for tensor in shown.tensors if len(tensor.shape) == 1)
-    blocks_are = "one block is" if blocks == 1 else f"{blocks} blocks are"
+    if blocks == 1:
+        blocks_are = "one block is"
+    else:
+        blocks_are = f"{blocks} blocks are"
     words.prose(
         "Every tensor is a rectangle to one scale: its sides are its dimensions, its area is its "
         f"parameters. `tok_emb`, a row for each of {config.vocab_size:,} tokens, is "
@@ -74,7 +80,7 @@ def everything() -> None:
         f"{words.counted(blocks, 'block')}, the final LayerNorm and the output head; {count:,} "
         "parameters in all"
     )
-    scene.chart(figures.model_map(shown, scene.mode), key="anatomy_model", alt=alt)
+    frame.chart(figures.model_map(shown, frame.mode), key="anatomy_model", alt=alt)
     if config.tie_embeddings:
         head_says = (
             "`out_head` is hatched: it has no numbers of its own, it makes the logits with the "
@@ -135,13 +141,15 @@ def everything() -> None:
     of_models = {name: tensors.part_table(own_config)}
     if compared:
         of_models = {form.preset_name(form.parts_of(config)) or "this config": parts} | of_models
-    scene.chart(
-        figures.share_bars(of_models, scene.mode), key="anatomy_shares", alt="Each part's share of the model"
+    frame.chart(
+        figures.share_bars(of_models, frame.mode), key="anatomy_shares", alt="Each part's share of the model"
     )
     rows = []
     for part, n in [*zip(parts["part"], parts["parameters"], strict=True), ("the whole model", count)]:
         tied = part == tensors.HEAD and config.tie_embeddings
-        color = figures.part_color(part, scene.palette) if part in share else None
+        color = None
+        if part in share:
+            color = figures.part_color(part, frame.palette)
         label = tables.Cell(f"{part}, tied: counted above" if tied else part, "label", color=color)
         numbers = [
             f"{n:,}",
@@ -177,7 +185,7 @@ def everything() -> None:
     lines = {name: memory[name].to_numpy(float) for name in ("all blocks", "one block", "one head")}
     lines["all weights, for comparison"] = np.full(len(memory), float(count * tensors.BYTES["float32"]))
     sheet.curves(
-        scene,
+        frame,
         "anatomy_scores",
         {name: Both(values) for name, values in lines.items()},
         [words.counted(int(n), "token") for n in memory["tokens"]],
@@ -198,19 +206,22 @@ def everything() -> None:
 
     longer = words.significant(figures.enlargement(shown), 2)
     st.subheader(f"One block, its sides {longer} times as long as above", anchor=False)
-    heads_have = (
-        f"The one head has all {width:,} rows of W_query, W_key and W_value and all columns of out_proj"
-        if config.n_heads == 1
-        else f"The {config.n_heads:,} heads share the {width:,} rows of W_query, W_key and W_value, "
-        f"{config.head_dim:,} each, and the {width:,} columns of out_proj"
-    )
+    if config.n_heads == 1:
+        heads_have = (
+            f"The one head has all {width:,} rows of W_query, W_key and W_value and all columns of out_proj"
+        )
+    else:
+        heads_have = (
+            f"The {config.n_heads:,} heads share the {width:,} rows of W_query, W_key and W_value, "
+            f"{config.head_dim:,} each, and the {width:,} columns of out_proj"
+        )
     text = (
         f"**n_heads is in no line of the sum.** {heads_have}. More heads are narrower heads; the "
         "sum is the same."
     )
     words.prose(text, "head")
-    scene.chart(
-        figures.block_map(shown, scene.mode), key="anatomy_block", alt="Block 0's tensors and their shapes"
+    frame.chart(
+        figures.block_map(shown, frame.mode), key="anatomy_block", alt="Block 0's tensors and their shapes"
     )
     caption = (
         "A row for each tensor, by its name in the state_dict. The parameters add up to the whole "
@@ -220,7 +231,7 @@ def everything() -> None:
     caption = "Bytes of all attention scores, T × T for each head, in float32."
     sheet.numbers_of("anatomy_scores", memory, caption, what="the scores")
     built = [cls.__init__ for cls in (GPTModel, TransformerBlock, MultiHeadAttention, FeedForward, LayerNorm)]
-    sheet.code_of(scene, built, tensors.tensor_table, config=config)
+    sheet.code_of(frame, built, tensors.tensor_table, config=config)
 
 
 everything()

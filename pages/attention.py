@@ -27,7 +27,9 @@ from gptviz.ui.shell import change_menu, state
 from gptviz.ui.shell.change_words import says
 from gptviz.ui.shell.strip import effect
 
-AVERAGE, HIDE, ARCS = (sheet.Param(name, bool, False) for name in ("average", "hide_first", "arcs"))
+AVERAGE = sheet.Param("average", bool, False)
+HIDE = sheet.Param("hide_first", bool, False)
+ARCS = sheet.Param("arcs", bool, False)
 MASS: sheet.Param[int] = sheet.Param(
     "mass", int, 90, lambda value, masses: min(masses, key=lambda m: abs(m - value))
 )
@@ -47,6 +49,7 @@ frame = sheet.start_page("Attention", choices=[key_choice.KEY, AVERAGE, HIDE, AR
 prompt = sheet.read_text(frame)
 sites = sheet.head_sites(state.BLOCK.within(prompt.lm.config.n_layers))
 scene = sheet.trace(prompt, keep=sites, reduce=sheet.head_reductions(prompt), strip=False)
+
 lm = scene.lm
 config = scene.lm.config
 at = scene.position
@@ -85,8 +88,9 @@ own = sheet.of(scene, attention.weights, block, one)
 drawn = sheet.of(scene, attention.weights, block, one, hide)
 with picture:
     shown = sheet.shown(scene, own)
-# a difference has no lines, and no steps
-side = marks.UNCHANGED if shown == marks.UNCHANGED else marks.CHANGED
+side = marks.CHANGED  # a difference has no lines, and no steps
+if shown == marks.UNCHANGED:
+    side = marks.UNCHANGED
 row = [None if math.isnan(weight) else weight for weight in drawn.now[at, : at + 1].tolist()]
 scene.strip(weights=row + [None] * (len(labels) - at - 1))
 with worked_out:
@@ -287,7 +291,10 @@ if beside is not None:
             st.caption("The lines are the changed model's: a difference has none.")
         few = marks.window(at, len(labels), ARCS_WINDOW)
         lanes = [head] if average else range(config.n_heads)
-        of = scene.other if scene.other is not None and side == marks.UNCHANGED else scene.run
+        if scene.other is not None and side == marks.UNCHANGED:
+            of = scene.other
+        else:
+            of = scene.run
         sent = [
             sheet.once(of, attention.weights, block, None if average else h, hide)[few, few] for h in lanes
         ]
@@ -354,7 +361,10 @@ with way:
             f"This head is changed: the change gives {' and '.join(dict.fromkeys(given))}, and the "
             "steps before do not lead there."
         )
-    of_side = steps_of.now if side == marks.CHANGED else steps_of.all[0]
+    if side == marks.CHANGED:
+        of_side = steps_of.now
+    else:
+        of_side = steps_of.all[0]
     size = of_side.q.shape[1]
     root = words.fixed(of_side.divisor, 2)
     arrays = {name: getattr(of_side, name)[seen].numpy() for name in ("q", "k", "v", "z")}
@@ -375,8 +385,12 @@ with way:
     ):
         panel = matrix.attention_panel()
         if array != "weights":
-            axis: matrix.Axis = "key" if array in ("k", "v") else "query"
-            divisor = of_side.divisor if name in ("scaled", "masked") else 1.0
+            axis: matrix.Axis = "query"
+            if array in ("k", "v"):
+                axis = "key"
+            divisor = 1.0
+            if name in ("scaled", "masked"):
+                divisor = of_side.divisor
             reach = (float(np.abs(arrays[array]).max()) or 1.0) / divisor
             panel = matrix.Panel(name, array, axis, "dim", "signed", -reach, reach, masked=name == "masked")
             sentence_of = f"Dimension {{dim}} of the {heading[2:]} of {{{axis}}} is {{value}}"
@@ -431,7 +445,10 @@ with worked_out:
         steps_said.append(f"{goes}.")
         base = float(own.now[at, key])
         lost = float(own.now[at, 0])
-        drawn_as = [f"the average over the block's heads is {words.significant(base, 4)}"] if average else []
+        if average:
+            drawn_as = [f"the average over the block's heads is {words.significant(base, 4)}"]
+        else:
+            drawn_as = []
         if hide and key == 0:
             drawn_as = ["the first token is hidden"]
         elif hide:
@@ -499,7 +516,9 @@ sheet.numbers_of(
 
 def every_head() -> pd.DataFrame:
     found = heads.role_table(scene.run)
-    return found if scene.other is None else found.assign(moved=heads.moved(scene.run).flatten().numpy())
+    if scene.other is None:
+        return found
+    return found.assign(moved=heads.moved(scene.run).flatten().numpy())
 
 
 about = (

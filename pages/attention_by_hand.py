@@ -1,6 +1,6 @@
 """Attention on vectors small enough for a pencil: all numbers in sight, the given ones to be changed."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pandas as pd
@@ -97,7 +97,9 @@ def type_number(matrix: str, row: int, column: int, text: str) -> None:
     if value is not None:
         change(given.read(CHANGED.value) | {place: value})
         return
-    typed = f"{words.as_code(text.strip())} is" if text.strip() else "Nothing was typed, which is"
+    typed = "Nothing was typed, which is"
+    if text.strip():
+        typed = f"{words.as_code(text.strip())} is"
     most = f"{given.LARGEST:g}"
     kept = sheets.short(there[matrix][row][column])
     st.session_state[_REFUSED] = f"{typed} no number between −{most} and {most}; the cell keeps {kept}."
@@ -146,7 +148,9 @@ def mixed(way: str, start: given.Given, found: Sequence[lesson.Attention], query
     context = sheets.vector(first_head.context[query].tolist())
     seen = [j for j in range(len(start.words)) if first_head.masked[query, j] > -torch.inf]
     if len(seen) == 1:
-        only = "There is no other word" if len(start.words) == 1 else "Nothing stands before it"
+        only = "Nothing stands before it"
+        if len(start.words) == 1:
+            only = "There is no other word"
         text = f"{only}: {name} gives itself weight 1.0000. Its context is its own {kind}, **{context}**."
     else:
         shares = [
@@ -157,7 +161,10 @@ def mixed(way: str, start: given.Given, found: Sequence[lesson.Attention], query
         if way == "heads":
             mixes = f"In head 0, {mixes}"
         text = f"{mixes} Its context is this mix of their {kind}s, **{context}**."
-    drawn = None if way == "simple" else DRAWN.value or FIRST[way]
+    if way == "simple":
+        drawn = None
+    else:
+        drawn = DRAWN.value or FIRST[way]
     printed = PRINTED.get((EXAMPLE.value, way, drawn))
     if printed is None or CHANGED.value or query != EXAMPLES[EXAMPLE.value].query:
         return text
@@ -197,7 +204,9 @@ def worked_out(start: given.Given, found: lesson.Attention, query: int) -> str:
 
     def power(value: torch.Tensor | float) -> str:
         full = float(value * base)
-        return sheets.four(full) if full < 1e6 else f"{full:.3g}"
+        if full < 1e6:
+            return sheets.four(full)
+        return f"{full:.3g}"
 
     lines = []
     for j, label in enumerate(start.words):
@@ -213,7 +222,10 @@ def worked_out(start: given.Given, found: lesson.Attention, query: int) -> str:
         lines.append(tables.Row([tables.Cell(label, "word"), products, *scaled, *shares]))
     total = [power(row.softmax.total), "1", sheets.vector(row.context.tolist())]
     lines.append(tables.Row(["sum", *[""] * (1 + divided), *total], "chosen"))
-    ways = ("scaled", "value") if divided else ("score", "vector")
+    if divided:
+        ways = ("scaled", "value")
+    else:
+        ways = ("score", "vector")
     head = ["key", "#score = query · key", *["#÷ √d"] * divided, f"#e^{ways[0]}", "#weight"]
     head.append(f"#weight × {ways[1]}")
     return tables.table("worked row", head, lines)
@@ -222,7 +234,7 @@ def worked_out(start: given.Given, found: lesson.Attention, query: int) -> str:
 # ---- the page ----
 
 
-made = sheet.start_page("Attention by hand", choices=PARAMS, reads_text=False, of_model=False)
+frame = sheet.start_page("Attention by hand", choices=PARAMS, reads_text=False, of_model=False)
 way = WAY.choose("Attention", WAYS)  # outside of the fragment: each way is a page of its own
 
 
@@ -249,7 +261,10 @@ def by_pencil() -> None:
     causal = way in ("causal", "heads")
     found = lesson.by_hand(start.x, start.heads, causal).heads
     count = len(start.words)
-    picked = EXAMPLES[EXAMPLE.value].query if QUERY.value is None else QUERY.value
+    if QUERY.value is None:
+        picked = EXAMPLES[EXAMPLE.value].query
+    else:
+        picked = QUERY.value
     query = min(picked, count - 1)
 
     said = f"So far: **{STEPS[STEP.value]}**. Next: {STEPS[steps[min(at + 1, len(steps) - 1)]]}."
@@ -266,7 +281,7 @@ def by_pencil() -> None:
         on_number=type_number,
         on_word=type_word,
         on_row=QUERY.set,
-        saved=made.saved("attention_by_hand", f"Attention by hand: {WAYS[way]}", EXAMPLE.value, way),
+        saved=frame.saved("attention_by_hand", f"Attention by hand: {WAYS[way]}", EXAMPLE.value, way),
     )
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="by_hand_count"):
         sheet.button("A word more", "word_more", set_count, count + 1, disabled=count >= given.MOST_WORDS)
@@ -291,9 +306,11 @@ def by_pencil() -> None:
     sheet.numbers_of("by_hand_pairs", lambda: pairs(start, found), caption, "pairs", missing="masked")
     caption = "Each word's vector, what each head makes of it, and its context."
     sheet.numbers_of("by_hand_vectors", lambda: vectors(start, found), caption, "vectors")
-    averages = [lesson.averages_by_loop, lesson.averages_by_matrix, lesson.averages_by_softmax]
-    sources = [lesson.simple_attention, *averages] if way == "simple" else [lesson.self_attention]
-    sheet.code_of(made, [MultiHeadAttention.forward, *sources], lesson.by_hand, start.x, start.heads, causal)
+    sources: list[Callable[..., Any]] = [MultiHeadAttention.forward, lesson.self_attention]
+    if way == "simple":
+        averages = [lesson.averages_by_loop, lesson.averages_by_matrix, lesson.averages_by_softmax]
+        sources = [MultiHeadAttention.forward, lesson.simple_attention, *averages]
+    sheet.code_of(frame, sources, lesson.by_hand, start.x, start.heads, causal)
 
 
 def softmax() -> None:
@@ -311,7 +328,10 @@ def softmax() -> None:
             "their sum. The scores are from Fijalkow's slides *Transformers from scratch*, which "
             "print these weights"
         )
-        said += f" but for {', '.join(others)}." if others else "."
+        if others:
+            said += f" but for {', '.join(others)}."
+        else:
+            said += "."
         more = f" Their scores have more digits than they print: e^score is {', '.join(powers)}."
         words.prose(said + more * bool(powers), "softmax")
     with right:
@@ -341,13 +361,16 @@ def trick(start: given.Given) -> None:
         st.markdown(f"The notebook has more digits, and prints the same but for {', '.join(others)}.")
     ways = lesson.averages_by_matrix, lesson.averages_by_softmax
     apart = max(float((other(x).context - averages).abs().max()) for other in ways)
-    by = "not at all" if apart == 0 else f"by at most {apart:.1e}"
+    if apart == 0:
+        by = "not at all"
+    else:
+        by = f"by at most {apart:.1e}"
     worksheet(
         "averages",
         sheets.averages(start.words if of == "words" else [str(t) for t in range(len(x))], x),
         None,
         f"The three results differ {by}.",
-        saved=made.saved("averages", "Three programs for the averages of what came before"),
+        saved=frame.saved("averages", "Three programs for the averages of what came before"),
     )
 
 
@@ -367,17 +390,20 @@ def vectors(start: given.Given, found: Sequence[lesson.Attention]) -> pd.DataFra
     columns: dict[str, Sequence[Any]] = {"word": start.words}
     columns |= {f"x{j}": [row[j] for row in start.x] for j in range(len(start.x[0]))}
     for head, one in enumerate(found):
-        parts = {"q": one.queries, "k": one.keys, "v": one.values} if start.heads else {}
+        if start.heads:
+            parts = {"q": one.queries, "k": one.keys, "v": one.values}
+        else:
+            parts = {}
         for name, values in (parts | {"context": one.context}).items():
             columns |= {f"{name}{j} head {head}": values[:, j].tolist() for j in range(values.shape[1])}
     return pd.DataFrame(columns)
 
 
 if way == "root":
-    why_root.draw(made)
+    why_root.draw(frame)
 elif way == "dropout":
-    dropout.draw(made)
+    dropout.draw(frame)
 elif way == "combined":
-    combined.draw(made)
+    combined.draw(frame)
 else:
     by_pencil()

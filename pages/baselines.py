@@ -27,11 +27,11 @@ SHOWN = 30  # characters in the picture
 SAMPLE = 240  # characters that each writes
 MEASURED_EVERY = 50  # steps of the MLP
 
-scene = sheet.start_page(
+frame = sheet.start_page(
     "Baselines", choices=[STEP, CONTEXT, STEPS, MEASURE], reads_text=False, of_model=False
 )
 text = chapter()
-name = words.as_code(scene.lm.name)
+name = words.as_code(frame.lm.name)
 
 
 # ---- what is learnt of the chapter knows no model ----
@@ -81,7 +81,9 @@ def both_tables() -> None:
     h = counts.characters.index("h")
     best = int(counts.pairs[h].argmax())
     loss = words.significant(networks[step].loss(counts), 4)
-    trained = f"after {words.counted(step, 'step')}" if step else ("before the first step, of random numbers")
+    trained = "before the first step, of random numbers"
+    if step:
+        trained = f"after {words.counted(step, 'step')}"
     with sentence:
         words.prose(
             f"Left, the counts: after `h` comes {words.as_code(names[best])} "
@@ -95,10 +97,10 @@ def both_tables() -> None:
     shown = [names[i] for i in often]
     tables = {"Counted": counts.probabilities, f"Learnt, {trained}": networks[step].probabilities}
     panels = [maps.Map(t, Both(p[square]), "weight", "probability", (0, 0.5)) for t, p in tables.items()]
-    fig = maps.maps(panels, shown, shown, None, scene.mode, joint=True, place="is followed by `%{x}`")
+    fig = maps.maps(panels, shown, shown, None, frame.mode, joint=True, place="is followed by `%{x}`")
     alt = "The probability of each character after each other: counted, and learnt by a network"
     sheet.sideways("baselines_pairs")
-    scene.chart(fig, key="baselines_pairs", which=(f"step{step}",), alt=alt)
+    frame.chart(fig, key="baselines_pairs", which=(f"step{step}",), alt=alt)
     st.caption(
         f"A row is the character that stands there, a column the next. The {len(often)} most "
         f"frequent of {len(names)} are shown; *In numbers* has all."
@@ -141,7 +143,7 @@ if held_out > fit.held_out[lowest] + 0.02 and fit.own[-1] < fit.own[lowest]:
 words.prose(said, "parameter")
 ticks = range(0, len(fit.steps), 1 + len(fit.steps) // 13)
 sheet.curves(
-    scene,
+    frame,
     "baselines_mlp",
     {"the held-out text": Both(fit.held_out), "the text it learns from": Both(fit.own)},
     [f"after {step} steps" for step in fit.steps],
@@ -160,14 +162,14 @@ st.caption("The line across is the bigram, on the held-out text.")
 st.subheader("On one scale", anchor=False)
 place = st.container()
 cost = None
-read = compared.reading(scene.lm)
+read = compared.reading(frame.lm)
 if read is None:
     st.markdown(f"{name} is not among them: it lacks a token that the held-out text has, or predicts none.")
-elif sheet.is_wanted(MEASURE, scene.lm, len(read.windows[0]), len(read.windows)):
+elif sheet.is_wanted(MEASURE, frame.lm, len(read.windows[0]), len(read.windows)):
     says = "the model reads the held-out text: {} of {} windows".format
     stop = partial(MEASURE.set, "off")
     cost = sheet.worked(
-        Run(scene.key, (0,)), compared.bits_per_byte, read, says=says, key="base_stop", stop=stop
+        Run(frame.key, (0,)), compared.bits_per_byte, read, says=says, key="base_stop", stop=stop
     )
     lead(f", and the model {name} needs **{words.fixed(cost, 2)}**")
 else:
@@ -177,10 +179,10 @@ scale = {
     "single characters": bits.unigram,
     "bigram": bits.bigram,
     f"MLP, {context} back": held_out,
-} | ({} if cost is None else {scene.lm.name: cost})
+} | ({} if cost is None else {frame.lm.name: cost})
 with place:
     sheet.bars(
-        scene,
+        frame,
         "baselines_scale",
         Both(np.array([*scale.values()])),
         [*scale],
@@ -200,7 +202,7 @@ said = (
 )
 if cost is not None and read is not None:
     tokens = sum(len(window) - 1 for window in read.windows)
-    vocabulary = scene.lm.config.vocab_size
+    vocabulary = frame.lm.config.vocab_size
     blind = tokens * math.log2(vocabulary) / read.bytes
     said += (
         f" The model {name} reads windows of up to {len(read.windows[0]):,} tokens, and guesses "

@@ -45,6 +45,7 @@ OF_LOGITS = 2e-5  # and at least so much of the largest logit
 frame = sheet.start_page("Circuit", choices=PARAMS)
 prompt = sheet.read_text(frame)
 scene = sheet.trace(prompt)
+
 lm = scene.lm
 explained = target.target_input(scene, "Token to keep", "nothing: the probability")
 SEARCH.within((*numbers.WAYS, "both"))
@@ -68,7 +69,9 @@ if explained.against is not None:
 
 def number(value: float) -> str:
     """F with its digits."""
-    return words.significant(value) if explained.against is None else words.fixed(value, 2)
+    if explained.against is None:
+        return words.significant(value)
+    return words.fixed(value, 2)
 
 
 def known(name: str, function: Callable[..., T], *args: Any, stop: Callable[[], Any] | None = None) -> T:
@@ -143,7 +146,10 @@ verdict = "kept" if kept else "not kept"
 is_model = size == of and forwards
 something_to_keep = enough > numbers.ROUNDING
 if is_model:
-    all_in = "The one head is in" if of == 1 else f"All {of} heads are in"
+    if of == 1:
+        all_in = "The one head is in"
+    else:
+        all_in = f"All {of} heads are in"
     sentences = [
         f"{all_in}: that is the model itself, and {measured} is **{number(whole)}**.",
         f"With no head in, each giving {GIVES[others]}, it is {number(empty)}.",
@@ -158,7 +164,9 @@ else:
         some_in = "No head is in"
     elif size == 1:
         some_in = f"**1 of {of} heads** is in"
-    left_out = "Every other head" if forwards else "Every other head and every feed-forward"
+    left_out = "Every other head and every feed-forward"
+    if forwards:
+        left_out = "Every other head"
     sentences = [
         f"{some_in}, and {measured} is **{number(value)}**; the whole model has {number(whole)}, "
         f"no head {number(empty)}.",
@@ -172,13 +180,17 @@ else:
             f"{number(enough)} is allowed, a tenth of the way from no head to {everybody}."
         )
     else:
-        everybody = "all heads" if forwards else "the whole model"
+        everybody = "the whole model"
+        if forwards:
+            everybody = "all heads"
         sentences += [
             f"No head at all gives the same as {everybody}: there is nothing to keep.",
             f"This is {off} off.",
         ]
     if something_to_keep and not kept and (value > whole) == (whole > empty):
-        lowers = "lowers it" if value > whole else "raises it"
+        lowers = "raises it"
+        if value > whole:
+            lowers = "lowers it"
         left_out = "what is left out, taken together,"
         sentences.append(f"This circuit overshoots: {left_out} {lowers} in the whole model.")
 unchanged = None
@@ -187,7 +199,10 @@ with verdict_above:
     words.prose(" ".join(sentences), "head", "logit", "mean")
     if scene.other is not None:
         logit, chance = target.whole(scene.other, scene.position, explained.token, explained.against)
-        unchanged = chance if explained.against is None else logit
+        if explained.against is None:
+            unchanged = chance
+        else:
+            unchanged = logit
         st.caption(
             "The whole model, M, is the changed one, and the circuit is one of it. F of the "
             f"changed model is {number(whole)}, of the unchanged one {number(unchanged)}."
@@ -216,7 +231,9 @@ with verdict_above:
             stop_it = partial(st.session_state.update, {stopped: heads, ask: False})
             worth = known("score", numbers.score, heads, stop=stop_it)
             worst = worth.loc[worth["gap"].idxmax()]
-            where = f"for K = {worst['K']}" if worst["K"] else "with nothing taken out"
+            where = "with nothing taken out"
+            if worst["K"]:
+                where = f"for K = {worst['K']}"
             gap = f"**{number(worst['gap'])}**"
             tried = "all"
             if not everything:
@@ -284,7 +301,9 @@ with right:
     for way, found in searches.items():
         gap = number(abs(found.whole - found.value))
         if found.kept:
-            how = "Taken away one by one, as long as" if way == "remove" else "Added one by one, until"
+            how = "Added one by one, until"
+            if way == "remove":
+                how = "Taken away one by one, as long as"
             text = (
                 f"{how} F is at most {number(found.allowed)} off, below or above, while each other "
                 f"head gives {GIVES[others]}: **{words.counted(len(found.heads), 'head')}**, {gap} "
@@ -300,9 +319,12 @@ with right:
         st.markdown(text)
     if not searches:
         st.markdown("Nobody has searched yet: take heads away one by one, or click them in and out yourself.")
-    levels = [(whole, "the whole model" if unchanged is None else "the model, changed")]
-    levels += [(whole - enough, ""), (whole + enough, "")]
-    levels += [] if unchanged is None else [(unchanged, "the model, unchanged")]
+    model_name = "the whole model"
+    if unchanged is not None:
+        model_name = "the model, changed"
+    levels = [(whole, model_name), (whole - enough, ""), (whole + enough, "")]
+    if unchanged is not None:
+        levels.append((unchanged, "the model, unchanged"))
     mine = over_sizes(pd.DataFrame({"size": [size], "value": [value]}))
     sheet.curves(
         scene,
@@ -319,7 +341,9 @@ with right:
         written=number,
         height=360,
     )
-    all_parts = "all heads" if forwards else "all heads and feed-forwards"
+    all_parts = "all heads and feed-forwards"
+    if forwards:
+        all_parts = "all heads"
     st.caption(
         "F for the circuits of the search, beside heads added in a random order. Between the "
         "dashed lines around the whole model's F the prediction is kept: F is off by at most a "

@@ -43,7 +43,10 @@ def begin() -> None:
         classroom.say("Your guide is no longer here: choose its file once more.")
         return
     try:
-        text = guide_bar.text_of(own[0]) if own else guides.files()[name].read_text("utf-8", "replace")
+        if own:
+            text = guide_bar.text_of(own[0])
+        else:
+            text = guides.files()[name].read_text("utf-8", "replace")
         guide = guides.read(text)
         guide_bar.checked(guide)
     except guides.GuideError as error:
@@ -53,7 +56,10 @@ def begin() -> None:
         classroom.say("A model opened as a file stays with who opened it. Choose one that pupils have.")
         return
     model = sheet.in_link(state.MODEL)
-    pages = sorted({step.page for step in guide.steps}) if st.session_state["class_pages"] == OF_GUIDE else []
+    if st.session_state["class_pages"] == OF_GUIDE:
+        pages = sorted({step.page for step in guide.steps})
+    else:
+        pages = []
     address = st.context.ip_address
     if found := classroom.attempt(lambda: classroom.classes().begin(text, model, pages, browser(), address)):
         classroom.become(found)
@@ -99,8 +105,11 @@ def answers(votes: list[Vote], guide: guides.Guide) -> str:
     rows = []
     for vote in votes:
         when = datetime.fromtimestamp(vote.at, UTC).isoformat(timespec="seconds")
-        given, first = (json.dumps(one, ensure_ascii=False) for one in (vote.given, vote.first))
-        heading = guide.steps[vote.step].heading if vote.step < len(guide.steps) else ""
+        given = json.dumps(vote.given, ensure_ascii=False)
+        first = json.dumps(vote.first, ensure_ascii=False)
+        heading = ""
+        if vote.step < len(guide.steps):
+            heading = guide.steps[vote.step].heading
         place = (vote.step + 1, heading, vote.name)
         skipped = vote.given is None
         rows.append((*place, given, first, vote.changes, vote.hints, skipped, when))
@@ -134,7 +143,10 @@ def titles() -> dict[str, str]:
         found[name] = f"{name}.md"
         with suppress(guides.GuideError):
             guide = guides.find(name)
-            found[name] = f"{guide.title}, {guide.minutes} minutes" if guide.minutes else guide.title
+            if guide.minutes:
+                found[name] = f"{guide.title}, {guide.minutes} minutes"
+            else:
+                found[name] = guide.title
     return found
 
 
@@ -205,7 +217,9 @@ def steps(votes: list[Vote], guide: guides.Guide) -> None:
     said = Counter(vote.step for vote in votes if vote.given is not None)
     with st.container(gap=None):
         for number, step in enumerate(guide.steps):
-            count = f" · {words.counted(said[number], 'answer')}" if step.ask is not None else ""
+            count = ""
+            if step.ask is not None:
+                count = f" · {words.counted(said[number], 'answer')}"
             guide_bar.step_link(number, step, f"{number + 1}. {step.heading}{count}", f"class_step_{number}")
 
 

@@ -54,7 +54,9 @@ VS_ALL = sheet.Param("vs_all", bool, False)  # of long texts all heads, which ta
 def keep_of(lm: LanguageModel, block: int | None) -> Keep:
     """The ends of every block, and the attention of one."""
     ends = ("resid_pre", ("resid_post", lm.config.n_layers - 1))
-    return ends if block is None else (("attn", block), *ends)
+    if block is None:
+        return ends
+    return (("attn", block), *ends)
 
 
 PARAMS = (VS, VS_TEXT, VS_MODEL, VS_EDITS, VS_BLOCK, VS_HEAD, VS_ALL)
@@ -62,6 +64,7 @@ frame = sheet.start_page("Compare", choices=PARAMS)
 prompt = sheet.read_text(frame)
 chosen_block = state.BLOCK.within(prompt.lm.config.n_layers)
 scene = sheet.trace(prompt, keep=keep_of(prompt.lm, chosen_block))
+
 lm = scene.lm
 
 # ---- the right side ----
@@ -248,8 +251,12 @@ with left_half:
 best = np.nanargmax(probabilities, axis=0)  # the row of each side's first choice
 p = [words.probability_text(probabilities[row, side]) for side, row in enumerate(best)]
 bold = [f"**{words.escaped(name)}**" for name in names]
-here, there = (words.Place(side.label, side.position) for side in sides)
-after = f"After {here}" if str(here) == str(there) else f"After {here}, on the right after {there},"
+here = words.Place(left.label, left.position)
+there = words.Place(right.label, right.position)
+if str(here) == str(there):
+    after = f"After {here}"
+else:
+    after = f"After {here}, on the right after {there},"
 if best[0] == best[1]:
     both_expect = words.as_code(shown[best[0]])
     summary = f"{after} both expect {both_expect}: {bold[0]} with {p[0]}, {bold[1]} with {p[1]}."
@@ -285,9 +292,8 @@ one_shape = (ours.n_layers, ours.n_heads, ours.emb_dim) == (other.n_layers, othe
 apart: NDArray[np.float64] | None = None
 with right_half:
     if not one_shape:
-        our_shape, their_shape = (
-            f"{c.n_layers} × {c.n_heads} heads, {c.emb_dim} numbers per token" for c in (ours, other)
-        )
+        our_shape = f"{ours.n_layers} × {ours.n_heads} heads, {ours.emb_dim} numbers per token"
+        their_shape = f"{other.n_layers} × {other.n_heads} heads, {other.emb_dim} numbers per token"
         st.markdown(
             f"{words.escaped(lm.name)} has {our_shape}, {words.escaped(their_lm.name)} "
             f"{their_shape}: no head of one belongs to a head of the other. What each expects next "
@@ -300,7 +306,10 @@ with right_half:
         sheet.button("Compare all heads", "compare_all", VS_ALL.set, True)
     else:
         apart = sheet.compared(scene.run, their_run, compare.heads_apart, pairs).numpy()
-most = (0, 0) if apart is None else divmod(int(apart.argmax()), ours.n_heads)
+if apart is None:
+    most = (0, 0)
+else:
+    most = divmod(int(apart.argmax()), ours.n_heads)
 head_at = sheet.opened_head(ours, lambda: most)
 if apart is not None:
     columns = [f"head {h}" for h in range(ours.n_heads)]
@@ -341,7 +350,10 @@ if apart is not None:
             who = f"Head {most_head} of block {most_block} differs"
         summary += f" {who} most{how}."
     if same:
-        count = "All" if same == apart.size else f"{same} of {apart.size}"
+        if same == apart.size:
+            count = "All"
+        else:
+            count = f"{same} of {apart.size}"
         summary += f" {count} heads look where they look on the other side."
 with sentence:
     # a change's name may begin with one
@@ -386,9 +398,9 @@ for number, (side, (b, h), pick) in enumerate(zip(sides, heads, (scene.pick, pic
         )
 left_head, right_head = called
 minus = f"{right_head} of {right_name} minus {left_head[:1].lower()}{left_head[1:]} of {left_name}"
-mine, theirs = (
-    compare.grouped(p[None], e)[0] for p, e in zip(patterns, (pairs.left, pairs.right), strict=True)
-)
+left_pattern, right_pattern = patterns
+mine = compare.grouped(left_pattern[None], pairs.left)[0]
+theirs = compare.grouped(right_pattern[None], pairs.right)[0]
 difference = (theirs - mine).float().numpy()
 seen = window(chosen, len(pairs), WINDOW)
 limit = float(np.abs(difference).max()) or 1.0

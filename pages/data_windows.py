@@ -32,6 +32,7 @@ WRITTEN = 12  # tokens of a context there: its end matters most
 frame = sheet.start_page("Data windows", choices=[SOURCE, LENGTH, STRIDE, BATCH, DROP, WINDOW])
 prompt = sheet.read_text(frame)
 scene = sheet.trace(prompt)
+
 st.html(tables.STYLE)
 above = st.container()
 
@@ -104,7 +105,9 @@ def batches_filled() -> str:
         return f"{filled} exactly."
     if not drop:
         return f"{filled} and one of the {last} left over."
-    leaves = "leaves it out" if last == 1 else "leaves these out"
+    leaves = "leaves these out"
+    if last == 1:
+        leaves = "leaves it out"
     sizes = "so that all batches are equally large"
     return f"{filled} and {last} more; `drop_last` {leaves}, {sizes}."
 
@@ -151,6 +154,14 @@ def losses_in(window: int) -> Both[pd.DataFrame] | None:
     return sheet.of(read, losses, last).map(lambda table: table.iloc[1:].reset_index(drop=True))
 
 
+def chance_and_loss(of_targets: Both[pd.DataFrame], example: int) -> list[str]:
+    """What the model gave the target of an example, and what that costs, as a table has them."""
+    row_of = of_targets.map(lambda table: table.iloc[example])
+    chance = row_of.map(lambda row: words.probability_text(float(row["probability"])))
+    loss = row_of.map(lambda row: float(row["nats"]))
+    return [f"{chance}", f"{loss}"]
+
+
 def slide() -> None:
     """The window under the slider, its batch and its examples."""
     window = WINDOW.value
@@ -167,7 +178,10 @@ def slide() -> None:
     draw_windows(drawn, first, starts, length, window, WINDOW.set, dropped=windows.used, saved=saved)
     words.prose(overlap())
 
-    which = f"windows {members[0]} to {members[-1]}" if len(members) > 1 else f"window {members[0]}"
+    if len(members) > 1:
+        which = f"windows {members[0]} to {members[-1]}"
+    else:
+        which = f"window {members[0]}"
     dropped = f"The batch that is dropped: {which}, {len(members)} of {batch_size}"
     st.subheader(dropped if batch >= windows.n_batches else f"Batch {batch}: {which}", anchor=False)
     halves = zip(("Input", "Target"), windows.batch(batch), strict=True)
@@ -215,10 +229,7 @@ def slide() -> None:
             tables.Cell(f"→ {target}", "code"),
         ]
         if of_targets is not None:
-            row_of = of_targets.map(lambda table, i=i: table.iloc[i])  # type: ignore[misc]
-            chance = row_of.map(lambda row: words.probability_text(float(row["probability"])))
-            loss = row_of.map(lambda row: float(row["nats"]))
-            cells += [f"{chance}", f"{loss}"]
+            cells += chance_and_loss(of_targets, i)
         rows.append(tables.Row(cells))
     head = ["#example", "what the model may look at", "what comes next"]
     if of_targets is not None:
@@ -297,7 +308,10 @@ for context, target in examples(inputs, targets):
 """
     models = []
     if read is not None:
-        models = ["lm"] if read.other is None else ["lm.plain", "lm"]
+        if read.other is None:
+            models = ["lm"]
+        else:
+            models = ["lm.plain", "lm"]
     for lm in models:
         lines += f"""print(losses({lm}, {lm}.trace(inputs, keep=["final"]), targets[-1])["nats"].mean())\n"""
     return lines

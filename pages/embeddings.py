@@ -39,6 +39,7 @@ MEASURE = MeasureParam("emb_measure", str, "cosine", sheet.if_there)
 frame = sheet.start_page("Embeddings", choices=[DIMENSION, MEASURE, sheet.SHOWN])
 prompt = sheet.read_text(frame)
 scene = sheet.trace(prompt, keep=embeddings.SITES)
+
 at = scene.position
 label = words.as_code(scene.label)
 lm = scene.lm
@@ -180,16 +181,22 @@ def pick(dimension: int, position: int) -> None:
     scene.select(position)
 
 
+def cells_of(part: int, few: slice) -> Both[np.ndarray]:
+    """(D, n): of a part of the sum, a column a token."""
+    return rows.map(lambda all_parts: all_parts[part, few].T)
+
+
 with sheet.panel("Every token of the prompt", ":material/grid_on:", "emb_rows") as is_open:
     if is_open:
         few = marks.window(at, len(tokens), MOST)
         scale = sheet.once(scene.run, embeddings.rows_scale)
         adds_up = alike(parts[0] + parts[1], parts[2])
         sheet.sideways("embedding_rows", 760)
-        panels = [
-            Map(name, rows.map(lambda r, i=i: r[i, few].T), "signed", name, (-scale.limit, scale.limit))  # type: ignore[misc]
-            for i, name in enumerate(PARTS_OF_SUM if adds_up else ROWS)
-        ]
+        titles = ROWS
+        if adds_up:
+            titles = PARTS_OF_SUM
+        ends = (-scale.limit, scale.limit)
+        panels = [Map(title, cells_of(part, few), "signed", title, ends) for part, title in enumerate(titles)]
         dimensions = [f"dimension {d}" for d in range(parts.shape[2])]
         alt = f"Token embedding, position embedding and sum of {words.counted(len(tokens), 'token')}"
         cell = None, at
@@ -202,7 +209,11 @@ with sheet.panel("Every token of the prompt", ":material/grid_on:", "emb_rows") 
         if len(tokens) > MOST:
             text += f" Shown are {MOST} tokens around the selected one."
         st.caption(text)
-        lines = {name: lengths.map(lambda t, c=f"{name}_norm": t[c]) for name in ("token", "position", "sum")}  # type: ignore[misc]
+        lines = {
+            "token": lengths.map(lambda table: table["token_norm"]),
+            "position": lengths.map(lambda table: table["position_norm"]),
+            "sum": lengths.map(lambda table: table["sum_norm"]),
+        }
         alt = "The length of each token's three rows"
         axis = marks.token_ticks(scene.labels, 80) | {"showgrid": False}
         sheet.curves(scene, "embedding_lengths", lines, scene.labels, "length", alt, at=at, axis=axis)
@@ -214,7 +225,8 @@ with sheet.panel("Which positions are alike?", ":material/straighten:", "emb_pos
         places = embeddings.spread(count)
         square = embeddings.position_similarity(table, places)[:, places]  # (n, n)
         own = embeddings.position_similarity(table, [at])[0]  # (C,)
-        beside, apart = (embeddings.similarity_apart(table, d) for d in (min(1, count - 1), count // 2))
+        beside = embeddings.similarity_apart(table, min(1, count - 1))
+        apart = embeddings.similarity_apart(table, count // 2)
         text = (
             f"`pos_emb` has a learned row for each of the {count:,} positions; this prompt uses "
             f"the first {len(tokens):,} (shaded). Neighbours have a cosine of "
@@ -261,7 +273,9 @@ with sheet.panel("In small: the book's first table", ":material/view_compact:", 
         )
         small_rows = []
         for place, values in enumerate(small.tolist()):
-            kind = "line chosen" if place == SMALL_ROW else "line"
+            kind = "line"
+            if place == SMALL_ROW:
+                kind = "line chosen"
             hot = words.fixed(float(one.one_hot[place]), 0)
             small_rows.append(
                 tables.Row([str(place), hot, *(words.fixed(value, 4) for value in values)], kind)

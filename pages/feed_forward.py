@@ -32,6 +32,7 @@ last = prompt.lm.config.n_layers - 1
 chosen = state.BLOCK.within(last + 1)
 block = last if chosen is None else chosen
 scene = sheet.trace(prompt, keep=[*feed_forward.sites(block), ("resid_post", last)])
+
 lm = scene.lm
 at = scene.position
 label = words.as_code(scene.label)
@@ -53,7 +54,9 @@ with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
 with above:
     fired = both.map(lambda u: int(u.fires.sum()))
     half = both.map(feed_forward.Units.half)
-    of_them_fire = "of them fires" if fired.now == 1 else "of them fire"
+    of_them_fire = "of them fire"
+    if fired.now == 1:
+        of_them_fire = "of them fires"
     sentences = [
         f"In block {block} the feed-forward turns {label} into {count:,} numbers, one per unit.",
     ]
@@ -87,7 +90,10 @@ with above:
     )
 
 
-ghost = None if both.was is None else (float(both.was.before[unit]), float(both.was.after[unit]))
+if both.was is None:
+    ghost = None
+else:
+    ghost = (float(both.was.before[unit]), float(both.was.after[unit]))
 reached = [-1.0, 1.0, *found.before.tolist(), *([ghost[0]] if ghost else [])]
 curve = feed_forward.activation_curve(lm.model, block, min(reached), max(reached))
 scene.chart(
@@ -97,8 +103,12 @@ scene.chart(
     pick=lambda dot: UNIT.set(int(dot["customdata"])),
     which=(f"block{block}",),
 )
-which = "the book's GELU, GPT-2's with a tanh in it" if curve.tanh else "the exact GELU"
-leaves = "A change puts others in their place:" if put_here else "GELU leaves them a little:"
+which = "the exact GELU"
+if curve.tanh:
+    which = "the book's GELU, GPT-2's with a tanh in it"
+leaves = "GELU leaves them a little:"
+if put_here:
+    leaves = "A change puts others in their place:"
 text = (
     f"The line is {which}; the dashed one is ReLU, which would silence the {count - fired.now:,} "
     f"units that do not fire. {leaves} together they write a row of size "
@@ -151,7 +161,9 @@ st.caption(caption)
 st.subheader(f"Unit {unit} of block {block}", anchor=False)
 before = both.map(lambda u: float(u.before[unit]))
 after = both.map(lambda u: float(u.after[unit]))
-it_fires = "it fires" if before.now > 0 else "it does not fire"
+it_fires = "it does not fire"
+if before.now > 0:
+    it_fires = "it fires"
 words.prose(
     f"For {label} unit {unit} is {before:3} before GELU, so {it_fires}, and {after:3} after. Its "
     f"column has size {words.significant(float(found.columns[unit]))}. What it writes is "
@@ -202,14 +214,19 @@ def excerpts(places: Iterable[tuple[float, Sequence[str], int, str]]) -> None:
 
 def fires_at(changes: Collection[Edit]) -> str:
     """The verb for tokens where a unit's number after GELU, and after `changes`, is above 0."""
-    return "is above 0, with the change in it, at" if changes else "fires at"
+    if changes:
+        return "is above 0, with the change in it, at"
+    return "fires at"
 
 
 with right:
     activations = sheet.of(scene, feed_forward.excites, block, unit)
     peak = int(activations.now.argmax())
     is_flat = np.ptp(activations.now) == 0
-    where = "the same at every token" if is_flat else (f"largest at {words.Place(scene.labels[peak], peak)}")
+    if is_flat:
+        where = "the same at every token"
+    else:
+        where = f"largest at {words.Place(scene.labels[peak], peak)}"
     fires = int((activations.now > 0).sum())
     of = words.counted(len(scene.tokens), "token")
     text = (
@@ -256,14 +273,19 @@ def in_the_sample() -> None:
         peaks.append(sheet.reduced(Run(scene.run.model, window.ids, edits), feed_forward.PEAKS)[block])
     bar.empty()
     looked_at = sum(len(window.ids) - 1 for window in read_in)
-    share = sum(int(of.fired[unit]) for of in peaks) / looked_at if looked_at else 0.0
+    share = 0.0
+    if looked_at:
+        share = sum(int(of.fired[unit]) for of in peaks) / looked_at
     words.prose(
         f"In the sample ({looked_at:,} of {tokens:,} tokens of {len(sample.passages())} books, "
         f"without each window's first) unit {unit} {fires_at(put & {*edits})} "
         f"{words.percent(share)} of the tokens. What excites it most in each window:"
     )
     if left_out := len(scene.run.edits) - len(edits):
-        what = "One change is" if left_out == 1 else f"{left_out} changes are"
+        if left_out == 1:
+            what = "One change is"
+        else:
+            what = f"{left_out} changes are"
         st.caption(f"{what} about a place of your text, and not made where the sample is read.")
     best = sorted(range(len(read_in)), key=lambda i: -float(peaks[i].value[unit]))[:PLACES]
     excerpts(

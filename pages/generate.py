@@ -38,6 +38,7 @@ SHOWN = 200  # characters of a branch's text
 frame = sheet.start_page("Generate", choices=PARAMS)
 prompt = sheet.read_text(frame)
 scene = sheet.trace(prompt, keep=["final"])
+
 if address.is_history_navigation():
     play.stop()  # the address wins
 scene, left = play.fitting(scene)
@@ -46,7 +47,11 @@ scene, left = play.fitting(scene)
 @st.fragment
 def stage() -> None:  # it may outlive the visit: it holds the scene, and looks up the rest
     address.run_the_page_if_asked_for()
-    buttons, sentence, text, bar, settings = (st.container() for _ in range(5))
+    buttons = st.container()
+    sentence = st.container()
+    text = st.container()
+    bar = st.container()
+    settings = st.container()
     tree = play.tree_of(scene)
     play.agree_with_the_browser(tree)
     with settings:
@@ -115,8 +120,10 @@ def say(written: texts.Written, step: numbers.WrittenStep) -> None:
         same = Both(step, texts.step_after(plain, sampling, number, step.id))
     chance = same.map(lambda one: words.probability_text(one.probability))
     own = same.map(lambda one: words.probability_text(one.model_probability))
-    places = step.point or 0.0, step.start, step.stop
-    point, start, stop = (figures.place_text(place, step.stop - step.start) for place in places)
+    width = step.stop - step.start
+    point = figures.place_text(step.point or 0.0, width)
+    start = figures.place_text(step.start, width)
+    stop = figures.place_text(step.stop, width)
     token = words.as_code(words.show_id(lm, step.id))
     stretch = f"{token}: its stretch of the bar, {start} to {stop}, is as wide as its probability, {chance}"
     said = f"**Token {number + 1} of {count}.**"
@@ -134,8 +141,13 @@ def say(written: texts.Written, step: numbers.WrittenStep) -> None:
         said += f" The random number {point} fell on {stretch}."
     if same.was is not None:
         would = texts.step_after(plain, sampling, number).id
-        other = "it, too" if would == step.id else words.as_code(words.show_id(lm, would))
-        how = "the model would write" if sampling.greedy else ("with the same number the model would write")
+        if would == step.id:
+            other = "it, too"
+        else:
+            other = words.as_code(words.show_id(lm, would))
+        how = "with the same number the model would write"
+        if sampling.greedy:
+            how = "the model would write"
         said += f" **Unchanged**, its rank is {same.was.rank:,}; {how} {other}."
     words.prose(said, "token", "temperature")
     if written.ended and number + 1 == count:
@@ -145,7 +157,10 @@ def say(written: texts.Written, step: numbers.WrittenStep) -> None:
     if count == LONGEST:
         st.caption(f"A branch has at most {LONGEST} tokens. Put it into the prompt to write on from its end.")
     if slid := written.slid(number):
-        gone = "its first token is" if slid == 1 else f"its first {slid:,} tokens are"
+        if slid == 1:
+            gone = "its first token is"
+        else:
+            gone = f"its first {slid:,} tokens are"
         st.info(
             f"**The context is full.** The model reads {written.context:,} tokens, so here {gone} "
             "out of its sight. All others move one position forward, and the whole window is read "
@@ -164,12 +179,21 @@ def show_text(writer: play.Writer, tree: Tree, written: texts.Written, playing: 
     tokens = []
     for step in written.steps:
         # at temperature 0 each was certain: the model's own says how sure it was
-        p = step.model_probability if writer.sampling.greedy else step.probability
+        if writer.sampling.greedy:
+            p = step.model_probability
+        else:
+            p = step.probability
         shown = words.show_id(lm, step.id)
         exact = words.probability_text(p)
-        had = f"You put {shown} here; its probability was" if step.forced else f"{shown} had probability"
+        if step.forced:
+            had = f"You put {shown} here; its probability was"
+        else:
+            had = f"{shown} had probability"
         token = {"shown": shown, "id": step.id, "put": step.forced, "probability": p}
-        short = exact if p == 0 or p >= 0.995 else words.significant(p, 2)
+        if p == 0 or p >= 0.995:
+            short = exact
+        else:
+            short = words.significant(p, 2)
         tokens.append(token | {"sentence": f"{had} {exact}", "p_text": short})
     writing(
         b"".join(token.raw for token in scene.tokens[: scene.position + 1]).decode("utf-8", "replace"),
@@ -190,7 +214,10 @@ def show_text(writer: play.Writer, tree: Tree, written: texts.Written, playing: 
         st.markdown("**Unchanged**, the model writes the same.")
         return
     same = [one == other for one, other in zip(new, plain, strict=False)]
-    first = same.index(False) if False in same else len(same)
+    if False in same:
+        first = same.index(False)
+    else:
+        first = len(same)
     text = words.as_code(words.show_token(b"".join(named_bytes(lm.tokenizer, i) for i in plain)))
     st.markdown(f"**Unchanged**, the model writes another text from token {first + 1} on: {text}")
 
@@ -242,7 +269,9 @@ def show_branches(writer: play.Writer, tree: Tree) -> None:
     table = pd.DataFrame(rows)[["parent", "length", "log_probability", "value"]].reset_index()
     table = table.set_axis(["branch", "from", "tokens", "ln p", "perplexity"], axis=1)
     now = table.astype({"from": "Int64", "perplexity": float})
-    was = now.assign(**{"ln p": [row["unchanged_value"] for row in rows]}) if scene.other else None
+    was = None
+    if scene.other:
+        was = now.assign(**{"ln p": [row["unchanged_value"] for row in rows]})
     told = "ln p is summed over all tokens of a branch, as the model itself gives them."
     sheet.numbers_of("branches", Both(now, was), told, what="the branches")
 
@@ -295,7 +324,10 @@ def show_details(writer: play.Writer, tree: Tree, written: texts.Written, drawn:
 def by_the_book(written: texts.Written) -> str:
     """Python that writes this text with the book's own function."""
     text = texts.as_text(scene.lm, written.base.ids)
-    ids = f"lm.encode({text!r})" if isinstance(text, str) else repr(text)
+    if isinstance(text, str):
+        ids = f"lm.encode({text!r})"
+    else:
+        ids = repr(text)
     return f"""\
 import torch
 

@@ -36,6 +36,7 @@ frame = sheet.start_page("Heads on trial", choices=[ACROSS, UP, trial.CLAIM])
 prompt = sheet.read_text(frame)
 sites = sheet.head_sites(state.BLOCK.within(prompt.lm.config.n_layers))
 scene = sheet.trace(prompt, keep=sites, reduce=sheet.head_reductions(prompt), strip=False)
+
 lm = scene.lm
 plain = scene.run.plain
 above, doing = st.columns([3, 1], gap="small")
@@ -50,8 +51,14 @@ runs = Both(scene.run, scene.other)
 here = runs.map(heads.measured)
 table = runs.map(heads.role_table)
 mine = here.map(lambda found: found.roles[block][head])
-labels = {} if general is None else {(r.block, r.head): r.role for r in general.table.itertuples()}
-usual = None if general is None else general.row(block, head)
+if general is None:
+    labels = {}
+else:
+    labels = {(r.block, r.head): r.role for r in general.table.itertuples()}
+if general is None:
+    usual = None
+else:
+    usual = general.row(block, head)
 tried = heads.known_trials_of(plain, trial.claims(labels))  # nothing is worked out
 askable = HeadScores.of(scene.tokens).targets.rows
 hidden = [role for role in formulas.SHARES if not askable[role]]  # what this text cannot show
@@ -60,12 +67,16 @@ hidden = [role for role in formulas.SHARES if not askable[role]]  # what this te
 def verdict_on(block: int, head: int, role: str) -> str:
     """The verdict of a head's trial on this label ("holds", "withdrawn"); "" without a trial."""
     held = tried.get((block, head))
-    return held.verdict if held is not None and held.label == role else ""
+    if held is not None and held.label == role:
+        return held.verdict
+    return ""
 
 
 def percent_of(share: float | None) -> str:
     """A share as it is said; "" where a role has none."""
-    return "" if share is None or math.isnan(share) else words.percent(share)
+    if share is None or math.isnan(share):
+        return ""
+    return words.percent(share)
 
 
 # a tensor that had a name here would be held by the session, whose widgets call functions of this script
@@ -78,7 +89,9 @@ scene.strip(weights=[*looks[: scene.position + 1], *[None] * (len(looks) - scene
 def cell(block: int, head: int, role: str, share: float | None, start: str = "") -> figures.Cell:
     """A head's label, what a hover says of it, and how its trial ended."""
     verdict = verdict_on(block, head, role)
-    tried_so = f"{trial.ENDED[verdict]} in its trial" if verdict else ""
+    tried_so = ""
+    if verdict:
+        tried_so = f"{trial.ENDED[verdict]} in its trial"
     parts = [f"{start}{formulas.ROLES[role].label}", percent_of(share), tried_so]
     return figures.Cell(role, f"block {block}, head {head}: {', '.join(filter(None, parts))}", verdict)
 
@@ -115,7 +128,9 @@ if general is not None:
     pairs = [*zip((cell for row in now for cell in row), flat, strict=True)]
     same = sum(one.role == other.role and not one.hidden for one, other in pairs)
     unseen = sum(one.hidden for one, _ in pairs)
-    too = f" {unseen} more cannot show theirs here." if unseen else ""
+    too = ""
+    if unseen:
+        too = f" {unseen} more cannot show theirs here."
     said = (
         f"{same} of {len(pairs)} heads have the same label on this text as in general.{too} A "
         "click opens a head. *Resting* is one that leaves more than half of its attention on the "
@@ -153,7 +168,9 @@ left, right = st.columns([6, 5], gap="medium")
 def on_this_text(name: str) -> pd.Series:
     """A measure of every head on this text; NaN where the text cannot show it."""
     column = {"spread": "spread", "write": "mean_write"}.get(name, f"to_{name}")
-    return table.now[column].astype(float) if column in table.now else pd.Series(np.nan, table.now.index)
+    if column in table.now:
+        return table.now[column].astype(float)
+    return pd.Series(np.nan, table.now.index)
 
 
 def axis(name: str) -> tuple[str, pd.Series]:
@@ -162,7 +179,8 @@ def axis(name: str) -> tuple[str, pd.Series]:
         if general is not None:
             return TITLES[name], general.table[name].astype(float)
         alike = name.removesuffix("_random").removesuffix("_sample")
-        alike = alike if HERE + alike in TITLES else "spread"
+        if HERE + alike not in TITLES:
+            alike = "spread"
         name = HERE + (alike if on_this_text(alike).notna().any() else "first")
     return TITLES[name], on_this_text(name.removeprefix(HERE))
 
@@ -173,7 +191,10 @@ with left:
         chosen = [param.choose(label, TITLES, st.selectbox, width=238) for label, param in boxes]
     (across, x), (up, y) = map(axis, chosen)
     points = table.now[["block", "head"]].assign(x=x.to_numpy(), y=y.to_numpy())
-    points["role"] = table.now["role"] if general is None else general.table["role"]
+    if general is None:
+        points["role"] = table.now["role"]
+    else:
+        points["role"] = general.table["role"]
     points["withdrawn"] = [
         bool(labels) and verdict_on(p.block, p.head, p.role) == "withdrawn" for p in points.itertuples()
     ]
@@ -197,7 +218,9 @@ with right:
         claims_something = head in same_role and not formulas.ROLES[role].quiet
         if claims_something and len(same_role) > 1 and same_role not in alike.values():
             alike[where] = same_role
-            usually = "" if where == "here" else " (by their labels in general)"
+            usually = " (by their labels in general)"
+            if where == "here":
+                usually = ""
             these = f"the {len(same_role)} *{formulas.ROLES[role].label}* heads of block {block}{usually}"
             edit = Edit("z", block, "zero", same_role)
             means = "their outputs z are zero, so they add nothing"
@@ -207,7 +230,10 @@ with right:
             says = f"Heads {', '.join(map(str, same_role))}, on every page"
             change_menu.switch(action, f"heads_{where}", says)
     given = mine.map(lambda role: [role.shares.get(name) for name in formulas.SHARES])
-    general_shares = None if usual is None else usual[list(formulas.SHARES)].to_numpy(float)
+    if usual is None:
+        general_shares = None
+    else:
+        general_shares = usual[list(formulas.SHARES)].to_numpy(float)
     sheet.bars(
         scene,
         "heads_roles",

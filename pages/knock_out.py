@@ -35,6 +35,7 @@ KEPT = 0.9  # of the probability: a head is not missed
 frame = sheet.start_page("Knock-out", choices=[*target.PARAMS, NULL, MEASURE, PART, MAP, BESIDE, many.SET])
 prompt = sheet.read_text(frame)
 scene = sheet.trace(prompt)
+
 lm = scene.lm
 n_heads = scene.lm.config.n_heads
 explained = target.target_input(scene, "Token to watch")
@@ -46,7 +47,10 @@ asked = scene.position, explained.token, explained.against
 token = words.as_code(explained.shown)
 parts = len(ablation.parts_of(lm))
 difference = f"the logit of {token} minus {words.compared_with(explained.against_shown)}"
-what = f"the probability of {token}" if measure == "probability" else difference
+if measure == "probability":
+    what = f"the probability of {token}"
+else:
+    what = difference
 
 
 def program() -> None:
@@ -83,7 +87,9 @@ strongest = next(row for row in order if is_head[row])
 
 def number(logit: float, probability: float) -> str:
     """The chosen measure as the page shows it: the probability, or the logit to two decimals."""
-    return words.probability_text(probability) if measure == "probability" else words.fixed(logit, 2)
+    if measure == "probability":
+        return words.probability_text(probability)
+    return words.fixed(logit, 2)
 
 
 def without(row: int) -> Both[str]:
@@ -101,9 +107,15 @@ def open_part(block: int, column: int) -> None:
 
 block = state.BLOCK.within(lm.config.n_layers)
 head = state.HEAD.within(n_heads)
-column = head if PART.value == "head" else n_heads + muted.KINDS.index(PART.value) - 1
+if PART.value == "head":
+    column = head
+else:
+    column = n_heads + muted.KINDS.index(PART.value) - 1
 # as long as nobody chose
-opened = strongest if block is None or column is None else block * (n_heads + 2) + column
+if block is None or column is None:
+    opened = strongest
+else:
+    opened = block * (n_heads + 2) + column
 _, own_probability = own.now
 harmless = int((table["probability"][is_head] >= KEPT * own_probability).sum())
 now = own.map(lambda w: number(*w))
@@ -175,7 +187,9 @@ name = labels[opened]
 with_it = own.map(lambda measured: words.probability_text(measured[1]))
 without_it = tables.map(lambda t: words.probability_text(t["probability"].iloc[opened]))
 if row["effect"] == 0 or still.iloc[opened]:
-    same = "to the last digit" if row["effect"] == 0 else "but for rounding"
+    same = "but for rounding"
+    if row["effect"] == 0:
+        same = "to the last digit"
     st.markdown(
         f"Without {name} the prediction is the same, {same}: the probability of {token} stays {without_it}."
     )
@@ -222,7 +236,10 @@ said = (
 )
 words.prose(said, "residual stream", "feed-forward")
 sheet.example_row(*EXAMPLES)
-drawn = ("lost", 1) if measure == "probability" else ("effect", -1)
+if measure == "probability":
+    drawn = ("lost", 1)
+else:
+    drawn = ("effect", -1)
 nouns = ("what muting {} takes away", f"of the {MEASURES[measure]}")
 many.section(
     scene, ablation.knock_out, {"baseline": null}, ablation.MEASURED, drawn, table, labels, nouns, parts

@@ -43,8 +43,8 @@ which = (*place, f"dimension{dimension}")
 with above:
     sheet.say(
         scene,
-        f"The {size} numbers of {label} have a variance of {entering:3} when they come into {name}, "
-        f"and of **{leaving:3}** when they leave it.",
+        f"The {size} numbers of {label} have a variance of {entering:3} when they come into "
+        f"{name}, and of **{leaving:3}** when they leave it.",
         terms=["variance", "token"],
         about=given,
         what=f"{name.replace('final', 'the final norm')} at {label}",
@@ -91,8 +91,8 @@ with said:
     least_after = words.significant(float(after.now.min()))
     most_after = words.significant(float(after.now.max()))
     text = (
-        f"Over all norms and tokens, the {quantity} runs from {least_before} to {most_before} before "
-        f"the norms, and from {least_after} to {most_after} after them."
+        f"Over all norms and tokens, the {quantity} runs from {least_before} to {most_before} "
+        f"before the norms, and from {least_after} to {most_after} after them."
     )
     if quantity == "mean":
         text += f" Each norm subtracts the mean; what there is of one after it comes from {learned_by}."
@@ -171,8 +171,8 @@ smallest_scale = words.significant(float(now.scale.min()))
 largest_scale = words.significant(float(now.scale.max()))
 scaled = words.significant(parts.scaled, 4)
 sentences = [
-    f"Dividing by √(variance + eps) leaves variance / (variance + eps) = {variance} / ({variance} + "
-    f"{now.eps_written}) = {normalised}.",
+    f"Dividing by √(variance + eps) leaves variance / (variance + eps) = {variance} / ({variance} "
+    f"+ {now.eps_written}) = {normalised}.",
     f"Then each dimension is multiplied by its own scale, from {smallest_scale} to {largest_scale} "
     f"here: the variance is {scaled}.",
 ]
@@ -184,7 +184,8 @@ if now.has_shift:
     after_shift = words.significant(parts.after, 4)
     sentences.append(
         f"Then each gets its own shift, whose variance is {shift}; twice its covariance with the "
-        f"scaled values is {together}: {scaled} + {shift} + {words.term(together)} = **{after_shift}**."
+        f"scaled values is {together}: {scaled} + {shift} + {words.term(together)} = "
+        f"**{after_shift}**."
     )
 sentences.append(f"{learned} how large a dimension is for what reads it next.")
 words.prose(" ".join(sentences), "variance", "dimension")

@@ -49,6 +49,7 @@ PINNED = Tokens("pinned", str, [], lambda ids, size: [i for i in ids if i < size
 frame = sheet.start_page("Logit lens", choices=[COLOUR, ROW, PINNED, TARGET])
 prompt = sheet.read_text(frame)
 scene = sheet.trace(prompt, keep=lens.KEEP)
+
 lm = scene.lm
 position = scene.position
 label = words.as_code(scene.label)
@@ -82,10 +83,14 @@ def says(found: lens.Depths, row: int) -> str:
 def since(found: lens.Depths) -> str:
     if found.settled == last:
         return "only at the very last step"
-    return f"from {place(found.settled)} on" if found.settled else "at every depth"
+    if found.settled:
+        return f"from {place(found.settled)} on"
+    return "at every depth"
 
 
-model = "the model" if both.was is None else "the **changed** model"
+model = "the **changed** model"
+if both.was is None:
+    model = "the model"
 end_says = both.map(lambda d: says(d, last))
 since_when = both.map(since)
 text = f"After {label} (position {position}) {model} says {end_says}. It would say so {since_when}"
@@ -108,7 +113,10 @@ ranked = target.token if measure == "rank" else None
 everything = columns.parts_of(lm.config, count)
 wanted = st.session_state.get(ASKED) == scene.run
 is_read = (scene.run, ranked) in st.session_state.get(READ, ())
-parts = everything if is_read else columns.unasked(lm.config, count, position)
+if is_read:
+    parts = everything
+else:
+    parts = columns.unasked(lm.config, count, position)
 start = parts[0][0]
 stop = parts[-1][1]
 
@@ -161,7 +169,10 @@ top = columns.columns(scene.run, parts, lens.cells).ids[..., 0]
 itself = int((top[0] == np.array(scene.run.ids[start:stop])).sum())
 if itself:
     text += f" In {itself} of {stop - start} columns the first row gives back the very token that was read"
-    text += ": the output head is the token embedding." if lm.config.tie_embeddings else "."
+    if lm.config.tie_embeddings:
+        text += ": the output head is the token embedding."
+    else:
+        text += "."
 pieces = top[np.isin(top, grid["pieces"])]
 if len(pieces):
     text += (
@@ -176,7 +187,10 @@ sheet.example_row("A copied passage", "A quotation closes", "He and she", "Count
 
 # ---- a cell beside the end ----
 
-heading = "The model's own output" if row == last else f"After {place(row)} beside the end"
+if row == last:
+    heading = "The model's own output"
+else:
+    heading = f"After {place(row)} beside the end"
 st.subheader(f"{heading}, for {label} (position {position})", anchor=False)
 sheet.end_unless_near("lens_end")
 ends = both.map(lambda d: d.reading.ids[[row, last]])  # (2, 10)
@@ -195,7 +209,9 @@ def rank(side: int, token: int) -> str:
 
 def written(bits: float) -> str:
     """Bits to two decimals; a number that would read as 0 to two digits that mean something."""
-    return words.fixed(bits, 2) if bits >= 0.005 or bits == 0 else words.significant(bits, 2)
+    if bits >= 0.005 or bits == 0:
+        return words.fixed(bits, 2)
+    return words.significant(bits, 2)
 
 
 def bits(name: str, row: int) -> str:
@@ -286,10 +302,15 @@ lines = list(dict.fromkeys([target.token, *(pinned or lens.leaders(now.top))]))
 trails = both.map(lambda d: lens.followed(d.logits, lines))  # (R, n)
 
 
+def column_of(values: Both[np.ndarray], n: int) -> Both[np.ndarray]:
+    """(R,): the n-th followed token's."""
+    return values.map(lambda all_tokens: all_tokens[:, n])
+
+
 def curves(key: str, name: str, values: Both[np.ndarray], **more: Any) -> None:
     """The followed tokens through the depth; a click chooses the row."""
     few = len(names) <= 15  # of many each second has its name: the embedding, and those after a whole block
-    through = {token: values.map(lambda v, n=n: v[:, n]) for n, token in enumerate(named(lines))}  # type: ignore[misc]
+    through = {token: column_of(values, n) for n, token in enumerate(named(lines))}
     alt = f"{name.capitalize()} of {', '.join(named(lines))} at each depth"
     shown = [short(i) if few or i % 2 == 0 else "" for i in range(len(names))]
     ticks = {"tickvals": [*range(len(names))], "ticktext": shown, "tickangle": -40}
@@ -310,11 +331,13 @@ text = ""
 loser = int((found.probabilities.max(axis=0) - found.probabilities[-1]).argmax())
 peak = int(found.probabilities[:, loser].argmax())
 if peak < last and found.ranks[-1, loser] > found.ranks[peak, loser]:
-    at_peak, in_the_end = (
-        f"{words.percent(float(found.probabilities[r, loser]))} {where} (rank {found.ranks[r, loser]:,})"
-        for r, where in ((peak, f"after {place(peak)}"), (last, "in the end"))
+    at_peak = words.percent(float(found.probabilities[peak, loser]))
+    in_the_end = words.percent(float(found.probabilities[last, loser]))
+    text = (
+        f"{words.as_code(show(lines[loser]))} peaks and loses: {at_peak} after {place(peak)} "
+        f"(rank {found.ranks[peak, loser]:,}), {in_the_end} in the end "
+        f"(rank {found.ranks[last, loser]:,}). "
     )
-    text = f"{words.as_code(show(lines[loser]))} peaks and loses: {at_peak}, {in_the_end}. "
 if not pinned:
     text += "As long as none is chosen, the curves are those of tokens that some depth has on top."
 st.markdown(text)
@@ -382,7 +405,8 @@ sheet.code_of(
 if wanted and parts != everything:  # at the end: the page stands, and a click interrupts
     stop_it = partial(st.session_state.pop, ASKED, None)
     asked: list[tuple[Run, Any, tuple[Any, ...]]] = [(run, lens.cells, ()) for run in runs_of.all]
-    asked += [(scene.run, lens.followed_cells, ((ranked,),))] if ranked is not None else []
+    if ranked is not None:
+        asked.append((scene.run, lens.followed_cells, ((ranked,),)))
     says = "Reading the columns: {} of {} parts".format
     with bar:
         for run, numbers, more in asked:

@@ -27,6 +27,7 @@ FEWEST = 8  # places on the axis: one bar alone would be a wall
 frame = sheet.start_page("Loss")
 prompt = sheet.read_text(frame)
 scene = sheet.trace(prompt, keep=["final"])
+
 st.html(tables.STYLE)
 found = sheet.of(scene, losses)
 labels = scene.labels
@@ -87,7 +88,9 @@ def picture() -> None:
         f"{words.as_code(labels[i + 1])} after {words.as_code(labels[i])} ({short(nats.now[i])})"
         for i in dearest
     ]
-    share = 100 * nats.now[dearest].sum() / nats.now.sum() if nats.now.sum() else 0.0
+    share = 0.0
+    if nats.now.sum():
+        share = 100 * nats.now[dearest].sum() / nats.now.sum()
     were = "were" if last > 1 else "was"
     most_expensive = f"Most expensive {were} {', '.join(parts)}"
     if len(parts) < last:
@@ -109,7 +112,10 @@ def picture() -> None:
 
 def one_position() -> None:
     """From logits to loss at the selected position; at the most expensive one where that has no target."""
-    position = scene.position if scene.position < last else int(np.argmax(nats.now))
+    if scene.position < last:
+        position = scene.position
+    else:
+        position = int(np.argmax(nats.now))
     st.markdown(
         f"#### After {words.Place(labels[position], position)} came {words.as_code(labels[position + 1])}"
     )
@@ -119,7 +125,8 @@ def one_position() -> None:
             "position that cost most."
         )
     row = found.map(lambda one: one.iloc[position + 1])
-    logit, log_sum = (words.fixed(float(row.now[name]), 4) for name in ("logit", "log_sum"))
+    logit = words.fixed(float(row.now["logit"]), 4)
+    log_sum = words.fixed(float(row.now["log_sum"]), 4)
     p = row.map(lambda one: words.probability_text(float(one["probability"])))
     losses_summed = " + ".join(map(short, nats.now[:3].tolist()))
     if last > 3:
@@ -147,7 +154,10 @@ def one_position() -> None:
 def largest_logits(position: int, cost: float) -> str:
     """The largest logits after a position and its target's, through the softmax, as HTML."""
     target = scene.tokens[position + 1].id
-    was = None if scene.other is None else logits_at(scene.other, position).double().softmax(-1)
+    if scene.other is None:
+        was = None
+    else:
+        was = logits_at(scene.other, position).double().softmax(-1)
     found = candidates_at(scene.run, position, Sampling(), ROWS, (target,))
     rows = []
     rest = 1.0

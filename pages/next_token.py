@@ -31,6 +31,7 @@ TAIL = 36  # characters of the prompt before the predicted token
 frame = sheet.start_page("Next token", choices=[*controls.PARAMS, COUNT])
 prompt = sheet.read_text(frame)
 scene = sheet.trace(prompt, keep=["final"])
+
 last = scene.position == len(scene.tokens) - 1
 came = None if last else scene.tokens[scene.position + 1].id
 runs_of = Both(scene.run, scene.other)
@@ -63,7 +64,9 @@ def sentence() -> str:
     best = first(candidates.now)
     given = runs_of.map(lambda run: chance(run, best))
     unsure = candidates.map(lambda of_run: of_run.entropy.perplexity)
-    model = "the model" if scene.other is None else "the **changed** model"
+    model = "the **changed** model"
+    if scene.other is None:
+        model = "the model"
     token_says = words.as_code(words.show_id(lm, best))
     text = (
         f"After {words.Place(scene.label, scene.position)} {model} gives {token_says} {given:%}. "
@@ -174,7 +177,10 @@ def look_for(sampling: Sampling, found: Both[numbers.Candidates]) -> None:
     else:
         said += f" With your settings it is {bits} bits"
         cut = found.now.kept < scene.lm.config.vocab_size  # a temperature alone cuts nothing
-        said += ": what is cut has 0, and the others grow to a sum of 1." if cut else "."
+        if cut:
+            said += ": what is cut has 0, and the others grow to a sum of 1."
+        else:
+            said += "."
     if scene.other is not None:
         said += " A grey outline is the unchanged model: a bar that ends inside lost, one past it gained."
     elif not sampling.changes_nothing:
@@ -182,18 +188,27 @@ def look_for(sampling: Sampling, found: Both[numbers.Candidates]) -> None:
     words.prose(said, "logit", "vocabulary", "softmax", "entropy", "temperature", "top-k", "top-p")
 
 
+def curve_of(run: Run, candidates: numbers.Candidates) -> tuple[pd.DataFrame, list[str]]:
+    """The line of a model over the whole vocabulary, and the tokens as the screen shows them."""
+    line = numbers.curve(target.logits_at(run, scene.position), candidates)
+    return line, [words.show_id(scene.lm, i) for i in line["id"]]
+
+
 def show_vocabulary(found: Both[numbers.Candidates]) -> None:
     lm = scene.lm
     own = found.now
-    pairs = zip(runs_of.all, found.all, strict=True)
-    lines = [numbers.curve(target.logits_at(run, scene.position), one) for run, one in pairs]
-    *old, (now, names) = [(line, [words.show_id(lm, i) for i in line["id"]]) for line in lines]
-    arrived = None if came is None else (int(own.chosen.rank[came]) + 1, words.show_id(lm, came))
+    now, names = curve_of(scene.run, own)
+    old = None
+    if scene.other is not None and found.was is not None:
+        old = curve_of(scene.other, found.was)
+    arrived = None
+    if came is not None:
+        arrived = (int(own.chosen.rank[came]) + 1, words.show_id(lm, came))
     st.markdown("#### The whole vocabulary")
-    fig = figures.vocabulary_curve(now, names, own.kept, scene.mode, arrived, old[0] if old else None)
+    fig = figures.vocabulary_curve(now, names, own.kept, scene.mode, arrived, old)
     scene.chart(fig, key="next_curve", alt="The probability of every token of the vocabulary by its rank")
     said = "Grey is what the model gives, purple what your settings make of it."
-    if old:
+    if old is not None:
         said = "Purple is the changed model, the dashed line the unchanged one, each with its own ranks."
     tilts = "Temperature tilts the line, top-k and top-p cut it off."
     st.markdown(f"All tokens from the most probable to the least, both axes in powers of ten. {said} {tilts}")
@@ -265,7 +280,9 @@ def details(sampling: Sampling, found: Both[numbers.Candidates]) -> None:
             for name, how in settings.items()
         }
         rest = pd.DataFrame([{"token": f"{found.now.rest:,} others"} | others])
-        return pd.concat([frame, rest], ignore_index=True) if found.now.rest else frame
+        if found.now.rest:
+            return pd.concat([frame, rest], ignore_index=True)
+        return frame
 
     def unsure(run: Run) -> pd.DataFrame:
         return sheet.once(run, numbers.entropies, scene.position, sampling)

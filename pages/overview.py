@@ -41,8 +41,9 @@ if chosen.kind == "cell" and chosen.query >= 0 and not named:
     state.TOKEN.set(chosen.query)  # the link of a cell names its query
 frame = sheet.start_page("Overview", choices=[picture.AT])
 prompt = sheet.read_text(frame)
-sites, lengths = reads(prompt.lm, len(prompt.tokens))
+sites, lengths = reads(frame.lm, len(prompt.tokens))
 scene = sheet.trace(prompt, keep=sites, reduce=lengths)
+
 config = scene.lm.config
 position = scene.position
 if chosen.kind == "cell" and 0 <= chosen.query != position:  # another token was selected: its own cell
@@ -72,7 +73,8 @@ if about is not None:
     page, page_choices = about
     query = urlencode(state.link() | {name: str(value) for name, value in page_choices.items()})
     more = {"page": page, "title": navigation.PAGES[page].title, "href": f"./{page}?{query}"}
-path, beside = ([(one.at, one.name) for one in some] for some in (here.path, here.beside(config)))
+path = [(one.at, one.name) for one in here.path]
+beside = [(one.at, one.name) for one in here.beside(config)]
 along = [sheet.once(scene.run, resolve, at, position).at for at in way]
 played = [{"at": at, "says": step.text} for at, step in zip(along, steps, strict=True)]
 saved = scene.saved("overview", f"From a text to the next token: {here.name}", here.at.replace(".", "-"))
@@ -85,7 +87,10 @@ if opened is not None and about is not None:
     st.switch_page(navigation.page_target(opened), query_params=state.link())
 guide.offers()
 sheet.example_row()
-blocks = "the one block" if config.n_layers == 1 else f"each of {config.n_layers} blocks"
+if config.n_layers == 1:
+    blocks = "the one block"
+else:
+    blocks = f"each of {config.n_layers} blocks"
 text = (
     "**What you see** is one pass of a real GPT over your text; nothing is made up. Each token is "
     f"a row of {config.emb_dim} numbers that runs from left to right, the thicker the larger they "

@@ -60,7 +60,9 @@ class Pair:
 
     @property
     def clean_and_corrupt(self) -> tuple[Run, Run]:
-        return (self.other, self.own) if second.WAY.value == second.DENOISING else (self.own, self.other)
+        if second.WAY.value == second.DENOISING:
+            return (self.other, self.own)
+        return (self.own, self.other)
 
 
 frame = sheet.start_page(
@@ -68,6 +70,7 @@ frame = sheet.start_page(
 )
 prompt = sheet.read_text(frame)
 scene = sheet.trace(prompt)
+
 lm = scene.lm
 config = scene.lm.config
 at = scene.position
@@ -78,7 +81,10 @@ other = second.choose(scene)
 
 def both_texts() -> None:
     """*In numbers*: the tokens of both texts."""
-    theirs = [] if other is None else [words.show_id(lm, i) for i in other.ids]
+    if other is None:
+        theirs = []
+    else:
+        theirs = [words.show_id(lm, i) for i in other.ids]
     frame = pd.DataFrame(zip_longest(scene.labels, theirs), columns=["prompt", "other text"])
     frame.insert(0, "position", range(len(frame)))
     sheet.numbers_of("patching-tokens", frame, what="both texts", missing="–")
@@ -221,7 +227,9 @@ def patched(
         says=says,
         **how,
     )
-    return table.drop(columns=["metric", "effect"]) if in_logits else table
+    if in_logits:
+        return table.drop(columns=["metric", "effect"])
+    return table
 
 
 def measured(
@@ -238,6 +246,16 @@ def measured(
 def grids(tables: Both[pd.DataFrame], count: int) -> Both[np.ndarray]:
     """Their effects, a map a site: (S, L, T) or (S, L, H)."""
     return tables.map(lambda t: t[size].to_numpy(float).reshape(count, config.n_layers, -1))
+
+
+def effect_at(effects: Both[np.ndarray], place: tuple[int, int]) -> Both[float]:
+    """The effect at a block and a position."""
+    return effects.map(lambda grid: float(grid[place]))
+
+
+def part_of(by_part: Both[np.ndarray], number: int) -> Both[np.ndarray]:
+    """(L, H): the effects of one of the parts of a head."""
+    return by_part.map(lambda grids: grids[number])
 
 
 def cells_of(site: str) -> list[tuple[int, int]]:
@@ -275,9 +293,15 @@ def does(both: Both[float]) -> str:
     if in_logits:
         clause = f"moves the difference by **{in_short(effect)}**"
     elif way == second.DENOISING:
-        clause = f"brings back {share} of the answer" if effect > 0 else (f"moves it {share} further away")
+        if effect > 0:
+            clause = f"brings back {share} of the answer"
+        else:
+            clause = f"moves it {share} further away"
     else:
-        clause = f"is needed for {share} of the answer" if effect < 0 else f"held {share} of it back"
+        if effect < 0:
+            clause = f"is needed for {share} of the answer"
+        else:
+            clause = f"held {share} of it back"
     if short.moved:
         clause += f" (unchanged {short.was})"
     return clause
@@ -323,10 +347,13 @@ if found is not None:
         f"{their_words} to the other."
     )
     places = activation_patching.strongest(site, effects.now, differing(scene.run.ids, other.ids), LEAST)
-    sizes = [effects.map(lambda e, place=place: float(e[place])) for place in places]  # type: ignore[misc]
+    sizes = [effect_at(effects, place) for place in places]
     named = [f"block {b} at {' | '.join(map(words.as_code, words_at[p]))} (position {p})" for b, p in places]
     if abs(sizes[0].now) < LEAST:
-        least = f"{LEAST} logits" if in_logits else words.percent(LEAST)
+        if in_logits:
+            least = f"{LEAST} logits"
+        else:
+            least = words.percent(LEAST)
         what = SITES[site].lower()
         if site == "resid_pre":
             what += ", but for the difference itself,"
@@ -334,7 +361,9 @@ if found is not None:
     else:
         moves = f"{words.capital(PLACES[site])} {named[0]} {does(sizes[0])}"
         if len(places) > 1 and abs(sizes[1].now) >= LEAST:
-            second_place = "that into" if site == "resid_pre" else "that in"
+            second_place = "that in"
+            if site == "resid_pre":
+                second_place = "that into"
             moves += f", {second_place} {named[1]} {sizes[1].map(in_short)}"
         moves += "."
     with sentence:
@@ -342,10 +371,16 @@ if found is not None:
 made: dict[str, float] = {}
 if found is not None and patches:  # all that were clicked, at once
     logit = target.whole(scene.run, at, answers[0], answers[1])[0]
-    before = ends.now.corrupt if way == second.DENOISING else ends.now.clean
+    if way == second.DENOISING:
+        before = ends.now.corrupt
+    else:
+        before = ends.now.clean
     change = logit - before
     metric = ends.now.metric(logit)
-    shares = {} if in_logits else {"metric": metric, "effect": metric - ends.now.metric(before)}
+    if in_logits:
+        shares = {}
+    else:
+        shares = {"metric": metric, "effect": metric - ends.now.metric(before)}
     made = {"logit": logit, **shares, "change": change}
     count = len(patches)
     data = f'data-count="{count}" data-effect="{made[size]}" data-logit="{logit}"'
@@ -393,16 +428,24 @@ if every is not None:
         f"block {b} · head {h} ({in_short(outputs[b, h])})" for b, h in after if abs(outputs[b, h]) >= LEAST
     ]
     still = in_short(outputs[block, head]) == "nothing"
-    text = "No head's output moves the difference." if still else text
-    words.prose(f"{text} Next come the outputs of {', '.join(coming)}." if coming else text)
+    if still:
+        text = "No head's output moves the difference."
+    if coming:
+        text = f"{text} Next come the outputs of {', '.join(coming)}."
+    words.prose(text)
     sheet.sideways("patching_head_map", 760)
     panels = []
     for number, part in enumerate(HEAD_SITES):
-        name = PARTS[part][0]
-        color = getattr(scene.palette, PARTS[part][1])
-        cells = by_part.map(lambda e, number=number: e[number])  # type: ignore[misc]
-        more = {"unit": f"{name}: {size}{unit}", "framed": cells_of(part), "color": color}
-        panels.append(maps.Map(name, cells, ends=(-1, 1), **more))
+        name, colour_name = PARTS[part]
+        panel = maps.Map(
+            name,
+            part_of(by_part, number),
+            ends=(-1, 1),
+            unit=f"{name}: {size}{unit}",
+            framed=cells_of(part),
+            color=getattr(scene.palette, colour_name),
+        )
+        panels.append(panel)
     numbers = [str(head) for head in range(config.n_heads)]
     scene.chart(
         maps.maps(panels, blocks, numbers, None, scene.mode, joint=True, place="head %{x}"),
@@ -432,7 +475,10 @@ if every is not None:
     else:
         rows = blocks
         noun = f"{PLACES[part]} {{}} at the last token"
-    here = every.now if part in (site, *HEAD_SITES) else patched(pair, ends.now, (part,), "patching_many")
+    if part in (site, *HEAD_SITES):
+        here = every.now
+    else:
+        here = patched(pair, ends.now, (part,), "patching_many")
     if here is not None:
         own = here[(here["site"] == part) & (here["position"].fillna(at) == at)]
         options = {"sites": (part,), "direction": way, "last": True}
@@ -449,7 +495,10 @@ if every is not None:
 
 def all_patches(rows: Both[pd.DataFrame]) -> pd.DataFrame:
     """A row a patch; the last one is all that are made."""
-    last = [pd.DataFrame([{"site": "all that are made"} | made])] if made else []
+    if made:
+        last = [pd.DataFrame([{"site": "all that are made"} | made])]
+    else:
+        last = []
     return pd.concat([tables.joined(rows), *last], ignore_index=True)
 
 
@@ -463,14 +512,26 @@ if found is not None:
         text += ", metric (patched − corrupt) / (clean − corrupt), effect how much that moves"
     sheet.numbers_of("patching", partial(all_patches, found), f"{text}.", "every patch", "–")
 both_texts()
-as_given = scene.special or scene.truncated  # ids, where a text would be read in another way
-texts = [list(other.ids), list(scene.run.ids)] if as_given else [other.text, scene.text]
-without = ends.was is None or not ends.was.is_scale
+own_text: str | list[int] = scene.text
+other_text: str | list[int] = other.text
+if scene.special or scene.truncated:  # the text would be read in another way
+    own_text = list(scene.run.ids)
+    other_text = list(other.ids)
+if way == second.DENOISING:
+    clean_text = other_text
+    corrupt_text = own_text
+else:
+    clean_text = own_text
+    corrupt_text = other_text
+unpatched_plain = None
+if ends.was is not None and ends.was.is_scale:
+    unpatched_plain = pair.own.plain
 sheet.code_of(
-    replace(scene, run=pair.own, other=None if without else pair.own.plain),
+    replace(scene, run=pair.own, other=unpatched_plain),
     [TransformerBlock.forward, activation_patching.estimates],
     activation_patching.patching,
-    *(texts if way == second.DENOISING else texts[::-1]),
+    clean_text,
+    corrupt_text,
     (answers[0], answers[1]),
     (site, *HEAD_SITES),
     way,

@@ -38,6 +38,7 @@ FIRST = 5  # tokens of each prediction that are listed
 frame = sheet.start_page("Positions", choices=[SCHEME, DISTANCE, AT, WHAT, SEED])
 prompt = sheet.read_text(frame)
 scene = sheet.trace(prompt, reduce=[heads.scores_of(prompt.tokens)])
+
 config = scene.lm.config
 position = scene.position
 label = words.as_code(scene.label)
@@ -214,8 +215,14 @@ with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         told = "Another number is another random order."
         SEED.number(st.number_input, "Order", 0, 999, step=1, width=110, help=told)
     edit = Edit("pos_emb", value=f"shuffle{SEED.value}" if what == "shuffle" else what)
-    block = int(shares.max(axis=1).argmax()) if state.BLOCK.value is None else state.BLOCK.value
-    head = int(shares[block].argmax()) if state.HEAD.value is None else state.HEAD.value
+    if state.BLOCK.value is None:
+        block = int(shares.max(axis=1).argmax())
+    else:
+        block = state.BLOCK.value
+    if state.HEAD.value is None:
+        head = int(shares[block].argmax())
+    else:
+        head = state.HEAD.value
     sheet.block_and_head_inputs(config, block, head)
     st.button("Change it on every page", key="pos_keep", help=f"`{edit}`", on_click=changes.add, args=(edit,))
 # where something is changed for the whole app, both passes have it: this page's edit comes after
@@ -248,11 +255,13 @@ said = {
 }[what]
 if kept:
     said = "In this order every position keeps its own row, so that nothing changes. "
-patterns = [one.get((site,))[site][head] for one in (scene, changed)]  # (T, T) each
+own_pattern = scene.get((site,))[site][head]  # (T, T)
+changed_pattern = changed.get((site,))[site][head]
 if len(scene.tokens) > 1:
     # from position 1 on, as `moved`
-    had, has = (words.percent(float(one.diagonal(-1).mean())) for one in patterns)
-    moved_share = words.percent(pattern_moved(*patterns))
+    had = words.percent(float(own_pattern.diagonal(-1).mean()))
+    has = words.percent(float(changed_pattern.diagonal(-1).mean()))
+    moved_share = words.percent(pattern_moved(own_pattern, changed_pattern))
     said += (
         f"In block {block}, **{moved_share}** of the attention of head {head} goes elsewhere, on "
         f"average over all tokens but the first: the token just before gets {has} of it, and had "
@@ -264,26 +273,26 @@ said += (
     f" After {label} the model said {words.as_code(words.show_id(scene.lm, best))} with "
     f"{words.percent(float(own[best]))}; it now has {words.percent(float(now[best]))}, and "
 )
-said += (
-    "is still the first."
-    if best_now == best
-    else f"{words.as_code(words.show_id(scene.lm, best_now))} is the first."
-)
+if best_now == best:
+    said += "is still the first."
+else:
+    said += f"{words.as_code(words.show_id(scene.lm, best_now))} is the first."
 if 1 < len(scene.tokens) <= LOSS_TOKENS:
-    was_loss, new_loss = (
-        words.loss_text(sheet.of(one, losses).now["nats"].mean())[0] for one in (scene, changed)
-    )
+    was_loss, _ = words.loss_text(sheet.of(scene, losses).now["nats"].mean())
+    new_loss, _ = words.loss_text(sheet.of(changed, losses).now["nats"].mean())
     said += f" Over the whole text the mean loss goes from {was_loss} to **{new_loss}**."
 if alike(own, now) and not kept:
     said += " With other positions the prediction is the same as without them."
 words.prose(said, "attention", "token")
 
 
-titles = (
-    "As the model is" if scene.other is None else "With what is changed above",
-    f"Its positions: {WHAT_IF[what].lower()}",
+own_title = "As the model is"
+if scene.other is not None:
+    own_title = "With what is changed above"
+passes = (
+    ("own", own_title, scene, own_pattern),
+    ("changed", f"Its positions: {WHAT_IF[what].lower()}", changed, changed_pattern),
 )
-passes = zip(("own", "changed"), titles, (scene, changed), patterns, strict=True)
 for name, title, one, weights in sheet.side_by_side(passes):
     st.markdown(f"**{title}**")
     which = f"block{block}", f"head{head}"

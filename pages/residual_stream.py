@@ -84,12 +84,16 @@ def gradients(scene: sheet.Scene) -> None:
 frame = sheet.start_page("Residual stream", choices=[sheet.SHOWN, DEPTH])
 prompt = sheet.read_text(frame)
 scene = sheet.trace(prompt, keep=numbers.SITES)
+
 at = scene.position
 label = words.as_code(scene.label)
 layers = scene.lm.config.n_layers
 names = numbers.step_names(layers)
 streams = sheet.of(scene, numbers.stream)
-moved = None if scene.other is None else sheet.compared(scene.run, scene.other, numbers.apart)
+if scene.other is None:
+    moved = None
+else:
+    moved = sheet.compared(scene.run, scene.other, numbers.apart)
 found = streams.now
 sizes = found.sizes[:, at]
 writes = found.writes[:, at]
@@ -128,11 +132,10 @@ with above:
         if seen.any():
             ends = streams.map(lambda s: float(s.sizes[-1, at]))
             angle = float(moved.angles[-1, at])
-            turned = (
-                ""
-                if np.isnan(angle)
-                else f", at an angle of **{words.fixed(angle, 0)}°** to the unchanged one"
-            )
+            if np.isnan(angle):
+                turned = ""
+            else:
+                turned = f", at an angle of **{words.fixed(angle, 0)}°** to the unchanged one"
             words.prose(
                 f"**What was changed is seen from {names[int(seen.argmax())]} on.** It leaves the "
                 f"last block with size {ends:3}{turned}: the two are "
@@ -257,7 +260,10 @@ with right:
 
 st.subheader("What if there were no shortcut?", anchor=False)
 (alone, whole, cosine1), (alone2, whole2, cosine2) = work.without
-next_reader = "the final LayerNorm" if block == layers - 1 else f"block {block + 1}"
+if block == layers - 1:
+    next_reader = "the final LayerNorm"
+else:
+    next_reader = f"block {block + 1}"
 words.prose(
     f"Without the first shortcut, `norm2` of block {block} would get attention's row alone: size "
     f"{words.significant(alone)} where it now reads {words.significant(whole)}, cosine "

@@ -24,12 +24,15 @@ MORE: sheet.Param[str | None] = sheet.Param("tok_more", str, None, sheet.if_ther
 
 def ids_of(ids: list[int]) -> str:
     """ "id 5" or "ids 5, 6"."""
-    return f"id {ids[0]}" if len(ids) == 1 else f"ids {', '.join(map(str, ids))}"
+    if len(ids) == 1:
+        return f"id {ids[0]}"
+    return f"ids {', '.join(map(str, ids))}"
 
 
 frame = sheet.start_page("Tokens", choices=[FIT, MORE])
 prompt = sheet.read_text(frame)
 scene = sheet.trace(prompt, strip=False)
+
 encoding = scene.lm.tokenizer
 text = scene.text[:READ_CHARACTERS]
 token = scene.tokens[scene.position]
@@ -56,7 +59,10 @@ token_cards(pieces, scene.tokens, scene.position, scene.select, saved=picture)
 # ---- the merges ----
 
 st.markdown(f"#### How {shown} was built")
-own = [] if piece.special else steps.merges_of_part(piece, part)
+if piece.special:
+    own = []
+else:
+    own = steps.merges_of_part(piece, part)
 of_piece = "a whole piece"
 if len(piece.parts) != 1:
     of_piece = f"one of {len(piece.parts)} tokens in the piece {words.as_code(words.show_token(piece.raw))}"
@@ -70,7 +76,10 @@ elif own:
     ranks = ", ".join(str(merge.rank) for merge in own[:12])
     if len(own) > 12:
         ranks += ", …"
-    count = "1 merge" if len(own) == 1 else f"{len(own)} merges"
+    if len(own) == 1:
+        count = "1 merge"
+    else:
+        count = f"{len(own)} merges"
     words.prose(
         f"{cut} Its {len(token.raw)} bytes took {count}, at rank {ranks}. Frequent pairs were "
         "learned first: they have low ranks and join first. The last rank is the token's id, "
@@ -78,7 +87,9 @@ elif own:
         "vocabulary",
     )
 else:
-    how = "a single byte, where all merging begins" if len(token.raw) == 1 else "looked up as a whole"
+    how = "looked up as a whole"
+    if len(token.raw) == 1:
+        how = "a single byte, where all merging begins"
     words.prose(f"{cut} It is {how}: no merge was needed.")
 saved = scene.saved("merges", f"How {words.show_token(token.raw)} was built from its bytes")
 merges.merges(encoding, piece, part, scene.position, saved=saved)
@@ -167,9 +178,10 @@ space, byte = st.columns(2, gap="large")
 with space:
     st.subheader("What a space changes", anchor=False)
     written = numbers.spellings(encoding, numbers.word_near(scene.text, piece.text))
-    (plain, ids), (spaced, others) = (
-        (words.as_code(row["written"]), list(row["ids"])) for row in written.iloc[:2].to_dict("records")
-    )
+    plain = words.as_code(written["written"].iloc[0])
+    ids = list(written["ids"].iloc[0])
+    spaced = words.as_code(written["written"].iloc[1])
+    others = list(written["ids"].iloc[1])
     found = written[written["ids"].map(max) < size]
     both = f"{plain} is {ids_of(ids)}, and {spaced} is "
     if max(others) >= size:
@@ -193,9 +205,9 @@ with byte:
     if spread is None or max(spread.ids) >= size:
         st.markdown("To this tokenizer every character of your prompt is one token: none comes apart.")
     else:
-        whose = (
-            "In your prompt, " if of_prompt else ("Your prompt has none that comes apart; as an example, ")
-        )
+        whose = "Your prompt has none that comes apart; as an example, "
+        if of_prompt:
+            whose = "In your prompt, "
         said = "Tokens are made of bytes, and a character is one to four of them. "
         raw = spread.character.encode()
         said += (

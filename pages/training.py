@@ -23,7 +23,7 @@ EVERY_SECONDS = 1.5  # between two looks at a run that trains
 SLIDER = "training_slider"
 NEWEST = "newest"
 
-scene = sheet.start_page("Train one now", choices=choice.PARAMS, reads_text=False, of_model=False)
+frame = sheet.start_page("Train one now", choices=choice.PARAMS, reads_text=False, of_model=False)
 
 
 def name_of(training: Training) -> str:
@@ -56,9 +56,9 @@ def chosen(mine: tuple[Training, ...]) -> tuple[Training, Training | None]:
             choice.BESIDE.choose("Beside it", others, st.selectbox, **shown, **none)
         training = (find_training(number) if number else None) or mine[-1]
         controls(training)
-    other = (
-        find_training(choice.BESIDE.value) if choice.BESIDE.value and choice.BESIDE.value != number else None
-    )
+    other = None
+    if choice.BESIDE.value and choice.BESIDE.value != number:
+        other = find_training(choice.BESIDE.value)
     return training, other
 
 
@@ -95,7 +95,10 @@ def told(training: Training, seen: Seen, beside: Seen | None) -> None:
     if origin is not None:
         st.markdown(story.forked(origin.step, origin.muted))
     repeats = task.floor is not None
-    said = story.repeats(seen, task, not training.active) if repeats else story.characters(seen, task)
+    if repeats:
+        said = story.repeats(seen, task, not training.active)
+    else:
+        said = story.characters(seen, task)
     if beside is not None and beside.measures:
         said += story.beside(beside)
     words.prose(said, "induction head", "head", "block", "token")
@@ -114,7 +117,9 @@ def tests(training: Training, seen: Seen) -> None:
     """
     tried = []
     for fork in my_trainings():
-        on = find_training(fork.parent) if fork.parent else None
+        on = None
+        if fork.parent:
+            on = find_training(fork.parent)
         origin = fork.run.origin
         if on is None or origin is None or training not in (on, fork):
             continue
@@ -123,7 +128,8 @@ def tests(training: Training, seen: Seen) -> None:
         born = whole.birth
         if born is None or len(origin.muted) != 1 or origin.step > whole.measures[born.before].step:
             continue
-        tried += list(origin.muted) if training is on else []
+        if training is on:
+            tried += list(origin.muted)
         st.markdown(story.tested(origin.muted[0], origin.step, off, whole, born, over=not fork.active))
     born = seen.birth
     if born is None or born.previous is None:
@@ -141,7 +147,10 @@ def tests(training: Training, seen: Seen) -> None:
 
 def levels(run: live.LiveRun) -> list[figures.Level]:
     """The losses that mean something for the run's task."""
-    floor = [] if run.task.floor is None else [figures.Level("what cannot be foreseen", run.task.floor)]
+    if run.task.floor is None:
+        floor = []
+    else:
+        floor = [figures.Level("what cannot be foreseen", run.task.floor)]
     return [
         figures.Level("a blind guess, ln V", run.task.ln_v),
         figures.Level("bigram", run.task.bigram),
@@ -152,8 +161,8 @@ def levels(run: live.LiveRun) -> list[figures.Level]:
 def curves(training: Training, seen: Seen, beside: Seen | None, step: int) -> None:
     runs = [seen.curves] + ([beside.curves] if beside is not None and beside.measures else [])
     steps = max(one.status.steps for one in (seen, beside) if one is not None)
-    scene.chart(
-        figures.training_curves(runs, levels(training.run), step, steps, scene.mode),
+    frame.chart(
+        figures.training_curves(runs, levels(training.run), step, steps, frame.mode),
         key="training_curves",
         which=(training.label.replace(" ", ""), f"step{step}"),
         alt="Loss and head scores, step by step: " + " and ".join(run.name for run in runs),
@@ -166,7 +175,11 @@ def slider(seen: Seen, step: int) -> None:
     if len(seen.kept) < 2:
         return
     place = NEWEST if choice.STEP.value is None else step
-    choose = lambda step: choice.STEP.set(None if step == NEWEST else int(step))  # noqa: E731
+
+    def choose(step: int | str) -> None:
+        """Callback: this snapshot, or whichever is the newest."""
+        choice.STEP.set(None if step == NEWEST else int(step))
+
     shown: dict[str, Any] = {"options": [*seen.kept, NEWEST], "value": place}
     placed(st.select_slider, f"Snapshot of step {step:,}", SLIDER, place, choose, **shown)
 
@@ -218,7 +231,10 @@ def watching(mine: tuple[Training, ...]) -> None:
 def drawn(training: Training, seen: Seen, other: Training | None, beside: Seen | None) -> None:
     run = training.run
     step = seen.nearest(choice.STEP.value)
-    near = None if step is None or beside is None else beside.nearest(step)
+    if step is None or beside is None:
+        near = None
+    else:
+        near = beside.nearest(step)
     left, right = st.columns([11, 9], gap="medium")
     with left:
         curves(training, seen, beside, seen.measures[-1].step if step is None else step)
@@ -228,12 +244,12 @@ def drawn(training: Training, seen: Seen, other: Training | None, beside: Seen |
         return
     with right:
         place = snapshot.probe_input(run.task.probes)
-        snapshot.grid(scene, run, seen, step, place, 0)
+        snapshot.grid(frame, run, seen, step, place, 0)
         if other is not None and beside is not None and near is not None:
             st.markdown(f"**{beside.name}**, step {near:,}")
             place = min(place, len(other.run.task.probes) - 1)
-            snapshot.grid(scene, other.run, beside, near, place, 1)
-    snapshot.large_head(scene, run, seen, step)
+            snapshot.grid(frame, other.run, beside, near, place, 1)
+    snapshot.large_head(frame, run, seen, step)
     st.subheader("What it writes", anchor=False)
     snapshot.sample(run, seen, step)
     if other and beside and near is not None and beside.config.task == seen.config.task:
@@ -247,7 +263,10 @@ def drawn(training: Training, seen: Seen, other: Training | None, beside: Seen |
 
 def details(training: Training | None, seen: Seen | None) -> None:
     config = USUAL if training is None else training.config
-    size = choice.vocabulary(config, "") if training is None else training.run.task.vocab_size
+    if training is None:
+        size = choice.vocabulary(config, "")
+    else:
+        size = training.run.task.vocab_size
     if training is not None and seen is not None and seen.measures:
         told = (
             "The mean training loss since the row before and the validation loss, in nats per "
@@ -266,7 +285,7 @@ def details(training: Training | None, seen: Seen | None) -> None:
         given.append(changed)
     if text is not None:
         given.append(text)
-    sheet.code_of(scene, [TrainingRun.train, TrainingRun._one_step, live.train], train_one, *given)
+    sheet.code_of(frame, [TrainingRun.train, TrainingRun._one_step, live.train], train_one, *given)
 
 
 mine = my_trainings()

@@ -29,6 +29,7 @@ LOOKS = ("q", "k", "v")
 frame = sheet.start_page("Why this token?", choices=PARAMS)
 prompt = sheet.read_text(frame)
 scene = sheet.trace(prompt, keep=[*numbers.sites(prompt.lm.config), *LOOKS], strip=False)
+
 lm = scene.lm
 at = scene.position
 labels = scene.labels
@@ -40,7 +41,10 @@ asked = explained.token, explained.against, at
 named: dict[str, Any] = dict(zip(("token", "against", "position"), asked, strict=True))  # in a program
 word = explained.shown
 against = explained.against_shown
-subtracted = "the mean of all" if against is None else f"that of {against}"
+if against is None:
+    subtracted = "the mean of all"
+else:
+    subtracted = f"that of {against}"
 title = f"the logit of {word} minus {subtracted}"
 
 # ---- the sum ----
@@ -66,7 +70,10 @@ scene.strip(shares=read.now.given[head].tolist())
 largest: list[str] = []
 groups = table.groupby(["part", "block"], dropna=False)["contribution"].sum()  # the heads of a block are one
 for (part, where), share in groups.loc[groups.abs().sort_values(ascending=False).index[:2]].items():
-    source = "heads" if part == "head" and n_heads > 1 else part
+    if part == "head" and n_heads > 1:
+        source = "heads"
+    else:
+        source = part
     text = f"{words.significant(share)} from the {source}"
     if not pd.isna(where):
         text += f" of block {where}"
@@ -103,11 +110,15 @@ with left:
             state.open_head(int(row["block"]), int(row["head"]))
 
     opened = label_of("", block, head)
-    bar = falls.names.index(opened) if opened in falls.names else None
+    bar = None
+    if opened in falls.names:
+        bar = falls.names.index(opened)
     alt = f"The largest parts of {title}, and their sum"
     drawn = figures.falling(falls, scene.mode)
     sheet.bars(scene, "why_waterfall", falls.values, falls.names, "", alt, open_bar, at=bar, **drawn)
-    whose = "model's own" if scene.other is None else "changed model's"
+    whose = "changed model's"
+    if scene.other is None:
+        whose = "model's own"
     st.html(
         f'<div data-testid="why_sum" data-parts="{len(table)}" data-sum="{values.now[-2]}" '
         f'data-logit="{logit.now}">{len(table)} parts add up to {words.fixed(values.now[-2], 4)}. '
@@ -127,7 +138,9 @@ def open_cell(block: int, column: int) -> None:
 
 with right:
     shown = sheet.shown(scene, values, label="The maps show")
-    verb = "its share has changed by" if shown == sheet.DIFFERENCE else "its share is"
+    verb = "its share is"
+    if shown == sheet.DIFFERENCE:
+        verb = "its share has changed by"
     alt = f"What every head and feed-forward wrote to {title}"
     if scene.other is not None:
         alt += f" ({shown})"
@@ -150,7 +163,9 @@ with right:
     ]
     change_menu.menu(scene, *sorted(parts, key=lambda part: part.kind != PART.value), key="why")
 divisor = numbers.spread(scene.trace, lm.model, at)
-shift = "" if lm.model.final_norm.shift is None else " and its shift taken as a part of its own"
+shift = " and its shift taken as a part of its own"
+if lm.model.final_norm.shift is None:
+    shift = ""
 text = (
     "**Why this is a sum.** Every part only adds to the residual stream. With the number that the "
     f"final LayerNorm divides by held at what it is here ({words.significant(divisor, 4)}){shift}, "
