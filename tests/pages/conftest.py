@@ -29,11 +29,11 @@ RunPage = Callable[..., AppTest]
 vars(manifest_scanner)["scan_component_manifests"] = cache(manifest_scanner.scan_component_manifests)
 
 
-class Elsewhere(PagesManager):
-    """An AppTest forgets before each run that the navigation is ours, which app.py says: here it forgets its own."""
+class PagesManagerOfAppTest(PagesManager):
+    """What AppTest resets before each run, in place of what app.py has set: that the navigation is ours."""
 
 
-vars(app_test)["PagesManager"] = Elsewhere
+vars(app_test)["PagesManager"] = PagesManagerOfAppTest
 PagesManager.uses_pages_directory = False
 
 

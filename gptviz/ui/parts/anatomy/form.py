@@ -106,7 +106,10 @@ def form(base: GPTConfig, model: str) -> GPTConfig:
     values |= {name: one.value for name, one in CHOICES.items() if one.value is not None}
     _draw(values, base, model)
     params.store(PARAMS)  # a rerun of a fragment alone draws no frame
-    wrong = None if values == parts_of(base) else problem(values)
+    if values == parts_of(base):
+        wrong = None
+    else:
+        wrong = problem(values)
     if wrong is None:
         st.session_state[_SHOWN] = replace(base, **values)
     shown: GPTConfig = st.session_state.get(_SHOWN, base)
