@@ -15,12 +15,12 @@ from gptviz import KNOWN_MODELS, Edit, LanguageModel, Run
 from gptviz.analysis import compare
 from gptviz.analysis.attention import weights
 from gptviz.both import Both
-from gptviz.checkpoints.hub import HUB_MODELS
 from gptviz.figures import maps, next_token as figures
 from gptviz.figures.marks import window
 from gptviz.figures.shares import share_grid
-from gptviz.loading import on_disk
 from gptviz.model import GPTModel
+from gptviz.models.checkpoints.hub import HUB_MODELS
+from gptviz.models.loading import on_disk
 from gptviz.ui import runs, sheet, words
 from gptviz.ui.components import matrix
 from gptviz.ui.components.chips import chips
