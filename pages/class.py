@@ -12,14 +12,15 @@ import segno
 import streamlit as st
 from streamlit.net_util import get_internal_ip
 
-from gptviz import guides
-from gptviz.classroom import LOBBY, Member, Room, Vote, written_code
+from gptviz.teach import guides
+from gptviz.teach.classroom import LOBBY, Member, Room, Vote, written_code
 from gptviz.ui import sheet, words
 from gptviz.ui.models.browsers import browser
 from gptviz.ui.models.choice import UPLOAD
 from gptviz.ui.models.room import still_here
-from gptviz.ui.shell import classroom, guide as guide_bar, state
+from gptviz.ui.shell import state
 from gptviz.ui.shell.navigation import folder_of
+from gptviz.ui.teach import classroom, guide as guide_bar
 
 CODE = sheet.Param("code", str, "")  # of a class, in the link that pupils get
 FILE = "class_file"  # a guide that a teacher brings

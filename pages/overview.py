@@ -5,16 +5,18 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from gptviz import LanguageModel, guides
+from gptviz import LanguageModel
 from gptviz.analysis import machine, overview
 from gptviz.analysis.places import parse, resolve
 from gptviz.analysis.reads import Sites, sites_of
 from gptviz.both import Both
 from gptviz.engine.reduction import Reduction
 from gptviz.model import GPTModel
+from gptviz.teach import guides
 from gptviz.ui import heads, runs, sheet, tables, words
 from gptviz.ui.components.machine import machine as draw
-from gptviz.ui.shell import guide, navigation, picture, state
+from gptviz.ui.shell import navigation, picture, state
+from gptviz.ui.teach import guide
 
 
 def reads(lm: LanguageModel, count: int) -> tuple[Sites, tuple[Reduction, ...]]:

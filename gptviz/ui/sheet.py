@@ -27,7 +27,6 @@ from gptviz.ui import runs, tables
 from gptviz.ui.buttons import button
 from gptviz.ui.components.near import near
 from gptviz.ui.runs import per_run
-from gptviz.ui.shell import claim
 from gptviz.ui.shell.address import end_page
 from gptviz.ui.shell.block import (
     block_and_head_inputs,
@@ -45,6 +44,7 @@ from gptviz.ui.shell.scene import Frame, Prompt, Scene
 from gptviz.ui.shell.slow import all_worked, is_asked_for, is_wanted, read_sample, several, worked
 from gptviz.ui.shell.state import GUIDE, WHOLE
 from gptviz.ui.tables import joined
+from gptviz.ui.teach import claim
 from gptviz.ui.words import capital, listed, prose, show_id
 
 # what pages take from the shell, by one door
