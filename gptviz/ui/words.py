@@ -15,7 +15,6 @@ import streamlit as st
 
 from gptviz.analysis.head_formulas import ROLES
 from gptviz.analysis.head_roles import HeadRole
-from gptviz.as_text import as_code as as_code, escaped as escaped
 from gptviz.digits import (
     fixed as fixed,
     gigabytes as gigabytes,
@@ -31,6 +30,7 @@ from gptviz.engine.names import (
     show_id as show_id,
 )
 from gptviz.figures.next_token import loss_text as loss_text, probability_text as probability_text
+from gptviz.text.as_text import as_code as as_code, escaped as escaped
 from gptviz.tokenizer import show_token as show_token
 
 
