@@ -9,33 +9,30 @@ import streamlit as st
 import torch
 
 from gptviz import Edit
-from gptviz.analysis.attention import FirstToken, cell, first_token, steps, table, weights
+from gptviz.analysis import attention
 from gptviz.analysis.head_scores import spans
 from gptviz.analysis.head_trial import Trial
 from gptviz.analysis.moved import pattern_moved
 from gptviz.analysis.reach import positions_of
 from gptviz.both import Both
-from gptviz.digits import fixed, percent, significant, term
+from gptviz.figures import marks
 from gptviz.figures.head_grid import moved_words, words_of
-from gptviz.figures.marks import CHANGED, DIFFERENCE, UNCHANGED, token_ticks, window
-from gptviz.figures.theme import palette
 from gptviz.model import MultiHeadAttention
-from gptviz.ui import heads, runs, sheet
-from gptviz.ui.components.arcs import MASSES, arcs
+from gptviz.ui import heads, runs, sheet, words
+from gptviz.ui.components import arcs, matrix
 from gptviz.ui.components.heads import Thumbnail, head_grid
-from gptviz.ui.components.matrix import MASKED, Axis, Panel, attention_panel, matrix, pattern
 from gptviz.ui.components.saved import Saved
-from gptviz.ui.parts.attention.key import KEY, key_input, picker
-from gptviz.ui.sheet import Param, page, side_by_side
-from gptviz.ui.shell.block import head_controls, head_needs, head_sites
-from gptviz.ui.shell.change_menu import Part, menu
+from gptviz.ui.parts.attention import key as key_choice
+from gptviz.ui.shell import change_menu, state
 from gptviz.ui.shell.change_words import says
-from gptviz.ui.shell.state import HEAD, open_head
 from gptviz.ui.shell.strip import effect
-from gptviz.ui.words import Place, as_code, capital, counted, does, prose, show_id
 
-AVERAGE, HIDE, ARCS = (Param(name, bool, False) for name in ("average", "hide_first", "arcs"))
-MASS: Param[int] = Param("mass", int, 90, lambda value, masses: min(masses, key=lambda m: abs(m - value)))
+AVERAGE = sheet.Param("average", bool, False)
+HIDE = sheet.Param("hide_first", bool, False)
+ARCS = sheet.Param("arcs", bool, False)
+MASS: sheet.Param[int] = sheet.Param(
+    "mass", int, 90, lambda value, masses: min(masses, key=lambda m: abs(m - value))
+)
 
 HALF = 0.5  # of a head's attention: more than all other tokens get together
 FELT = 0.01  # bits between the predictions with a head and without it: below, it is hardly missed
@@ -48,12 +45,16 @@ FEWEST = 8  # places on an axis of keys
 TICKS = 24  # the most of them that are named
 ARCS_WINDOW = 256  # and arcs, of all heads of a block: twelve heads' weights are then 1.5 MiB
 
-scene = page("Attention", head_needs, params=(KEY, AVERAGE, HIDE, ARCS, MASS, sheet.SHOWN), strip=False)
+frame = sheet.start_page("Attention", choices=[key_choice.KEY, AVERAGE, HIDE, ARCS, MASS, sheet.SHOWN])
+prompt = sheet.read_text(frame)
+sites = sheet.head_sites(state.BLOCK.within(prompt.lm.config.n_layers))
+scene = sheet.trace(prompt, keep=sites, reduce=sheet.head_reductions(prompt), strip=False)
+
 lm = scene.lm
 config = scene.lm.config
 at = scene.position
 labels = scene.labels
-places = [Place(label, position) for position, label in enumerate(labels)]
+places = [words.Place(label, position) for position, label in enumerate(labels)]
 
 # ---- which head, which key, of which model ----
 
@@ -70,7 +71,7 @@ way = st.container()
 worked_out = st.container()
 
 with left:  # all that chooses stands above the grid of heads, however many heads there are
-    block, head = head_controls(scene)
+    block, head = sheet.head_controls(scene)
     with st.container(horizontal=True, gap="small", key="attention_options"):
         about = "The mean of the weights of all heads of the chosen block."
         average = AVERAGE.widget(st.toggle, "Average", help=about)
@@ -79,21 +80,23 @@ with left:  # all that chooses stands above the grid of heads, however many head
         about = "Lines between the tokens that look and those that are looked at, beside the matrix."
         ARCS.widget(st.toggle, "Arcs", help=about)
 one = None if average else head
-keep = head_sites(block)
+keep = sheet.head_sites(block)
 scene.get(keep, scene.reduce)
 if scene.other is not None:
     runs.get(scene.other, keep, scene.reduce)
-own = sheet.of(scene, weights, block, one)
-drawn = sheet.of(scene, weights, block, one, hide)
+own = sheet.of(scene, attention.weights, block, one)
+drawn = sheet.of(scene, attention.weights, block, one, hide)
 with picture:
     shown = sheet.shown(scene, own)
-side = UNCHANGED if shown == UNCHANGED else CHANGED  # a difference has no lines, and no steps
+side = marks.CHANGED  # a difference has no lines, and no steps
+if shown == marks.UNCHANGED:
+    side = marks.UNCHANGED
 row = [None if math.isnan(weight) else weight for weight in drawn.now[at, : at + 1].tolist()]
 scene.strip(weights=row + [None] * (len(labels) - at - 1))
 with worked_out:
     st.subheader("One weight, worked out", anchor=False)
-    key = key_input(scene, drawn.now[at, : at + 1])
-pick = picker(scene)
+    key = key_choice.key_input(scene, drawn.now[at, : at + 1])
+pick = key_choice.picker(scene)
 
 # ---- what the head does ----
 
@@ -114,18 +117,18 @@ def habit() -> str:
     if over.count(",") >= 3:
         over = f"the {len(rows)} rows listed below"
     how = {
-        "even": f", as if at {fixed(role.spread, 1)} of them",
-        "mixed": f" here: it looks at {fixed(role.spread, 1)} tokens",
+        "even": f", as if at {words.fixed(role.spread, 1)} of them",
+        "mixed": f" here: it looks at {words.fixed(role.spread, 1)} tokens",
         "nothing": " here",
-    }.get(role.kind) or f": {percent(role.share or 0.0)} of its attention"
-    return f"{does(role, labels)}{how}, on average over {over}."
+    }.get(role.kind) or f": {words.percent(role.share or 0.0)} of its attention"
+    return f"{words.does(role, labels)}{how}, on average over {over}."
 
 
 def withdrawn_says(trial: Trial) -> str:
     """That a label was withdrawn in its trial, and how much the model loses without the head."""
     return (
         "Its label was withdrawn: the model needs the head for more than that. "
-        f"{capital(heads.cost_without(trial))} (see Heads on trial)."
+        f"{words.capital(heads.cost_without(trial))} (see Heads on trial)."
     )
 
 
@@ -134,19 +137,20 @@ def gives(key: int) -> str:
     weight = f"{drawn.map(lambda w: float(w[at, key])):2} to {places[key]}"
     if not hide:
         return weight
-    return f"{weight} (the model: {significant(float(own.now[at, key]), 2)})"
+    return f"{weight} (the model: {words.significant(float(own.now[at, key]), 2)})"
 
 
 with sentence:
-    sentences = [f"**Block {block}, the average of its {counted(config.n_heads, 'head')}.**"]
+    sentences = [f"**Block {block}, the average of its {words.counted(config.n_heads, 'head')}.**"]
     if not average:
         sentences = [f"**Block {block}, head {head}** {habit()}"]
         if (block, head) in withdrawn:
             sentences.append(withdrawn_says(withdrawn[block, head]))
     if hide:
         sentences.append(
-            "**The first token is hidden, and what remains of each row is scaled up to sum to 1:** these are "
-            f"not the model's own weights, which give it {significant(float(own.now[at, 0]), 2)} here."
+            "**The first token is hidden, and what remains of each row is scaled up to sum to 1:** "
+            "these are not the model's own weights, which give it "
+            f"{words.significant(float(own.now[at, 0]), 2)} here."
         )
     ranked = sorted(range(at + 1), key=lambda k: -(row[k] or 0.0))[:NAMED]
     named = [gives(k) for k in ranked if (row[k] or 0.0) >= LEAST]
@@ -161,20 +165,26 @@ with sentence:
     if len(labels) == 1:
         sentences.append("Every head must give it 1: type a longer text to see heads differ.")
     for edit in (edit for edit in changed if edit.site == "z" and not average):
-        change = capital(says(edit, labels))
+        change = words.capital(says(edit, labels))
         sentences.append(f"**{change}:** what it hands on is changed, not where it looks.")
     if own.was is not None and own.moved:
-        by = significant(pattern_moved(own.was, own.now), 2)
+        by = words.significant(pattern_moved(own.was, own.now), 2)
         much = "so much of each row goes elsewhere than in the unchanged model"
         if scaled:
             much = "what the weights of a row gained or lost, the larger of the two"
         sentences.append(f"**Its pattern moved by {by}**: {much}, on average.")
     elif own.was is not None:
         sentences.append(sheet.why_same(scene, "this pattern", [("attn", block)], head=one))
-    prose(" ".join(filter(None, sentences)), "block", "head", "attention")
+    words.prose(" ".join(filter(None, sentences)), "block", "head", "attention")
 with doing:
-    parts = [Part("attention", block), Part("feed-forward", block), Part("token", block, one, key)]
-    menu(scene, *([] if average else [Part("head", block, head)]), *parts, key="attention")
+    parts = [
+        change_menu.Part("attention", block),
+        change_menu.Part("feed-forward", block),
+        change_menu.Part("token", block, one, key),
+    ]
+    change_menu.menu(
+        scene, *([] if average else [change_menu.Part("head", block, head)]), *parts, key="attention"
+    )
 
 # ---- the grid, the matrix, the lines ----
 
@@ -183,13 +193,13 @@ def thumbnail(b: int, h: int) -> Thumbnail:
     """The words of head `h` of block `b` in the grid: its label, and a sentence for the pointer."""
     head_role = measured.roles[b][h]
     write = measured.writes[b, h].item()
-    words = words_of(head_role, write, measured.writes.max().item())
+    shown_words = words_of(head_role, write, measured.writes.max().item())
     if (b, h) in withdrawn:
-        words["label"] = "".join(f"{character}\u0336" for character in words["label"])
-        words["says"] = f"{withdrawn_says(withdrawn[b, h])} {words['says']}"
+        shown_words["label"] = "".join(f"{character}\u0336" for character in shown_words["label"])
+        shown_words["says"] = f"{withdrawn_says(withdrawn[b, h])} {shown_words['says']}"
     if scene.other is not None:
-        words = moved_words(words, **heads.marks(scene.run)[b][h])
-    return words
+        shown_words = moved_words(shown_words, **heads.marks(scene.run)[b][h])
+    return shown_words
 
 
 def saved(name: str, title: str, *parts: str, of: str = side) -> Saved:
@@ -203,28 +213,29 @@ def where(seen: slice) -> None:
     """Say which tokens of a long text a picture holds."""
     if seen.stop - seen.start < len(labels):
         st.caption(
-            f"Of {len(labels):,} tokens, positions {seen.start} to {seen.stop - 1} are here: select another "
-            "token to look elsewhere."
+            f"Of {len(labels):,} tokens, positions {seen.start} to {seen.stop - 1} are here: "
+            "select another token to look elsewhere."
         )
 
 
-def why_the_first(first: FirstToken) -> list[str]:
+def why_the_first(first: attention.FirstToken) -> list[str]:
     """Why so much attention goes to the first token, and what this head has of it: a sentence each."""
     said = ["**Why the first token?**"]
     if first.draws_all:
         said = ["**Why is it so often the first token?**"]
     said.append(
-        f"{places[0]} gets {percent(first.own)} of the attention of this head and {percent(first.mean)} of "
-        f"that of all {first.of} heads, on average over rows {spans(range(1, first.tokens))}; from heads "
-        f"that look at all tokens alike it would be {percent(first.even)}."
+        f"{places[0]} gets {words.percent(first.own)} of the attention of this head and "
+        f"{words.percent(first.mean)} of that of all {first.of} heads, on average over rows "
+        f"{spans(range(1, first.tokens))}; from heads that look at all tokens alike it would be "
+        f"{words.percent(first.even)}."
     )
     if first.heads == 1:
         said.append("1 head gives it more than half.")
     elif first.heads > 1:
-        said.append(f"{counted(first.heads, 'head')} give it more than half.")
+        said.append(f"{words.counted(first.heads, 'head')} give it more than half.")
     said.append(
-        "Softmax makes a row sum to 1, also where a head finds nothing that it is made for. Every row can "
-        "see the first token, so it can be a place to rest, an *attention sink*."
+        "Softmax makes a row sum to 1, also where a head finds nothing that it is made for. Every "
+        "row can see the first token, so it can be a place to rest, an *attention sink*."
     )
     if first.own > HALF and not any(edit.site in ("v", "z") for edit in changed):
         said += takes_of_the_first(first)
@@ -232,18 +243,21 @@ def why_the_first(first: FirstToken) -> list[str]:
     return said
 
 
-def takes_of_the_first(first: FirstToken) -> list[str]:
+def takes_of_the_first(first: attention.FirstToken) -> list[str]:
     """Whether a head that looks mostly at the first token rests there: by its value, and by the answer."""
-    lengths = f"{fixed(first.value_norm, 1)} long, the other tokens' {fixed(first.other_norms, 1)} on average"
+    lengths = (
+        f"{words.fixed(first.value_norm, 1)} long, the other tokens' "
+        f"{words.fixed(first.other_norms, 1)} on average"
+    )
     if not first.hands_little:
         return [f"This head takes something there: its value of the first token is {lengths}."]
     if sheet.is_asked_for(lm, len(labels), 1):  # the pass without the head takes too long to be made unasked
         return [f"Its value of the first token is {lengths}."]
     without = replace(scene.run, edits=(*scene.run.edits, Edit("z", block, "zero", [head])))
     moved = effect(without, scene.run, at)
-    token = as_code(show_id(lm, moved.token))
-    before = percent(moved.before)
-    after = percent(moved.after)
+    token = words.as_code(words.show_id(lm, moved.token))
+    before = words.percent(moved.before)
+    after = words.percent(moved.after)
     answer = f"with the head's output set to 0, {token} comes next with {after} instead of {before}"
     if moved.kl < FELT:
         return [f"This head rests there: its value of the first token is {lengths}, and {answer}."]
@@ -253,7 +267,7 @@ def takes_of_the_first(first: FirstToken) -> list[str]:
 with grid:
     labelled = [[thumbnail(b, h) for h in range(config.n_heads)] for b in range(config.n_layers)]
     file = scene.saved("heads", "All heads: where each looks", lm.name)
-    head_grid(*heads.thumbnails(scene.run, scene.mode), labelled, (block, head), open_head, saved=file)
+    head_grid(*heads.thumbnails(scene.run, scene.mode), labelled, (block, head), state.open_head, saved=file)
     if scene.other is not None:
         st.caption(heads.marks_say(scene.run))
 part = f"head{head}"
@@ -261,11 +275,11 @@ title_of = f"Attention of block {block}, head {head}"
 if average:
     part = "average"
     title_of = f"Attention of block {block}, average over heads"
-seen = window(at, len(labels), WINDOW)
+seen = marks.window(at, len(labels), WINDOW)
 inside = key if seen.start <= key < seen.stop else None
 with picture:
-    values, panel = pattern(drawn, shown, hide)
-    matrix(
+    values, panel = matrix.pattern(drawn, shown, hide)
+    matrix.matrix(
         "head", [panel], {"weights": values[seen, seen]}, labels[seen], at, inside, pick,
         largest=SMALLER if ARCS.value or scene.other is not None else SIDE, first=seen.start,
         saved=saved("attention", title_of, f"block{block}", part, of=shown),
@@ -273,15 +287,20 @@ with picture:
     where(seen)
 if beside is not None:
     with beside:
-        if shown == DIFFERENCE:
+        if shown == marks.DIFFERENCE:
             st.caption("The lines are the changed model's: a difference has none.")
-        few = window(at, len(labels), ARCS_WINDOW)
+        few = marks.window(at, len(labels), ARCS_WINDOW)
         lanes = [head] if average else range(config.n_heads)
-        of = scene.other if scene.other is not None and side == UNCHANGED else scene.run
-        sent = [sheet.once(of, weights, block, None if average else h, hide)[few, few] for h in lanes]
-        arcs(
+        if scene.other is not None and side == marks.UNCHANGED:
+            of = scene.other
+        else:
+            of = scene.run
+        sent = [
+            sheet.once(of, attention.weights, block, None if average else h, hide)[few, few] for h in lanes
+        ]
+        arcs.arcs(
             "head", torch.stack(sent).numpy(), labels[few], at, key if few.start <= key < few.stop else None,
-            block, lanes, lanes.index(head), MASS.within(MASSES), pick, HEAD.set, MASS.set,
+            block, lanes, lanes.index(head), MASS.within(arcs.MASSES), pick, state.HEAD.set, MASS.set,
             first=few.start, saved=saved("attention_arcs", title_of, f"block{block}"),
         )  # fmt: skip
         where(few)
@@ -290,14 +309,14 @@ if beside is not None:
 
 # ---- how to read it ----
 
-steps_of = sheet.of(scene, steps, block, head)
+steps_of = sheet.of(scene, attention.steps, block, head)
 with reading:
     sums = "A row sums to 1"
     if scaled:
         sums = "A row sums to 1, but where a change scales it"
     reads = [
-        "**How to read it.** A row is a token that looks (its query), a column one that is looked at (its "
-        "key), a cell how much of the row's attention goes there.",
+        "**How to read it.** A row is a token that looks (its query), a column one that is looked "
+        "at (its key), a cell how much of the row's attention goes there.",
         f"{sums}; what is right of the diagonal comes later and is masked.",
         "A line just below the diagonal is a head that looks at the token just before, a line "
         "further down one that found a repeat, a column one token that everybody looks at.",
@@ -310,14 +329,14 @@ with reading:
             "token that everybody looks at.",
             "The block's other heads, each with its colour, can be switched on beside this one.",
         ]
-    if shown == DIFFERENCE:
+    if shown == marks.DIFFERENCE:
         colours = (
             "In the *difference* a cell is orange where the changed model looks more than the "
             "unchanged one, and blue where it looks less"
         )
         reads.append(f"{colours}." if scaled else f"{colours}; a row sums to 0.")
-    prose(" ".join(reads), "query", "key", "causal mask")
-    first = first_token(measured.first, steps_of.now.v, block, head)
+    words.prose(" ".join(reads), "query", "key", "causal mask")
+    first = attention.first_token(measured.first, steps_of.now.v, block, head)
     if first is not None and (first.draws_all or first.draws_own):
         st.markdown(" ".join(why_the_first(first)))
 
@@ -327,7 +346,7 @@ with way:
     title = f"The steps of block {block}, head {head}"
     st.subheader(title, anchor=False)
     if average:
-        averaged = f"The picture above is the average of {counted(config.n_heads, 'head')}"
+        averaged = f"The picture above is the average of {words.counted(config.n_heads, 'head')}"
         if hide:
             averaged += ", rescaled without the first token"
         st.markdown(f"{averaged}. An average has no steps of its own: these are of head {head} alone.")
@@ -337,14 +356,17 @@ with way:
         st.markdown(f"These are the **{side}** model's.")
     put = {"attn": "the weights (6)", "z": "the output (8)"}
     given = [put[edit.site] for edit in changed if edit.site in put]
-    if given and side == CHANGED:
+    if given and side == marks.CHANGED:
         st.markdown(
-            f"This head is changed: the change gives {' and '.join(dict.fromkeys(given))}, and the steps "
-            "before do not lead there."
+            f"This head is changed: the change gives {' and '.join(dict.fromkeys(given))}, and the "
+            "steps before do not lead there."
         )
-    of_side = steps_of.now if side == CHANGED else steps_of.all[0]
+    if side == marks.CHANGED:
+        of_side = steps_of.now
+    else:
+        of_side = steps_of.all[0]
     size = of_side.q.shape[1]
-    root = fixed(of_side.divisor, 2)
+    root = words.fixed(of_side.divisor, 2)
     arrays = {name: getattr(of_side, name)[seen].numpy() for name in ("q", "k", "v", "z")}
     arrays |= {"scores": of_side.scores[seen, seen].numpy(), "weights": of_side.weights[seen, seen].numpy()}
     divided = f"{{product}} ÷ {root} = {{value}}, for {{query}} and {{key}}"
@@ -361,18 +383,22 @@ with way:
         ("v", "v", "7 value", "what a token hands over", "value"),
         ("z", "z", "8 output", "weights × values", "output"),
     ):
-        panel = attention_panel()
+        panel = matrix.attention_panel()
         if array != "weights":
-            axis: Axis = "key" if array in ("k", "v") else "query"
-            divisor = of_side.divisor if name in ("scaled", "masked") else 1.0
+            axis: matrix.Axis = "query"
+            if array in ("k", "v"):
+                axis = "key"
+            divisor = 1.0
+            if name in ("scaled", "masked"):
+                divisor = of_side.divisor
             reach = (float(np.abs(arrays[array]).max()) or 1.0) / divisor
-            panel = Panel(name, array, axis, "dim", "signed", -reach, reach, masked=name == "masked")
-            words = f"Dimension {{dim}} of the {heading[2:]} of {{{axis}}} is {{value}}"
-            panel = replace(panel, says=words, idle=f"{size} numbers each", divisor=divisor)
+            panel = matrix.Panel(name, array, axis, "dim", "signed", -reach, reach, masked=name == "masked")
+            sentence_of = f"Dimension {{dim}} of the {heading[2:]} of {{{axis}}} is {{value}}"
+            panel = replace(panel, says=sentence_of, idle=f"{size} numbers each", divisor=divisor)
         if name in pairs:
-            panel = replace(panel, column_axis="key", says=pairs[name], says_masked=MASKED, idle="")
+            panel = replace(panel, column_axis="key", says=pairs[name], says_masked=matrix.MASKED, idle="")
         panels.append(replace(panel, label=heading, title=heading, note=note, color=color))
-    matrix(
+    matrix.matrix(
         "steps", panels, arrays | {"scores": ("q", "k")}, labels[seen], at, inside, pick,
         small=True, first=seen.start,
         saved=saved("attention_steps", title, f"block{block}", f"head{head}"),
@@ -381,55 +407,60 @@ with way:
 
 # ---- one weight ----
 
-cells = sheet.of(scene, cell, block, head, at, key)
+cells = sheet.of(scene, attention.cell, block, head, at, key)
 now = cells.now
 query = labels[at]
 used = float(steps_of.now.weights[at, key])
 with worked_out:
-    some = " + ".join(term(fixed(product, 2)) for product in now.products[:3].tolist())
+    some = " + ".join(words.term(words.fixed(product, 2)) for product in now.products[:3].tolist())
     some += f" + … ({size} products)" if size > 3 else ""
     steps_said = [
         f"**query · key** of {places[at]} and {places[key]}: {some} = **{cells.map(lambda c: c.score):.2}**",
-        f"**scaled** by √{size}: {fixed(now.score, 2)} ÷ {root} = **{cells.map(lambda c: c.scaled):.2}**",
+        f"**scaled** by √{size}: {words.fixed(now.score, 2)} ÷ {root} = "
+        f"**{cells.map(lambda c: c.scaled):.2}**",
     ]
     if now.weight is None:
         steps_said.append(
-            f"**masked**: {places[key]} comes after {places[at]}, so the model replaces this score by −∞ "
-            "before the softmax: whatever the score, no attention can go there."
+            f"**masked**: {places[key]} comes after {places[at]}, so the model replaces this score "
+            "by −∞ before the softmax: whatever the score, no attention can go there."
         )
     else:
-        exp = significant(float(now.row.exp[key]), 4)
-        total = significant(now.row.total, 4)
+        exp = words.significant(float(now.row.exp[key]), 4)
+        total = words.significant(now.row.total, 4)
         steps_said += [
-            f"**softmax** over the {counted(at + 1, 'key')} that {places[at]} can see: "
-            f"e^({fixed(now.scaled, 2)} − {term(fixed(now.row.largest, 2))}) = {exp}, and {exp} ÷ {total} = "
-            f"**{cells.map(lambda c: c.weight or 0.0):4}**, where {total} is the sum of the row. (Its "
-            "largest score is taken off first; that changes no weight, and nothing overflows.)"
+            f"**softmax** over the {words.counted(at + 1, 'key')} that {places[at]} can see: "
+            f"e^({words.fixed(now.scaled, 2)} − {words.term(words.fixed(now.row.largest, 2))}) = "
+            f"{exp}, and {exp} ÷ {total} = **{cells.map(lambda c: c.weight or 0.0):4}**, where "
+            f"{total} is the sum of the row. (Its largest score is taken off first; that changes "
+            "no weight, and nothing overflows.)"
         ]
         if "attn" in put_here:
-            steps_said.append(f"**changed**: the change puts {significant(used, 4)} in its place.")
+            steps_said.append(f"**changed**: the change puts {words.significant(used, 4)} in its place.")
         goes = (
-            f"**weight × value**: {significant(used)} of the value of {places[key]} goes into the output for "
-            f"{places[at]}"
+            f"**weight × value**: {words.significant(used)} of the value of {places[key]} goes "
+            f"into the output for {places[at]}"
         )
         if "z" in put_here:
             goes += ", in whose place the change puts another"
         steps_said.append(f"{goes}.")
         base = float(own.now[at, key])
         lost = float(own.now[at, 0])
-        drawn_as = [f"the average over the block's heads is {significant(base, 4)}"] if average else []
+        if average:
+            drawn_as = [f"the average over the block's heads is {words.significant(base, 4)}"]
+        else:
+            drawn_as = []
         if hide and key == 0:
             drawn_as = ["the first token is hidden"]
         elif hide:
             without = "nothing is left"
             if lost < 1:
-                without = f"it is {significant(base, 4)} ÷ (1 − {significant(lost, 4)}) = "
-                without += significant(base / (1 - lost), 4)
+                without = f"it is {words.significant(base, 4)} ÷ (1 − {words.significant(lost, 4)}) = "
+                without += words.significant(base / (1 - lost), 4)
             drawn_as.append(f"without the first token {without}")
         if drawn_as:
             steps_said.append(f"**in the picture**: {', and '.join(drawn_as)}.")
     which = (f"block{block}", f"head{head}", f"key{key}")
-    theme = palette(scene.mode)
+    theme = scene.palette
     dimensions = [f"dimension {i}" for i in range(size)]
     over = {"title": {"text": f"dimension of the head, 0 to {size - 1}"}, "showgrid": False}
     left, right = st.columns([2, 3], gap="medium")
@@ -438,7 +469,8 @@ with worked_out:
     with right:
         sheet.bars(
             scene, "attention_products", cells.map(lambda c: c.products), dimensions, "q × k",
-            f"The products of query and key in each dimension; their sum is {fixed(now.score, 2)}",
+            "The products of query and key in each dimension; their sum is "
+            f"{words.fixed(now.score, 2)}",
             which=which, signed=True, axis=over, height=210,
         )  # fmt: skip
         if now.weight is not None:
@@ -456,13 +488,13 @@ with worked_out:
     if now.weight is not None:
         keys = [f"{label} (position {i})" for i, label in enumerate(labels[: at + 1])]
         axis_of = {"showgrid": False, "range": [-0.5, max(len(keys), FEWEST) - 0.5]}
-        axis_of |= token_ticks(labels[: at + 1], TICKS, places=FEWEST)
+        axis_of |= marks.token_ticks(labels[: at + 1], TICKS, places=FEWEST)
         softmax_by_step = (
             ("scaled", "scaled score", cells.map(lambda c: c.row.scaled)),
             ("exp", "e^(score − largest)", cells.map(lambda c: c.row.exp)),
             ("softmax", "weight", cells.map(lambda c: c.row.weights)),
         )
-        for name, unit, numbers in side_by_side(softmax_by_step):
+        for name, unit, numbers in sheet.side_by_side(softmax_by_step):
             sheet.bars(
                 scene, f"attention_{name}", numbers, keys, unit, f"{unit} of {query}, for each key",
                 which=which, colors=[theme.key if i == key else theme.output for i in range(at + 1)],
@@ -476,7 +508,7 @@ if hide:
     about += " The first token is hidden, and the rows are scaled up to sum to 1 without it."
 sheet.numbers_of(
     f"attention-block{block}-{part}",
-    lambda: drawn.map(lambda w: table(w, labels)),
+    lambda: drawn.map(lambda w: attention.table(w, labels)),
     about,
     missing="not shown" if hide else "masked",
 )
@@ -484,20 +516,28 @@ sheet.numbers_of(
 
 def every_head() -> pd.DataFrame:
     found = heads.role_table(scene.run)
-    return found if scene.other is None else found.assign(moved=heads.moved(scene.run).flatten().numpy())
+    if scene.other is None:
+        return found
+    return found.assign(moved=heads.moved(scene.run).flatten().numpy())
 
 
-about = "A row per head. `share` is the mean of its role's attention over the queries of `row_positions`, "
-about += "each summed over the keys that the role means; `to_…` is the same for every role. "
+about = (
+    "A row per head. `share` is the mean of its role's attention over the queries of "
+    "`row_positions`, each summed over the keys that the role means; `to_…` is the same for every "
+    "role. "
+)
 if len(labels) > 1:
     about += "Row 0 can only look at itself and counts nowhere. "
-about += "`rest` is what the same rows leave on the first token, `share_of_rest` the share of what is then "
-about += "left: by this a head is named. `spread` is e to the mean entropy: over so many tokens the "
-about += "attention reaches. `mean_write` is the mean length of what the head adds to the residual stream. "
-about += f"{heads.CALLED}."
+about += (
+    "`rest` is what the same rows leave on the first token, `share_of_rest` the share of what is "
+    "then left: by this a head is named. `spread` is e to the mean entropy: over so many tokens "
+    "the attention reaches. `mean_write` is the mean length of what the head adds to the residual "
+    f"stream. {heads.CALLED}."
+)
 if scene.other is not None:
-    about += " `moved` is what the weights of a row gained or lost, the larger of the two; the mean of the "
-    about += "rows."
+    about += (
+        " `moved` is what the weights of a row gained or lost, the larger of the two; the mean of the rows."
+    )
 sheet.numbers_of("heads", every_head, about, "what each head does")
-sheet.code_of(scene, [MultiHeadAttention.forward, steps], weights, block, one, hide)
-sheet.code_of(scene, [], cell, block, head, at, key, key="in_code_cell", what="one weight")
+sheet.code_of(scene, [MultiHeadAttention.forward, attention.steps], attention.weights, block, one, hide)
+sheet.code_of(scene, [], attention.cell, block, head, at, key, key="in_code_cell", what="one weight")

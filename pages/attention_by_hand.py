@@ -1,26 +1,18 @@
 """Attention on vectors small enough for a pencil: all numbers in sight, the given ones to be changed."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pandas as pd
 import streamlit as st
 import torch
 
-from gptviz.lessons import attention as lesson
-from gptviz.lessons.attention import Attention, HeadWeights
-from gptviz.lessons.sentences import SENTENCES, linear_weights, rand_weights
+from gptviz.lessons import attention as lesson, sentences
 from gptviz.model import MultiHeadAttention
-from gptviz.ui import sheet, tables
-from gptviz.ui.buttons import button
+from gptviz.ui import sheet, tables, words
 from gptviz.ui.components.worksheet import worksheet
 from gptviz.ui.parts.attention_by_hand import combined, dropout, given, sheets, why_root
-from gptviz.ui.parts.attention_by_hand.given import Changes, Given
-from gptviz.ui.parts.attention_by_hand.sheets import four, short, sum_of_products, vector
-from gptviz.ui.sheet import Param, frame, if_there
 from gptviz.ui.shell import params
-from gptviz.ui.tables import Cell, Row
-from gptviz.ui.words import as_code, listed, prose, unlike_printed
 
 # ---- what can be chosen ----
 
@@ -41,12 +33,12 @@ STEPS = {
     "weights": "weights",
     "context": "context",
 }
-EXAMPLES = dict(zip(("hello", "journey"), SENTENCES.values(), strict=True))
-TEXTS = dict(zip(EXAMPLES, SENTENCES, strict=True))
+EXAMPLES = dict(zip(("hello", "journey"), sentences.SENTENCES.values(), strict=True))
+TEXTS = dict(zip(EXAMPLES, sentences.SENTENCES, strict=True))
 MATRICES = {
-    "linear-789": ("nn.Linear, seed 789", lambda heads: linear_weights(789, heads)),
-    "linear-123": ("nn.Linear, seed 123", lambda heads: linear_weights(123, heads)),
-    "rand-123": ("torch.rand, seed 123", lambda heads: rand_weights(123, heads)),
+    "linear-789": ("nn.Linear, seed 789", lambda heads: sentences.linear_weights(789, heads)),
+    "linear-123": ("nn.Linear, seed 123", lambda heads: sentences.linear_weights(123, heads)),
+    "rand-123": ("torch.rand, seed 123", lambda heads: sentences.rand_weights(123, heads)),
 }
 FIRST = {"weights": "linear-789", "causal": "linear-123", "heads": "linear-123"}
 # what the seeds' texts print for the word that they work out, where nothing is changed
@@ -59,13 +51,13 @@ PRINTED = {
     ("journey", "heads", "linear-123"): (-0.5874, 0.0058, 0.5891, 0.3257),
 }
 
-WAY = Param("hand_way", str, "simple", if_there)
-EXAMPLE = Param("hand", str, "hello", if_there)
-DRAWN: Param[str | None] = Param("hand_weights", str, None, if_there)
-STEP = Param("hand_step", str, "context", if_there)
-QUERY: Param[int | None] = Param("hand_query", int, None, if_there)
-CHANGED = Param("hand_changed", str, "")
-AVERAGED = Param("hand_averages", str, "words", if_there)
+WAY = sheet.Param("hand_way", str, "simple", sheet.if_there)
+EXAMPLE = sheet.Param("hand", str, "hello", sheet.if_there)
+DRAWN: sheet.Param[str | None] = sheet.Param("hand_weights", str, None, sheet.if_there)
+STEP = sheet.Param("hand_step", str, "context", sheet.if_there)
+QUERY: sheet.Param[int | None] = sheet.Param("hand_query", int, None, sheet.if_there)
+CHANGED = sheet.Param("hand_changed", str, "")
+AVERAGED = sheet.Param("hand_averages", str, "words", sheet.if_there)
 PARAMS = (WAY, EXAMPLE, DRAWN, STEP, QUERY, CHANGED, AVERAGED, *dropout.PARAMS, *why_root.PARAMS)
 
 _REFUSED = "by_hand_said"  # why the last text could not be a number, until something else is typed
@@ -76,10 +68,10 @@ def steps_of(way: str) -> list[str]:
     return [step for step in STEPS if way != "simple" or step not in ("queries", "scaled")]
 
 
-def start_of(way: str) -> Given:
+def start_of(way: str) -> given.Given:
     """The words, vectors and matrices to start from, with the visitor's changes."""
     source = DRAWN.value or FIRST.get(way)
-    heads: tuple[HeadWeights, ...] = ()
+    heads: tuple[lesson.HeadWeights, ...] = ()
     if way != "simple" and source is not None:
         count = 2 if way == "heads" else 1
         heads = MATRICES[source][1](count)
@@ -89,7 +81,7 @@ def start_of(way: str) -> Given:
 # ---- callbacks ----
 
 
-def change(to: Changes) -> None:
+def change(to: given.Changes) -> None:
     """All that is changed, from now on."""
     CHANGED.set(given.written(to))
     st.session_state.pop(_REFUSED, None)
@@ -105,9 +97,11 @@ def type_number(matrix: str, row: int, column: int, text: str) -> None:
     if value is not None:
         change(given.read(CHANGED.value) | {place: value})
         return
-    typed = f"{as_code(text.strip())} is" if text.strip() else "Nothing was typed, which is"
+    typed = "Nothing was typed, which is"
+    if text.strip():
+        typed = f"{words.as_code(text.strip())} is"
     most = f"{given.LARGEST:g}"
-    kept = short(there[matrix][row][column])
+    kept = sheets.short(there[matrix][row][column])
     st.session_state[_REFUSED] = f"{typed} no number between −{most} and {most}; the cell keeps {kept}."
 
 
@@ -143,38 +137,45 @@ def step_by(by: int) -> None:
 # ---- what is said ----
 
 
-def mixed(way: str, start: Given, found: Sequence[Attention], query: int) -> str:
+def mixed(way: str, start: given.Given, found: Sequence[lesson.Attention], query: int) -> str:
     """A word's weights and context in a sentence, and the context that the book prints, if it does.
 
     `found` are the heads; `query` is the word's place.
     """
     first_head = found[0]
-    name = as_code(start.words[query])
+    name = words.as_code(start.words[query])
     kind = "vector" if way == "simple" else "value"
-    context = vector(first_head.context[query].tolist())
+    context = sheets.vector(first_head.context[query].tolist())
     seen = [j for j in range(len(start.words)) if first_head.masked[query, j] > -torch.inf]
     if len(seen) == 1:
-        only = "There is no other word" if len(start.words) == 1 else "Nothing stands before it"
-        text = f"{only}: {name} gives itself weight 1.0000. "
-        text += f"Its context is its own {kind}, **{context}**."
+        only = "Nothing stands before it"
+        if len(start.words) == 1:
+            only = "There is no other word"
+        text = f"{only}: {name} gives itself weight 1.0000. Its context is its own {kind}, **{context}**."
     else:
-        shares = [f"{four(first_head.weights[query, j].item())} of {as_code(start.words[j])}" for j in seen]
-        mixes = f"{name} mixes {listed(shares)}."
+        shares = [
+            f"{sheets.four(first_head.weights[query, j].item())} of {words.as_code(start.words[j])}"
+            for j in seen
+        ]
+        mixes = f"{name} mixes {words.listed(shares)}."
         if way == "heads":
             mixes = f"In head 0, {mixes}"
         text = f"{mixes} Its context is this mix of their {kind}s, **{context}**."
-    drawn = None if way == "simple" else DRAWN.value or FIRST[way]
+    if way == "simple":
+        drawn = None
+    else:
+        drawn = DRAWN.value or FIRST[way]
     printed = PRINTED.get((EXAMPLE.value, way, drawn))
     if printed is None or CHANGED.value or query != EXAMPLES[EXAMPLE.value].query:
         return text
-    ours = vector(torch.cat([each.context[query] for each in found]).tolist())
-    if vector(printed) == ours:
+    ours = sheets.vector(torch.cat([each.context[query] for each in found]).tolist())
+    if sheets.vector(printed) == ours:
         return f"{text} The book prints the same for {name}: {ours}."
-    theirs = vector(printed)
+    theirs = sheets.vector(printed)
     return f"{text} HackTricks, which has this example, prints {theirs}, from rounded numbers."
 
 
-def how_to_read(way: str, start: Given) -> str:
+def how_to_read(way: str, start: given.Given) -> str:
     """One thing to look for in each way."""
     count = len(start.words)
     ways = {
@@ -194,7 +195,7 @@ def how_to_read(way: str, start: Given) -> str:
     return f"Read along a row, from a word's vector on the left to its context on the right. {ways[way]}"
 
 
-def worked_out(start: Given, found: Attention, query: int) -> str:
+def worked_out(start: given.Given, found: lesson.Attention, query: int) -> str:
     """One query's way to its context: score, scaled, e^, weight, weight × value, a line per key; as HTML."""
     row = lesson.worked_row(found, query)
     divided = found.divisor != 1
@@ -203,23 +204,28 @@ def worked_out(start: Given, found: Attention, query: int) -> str:
 
     def power(value: torch.Tensor | float) -> str:
         full = float(value * base)
-        return four(full) if full < 1e6 else f"{full:.3g}"
+        if full < 1e6:
+            return sheets.four(full)
+        return f"{full:.3g}"
 
     lines = []
     for j, label in enumerate(start.words):
-        products = sum_of_products(queries, found.keys[j].tolist(), row.scores[j].item())
-        scaled = [four(row.scaled[j].item())] * divided
+        products = sheets.sum_of_products(queries, found.keys[j].tolist(), row.scores[j].item())
+        scaled = [sheets.four(row.scaled[j].item())] * divided
         shares = ["masked: 0", "masked", ""]
         if j in row.seen:
             at = row.seen.index(j)
-            weight = four(row.softmax.weights[at].item())
-            parts = vector(row.parts[at].tolist())
-            part = f"{weight} × {vector(found.values[j].tolist())} = {parts}"
+            weight = sheets.four(row.softmax.weights[at].item())
+            parts = sheets.vector(row.parts[at].tolist())
+            part = f"{weight} × {sheets.vector(found.values[j].tolist())} = {parts}"
             shares = [power(row.softmax.exp[at]), weight, part]
-        lines.append(Row([Cell(label, "word"), products, *scaled, *shares]))
-    total = [power(row.softmax.total), "1", vector(row.context.tolist())]
-    lines.append(Row(["sum", *[""] * (1 + divided), *total], "chosen"))
-    ways = ("scaled", "value") if divided else ("score", "vector")
+        lines.append(tables.Row([tables.Cell(label, "word"), products, *scaled, *shares]))
+    total = [power(row.softmax.total), "1", sheets.vector(row.context.tolist())]
+    lines.append(tables.Row(["sum", *[""] * (1 + divided), *total], "chosen"))
+    if divided:
+        ways = ("scaled", "value")
+    else:
+        ways = ("score", "vector")
     head = ["key", "#score = query · key", *["#÷ √d"] * divided, f"#e^{ways[0]}", "#weight"]
     head.append(f"#weight × {ways[1]}")
     return tables.table("worked row", head, lines)
@@ -228,7 +234,7 @@ def worked_out(start: Given, found: Attention, query: int) -> str:
 # ---- the page ----
 
 
-made = frame("Attention by hand", PARAMS, of_model=False)
+frame = sheet.start_page("Attention by hand", choices=PARAMS, reads_text=False, of_model=False)
 way = WAY.choose("Attention", WAYS)  # outside of the fragment: each way is a page of its own
 
 
@@ -247,21 +253,24 @@ def by_pencil() -> None:
             shown = {"width": 240, "label_visibility": "collapsed", "on_change": keep_vectors}
             DRAWN.choose("Matrices", named, st.selectbox, index=None, placeholder=named[FIRST[way]], **shown)
         at = steps.index(STEP.value)
-        button("‹", "step_back", step_by, -1, disabled=at == 0, help="The step before")
-        button("›", "step_on", step_by, 1, disabled=at == len(steps) - 1, help="The next step")
+        sheet.button("‹", "step_back", step_by, -1, disabled=at == 0, help="The step before")
+        sheet.button("›", "step_on", step_by, 1, disabled=at == len(steps) - 1, help="The next step")
         STEP.choose("Up to", {step: STEPS[step] for step in steps}, label_visibility="collapsed")
     params.store(PARAMS)
     start = start_of(way)
     causal = way in ("causal", "heads")
     found = lesson.by_hand(start.x, start.heads, causal).heads
     count = len(start.words)
-    picked = EXAMPLES[EXAMPLE.value].query if QUERY.value is None else QUERY.value
+    if QUERY.value is None:
+        picked = EXAMPLES[EXAMPLE.value].query
+    else:
+        picked = QUERY.value
     query = min(picked, count - 1)
 
     said = f"So far: **{STEPS[STEP.value]}**. Next: {STEPS[steps[min(at + 1, len(steps) - 1)]]}."
     if STEP.value == "context":  # nothing is given away before its step
         said = mixed(way, start, found, query)
-    prose(said, "query", "key", "value")
+    words.prose(said, "query", "key", "value")
     if _REFUSED in st.session_state:
         st.warning(st.session_state[_REFUSED])
     worksheet(
@@ -272,17 +281,19 @@ def by_pencil() -> None:
         on_number=type_number,
         on_word=type_word,
         on_row=QUERY.set,
-        saved=made.saved("attention_by_hand", f"Attention by hand: {WAYS[way]}", EXAMPLE.value, way),
+        saved=frame.saved("attention_by_hand", f"Attention by hand: {WAYS[way]}", EXAMPLE.value, way),
     )
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="by_hand_count"):
-        button("A word more", "word_more", set_count, count + 1, disabled=count >= given.MOST_WORDS)
-        button("A word less", "word_less", set_count, count - 1, disabled=count <= 1)
+        sheet.button("A word more", "word_more", set_count, count + 1, disabled=count >= given.MOST_WORDS)
+        sheet.button("A word less", "word_less", set_count, count - 1, disabled=count <= 1)
         back: Any = {"type": "tertiary", "help": "Take back all that was typed."}
-        button("As printed", "by_hand_back", start_again, icon="undo", disabled=not CHANGED.value, **back)
+        sheet.button(
+            "As printed", "by_hand_back", start_again, icon="undo", disabled=not CHANGED.value, **back
+        )
     terms = ("dot product", "softmax", "query", "key", "value", "causal mask", "head")
-    prose(how_to_read(way, start), *terms, "encoder", "decoder", "cross-attention")
+    words.prose(how_to_read(way, start), *terms, "encoder", "decoder", "cross-attention")
 
-    st.markdown(f"#### {as_code(start.words[query])}, step by step")
+    st.markdown(f"#### {words.as_code(start.words[query])}, step by step")
     for head, one in enumerate(found):
         if len(found) > 1:
             st.markdown(f"**Head {head}**")
@@ -295,9 +306,11 @@ def by_pencil() -> None:
     sheet.numbers_of("by_hand_pairs", lambda: pairs(start, found), caption, "pairs", missing="masked")
     caption = "Each word's vector, what each head makes of it, and its context."
     sheet.numbers_of("by_hand_vectors", lambda: vectors(start, found), caption, "vectors")
-    averages = [lesson.averages_by_loop, lesson.averages_by_matrix, lesson.averages_by_softmax]
-    sources = [lesson.simple_attention, *averages] if way == "simple" else [lesson.self_attention]
-    sheet.code_of(made, [MultiHeadAttention.forward, *sources], lesson.by_hand, start.x, start.heads, causal)
+    sources: list[Callable[..., Any]] = [MultiHeadAttention.forward, lesson.self_attention]
+    if way == "simple":
+        averages = [lesson.averages_by_loop, lesson.averages_by_matrix, lesson.averages_by_softmax]
+        sources = [MultiHeadAttention.forward, lesson.simple_attention, *averages]
+    sheet.code_of(frame, sources, lesson.by_hand, start.x, start.heads, causal)
 
 
 def softmax() -> None:
@@ -307,27 +320,34 @@ def softmax() -> None:
     weights = scores.softmax(dim=0).tolist()
     st.markdown("#### Softmax in two steps")
     left, right = st.columns([5, 6], gap="medium")
-    powers = unlike_printed(lesson.SLIDE_EXPONENTIALS, exponentials)
-    others = unlike_printed(lesson.SLIDE_WEIGHTS, weights)
+    powers = words.unlike_printed(lesson.SLIDE_EXPONENTIALS, exponentials)
+    others = words.unlike_printed(lesson.SLIDE_WEIGHTS, weights)
     with left:
-        said = "e to the power of each score makes all of them positive; then each is divided by their sum. "
-        said += "The scores are from Fijalkow's slides *Transformers from scratch*, which print these weights"
-        said += f" but for {', '.join(others)}." if others else "."
+        said = (
+            "e to the power of each score makes all of them positive; then each is divided by "
+            "their sum. The scores are from Fijalkow's slides *Transformers from scratch*, which "
+            "print these weights"
+        )
+        if others:
+            said += f" but for {', '.join(others)}."
+        else:
+            said += "."
         more = f" Their scores have more digits than they print: e^score is {', '.join(powers)}."
-        prose(said + more * bool(powers), "softmax")
+        words.prose(said + more * bool(powers), "softmax")
     with right:
         columns = zip(lesson.SLIDE_SCORES, exponentials, weights, strict=True)
-        rows = [Row([*map(four, values)]) for values in columns]
-        rows.append(Row(["sum", four(sum(exponentials)), "1"], "chosen"))
+        rows = [tables.Row([*map(sheets.four, values)]) for values in columns]
+        rows.append(tables.Row(["sum", sheets.four(sum(exponentials)), "1"], "chosen"))
         st.html(tables.table("softmax", ["#score", "#e^score", "#÷ the sum: weight"], rows))
 
 
-def trick(start: Given) -> None:
+def trick(start: given.Given) -> None:
     """The averaging trick, three programs side by side."""
     st.markdown("#### The trick behind it: averages")
-    prose(
-        "A simpler way to let words mix: each takes the **average** of itself and all before it: by a loop, "
-        "by a matrix, by softmax over zeros and −∞. Replace the zeros by query · key, and it is attention.",
+    words.prose(
+        "A simpler way to let words mix: each takes the **average** of itself and all before it: "
+        "by a loop, by a matrix, by softmax over zeros and −∞. Replace the zeros by query · key, "
+        "and it is attention.",
         "softmax",
     )
     of = AVERAGED.choose(
@@ -337,21 +357,24 @@ def trick(start: Given) -> None:
     averages = lesson.averages_by_loop(x)
     if of == "notebook":
         printed = (value for row in lesson.NOTEBOOK_AVERAGES for value in row)
-        others = unlike_printed(printed, averages.flatten().tolist())
+        others = words.unlike_printed(printed, averages.flatten().tolist())
         st.markdown(f"The notebook has more digits, and prints the same but for {', '.join(others)}.")
     ways = lesson.averages_by_matrix, lesson.averages_by_softmax
     apart = max(float((other(x).context - averages).abs().max()) for other in ways)
-    by = "not at all" if apart == 0 else f"by at most {apart:.1e}"
+    if apart == 0:
+        by = "not at all"
+    else:
+        by = f"by at most {apart:.1e}"
     worksheet(
         "averages",
         sheets.averages(start.words if of == "words" else [str(t) for t in range(len(x))], x),
         None,
         f"The three results differ {by}.",
-        saved=made.saved("averages", "Three programs for the averages of what came before"),
+        saved=frame.saved("averages", "Three programs for the averages of what came before"),
     )
 
 
-def pairs(start: Given, found: Sequence[Attention]) -> pd.DataFrame:
+def pairs(start: given.Given, found: Sequence[lesson.Attention]) -> pd.DataFrame:
     """A row per head, query and key."""
     tables = []
     for head, one in enumerate(found):
@@ -362,22 +385,25 @@ def pairs(start: Given, found: Sequence[Attention]) -> pd.DataFrame:
     return pd.concat(tables).reset_index()
 
 
-def vectors(start: Given, found: Sequence[Attention]) -> pd.DataFrame:
+def vectors(start: given.Given, found: Sequence[lesson.Attention]) -> pd.DataFrame:
     """A row per word: its vector, each head's query, key and value, and its context."""
     columns: dict[str, Sequence[Any]] = {"word": start.words}
     columns |= {f"x{j}": [row[j] for row in start.x] for j in range(len(start.x[0]))}
     for head, one in enumerate(found):
-        parts = {"q": one.queries, "k": one.keys, "v": one.values} if start.heads else {}
+        if start.heads:
+            parts = {"q": one.queries, "k": one.keys, "v": one.values}
+        else:
+            parts = {}
         for name, values in (parts | {"context": one.context}).items():
             columns |= {f"{name}{j} head {head}": values[:, j].tolist() for j in range(values.shape[1])}
     return pd.DataFrame(columns)
 
 
 if way == "root":
-    why_root.draw(made)
+    why_root.draw(frame)
 elif way == "dropout":
-    dropout.draw(made)
+    dropout.draw(frame)
 elif way == "combined":
-    combined.draw(made)
+    combined.draw(frame)
 else:
     by_pencil()

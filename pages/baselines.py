@@ -11,53 +11,48 @@ import streamlit as st
 from gptviz import Run
 from gptviz.analysis.tokens import chapter
 from gptviz.both import Both
-from gptviz.digits import fixed, percent, significant
-from gptviz.figures.maps import Map, maps
-from gptviz.lessons import bigram, mlp
-from gptviz.lessons.bigram import Counts, NeuralBigram
-from gptviz.lessons.compared import Counted, Fit, bits_per_byte, counted, reading
-from gptviz.lessons.mlp import MLP, Recipe
-from gptviz.tokenizer import show_token
-from gptviz.ui import sheet
-from gptviz.ui.buttons import button
-from gptviz.ui.sheet import Param, between, frame, if_there, in_code, is_wanted, sideways, worked
-from gptviz.ui.words import as_code, counted as so_many, prose
+from gptviz.figures import maps
+from gptviz.lessons import bigram, compared, mlp
+from gptviz.ui import sheet, words
 
 KEPT_STEPS = (0, 1, 2, 5, 10, 20, 50, 100, 200, 400)
 CONTEXTS = (1, 2, 3, 5, 8)
-STEP = Param("base_step", int, 20, if_there)
-CONTEXT = Param("base_context", int, 3, if_there)
-STEPS = Param("base_steps", int, 600, between)
-MEASURE: Param[str | None] = Param("base_measure", str, None, if_there)  # None: where that is quick
+STEP = sheet.Param("base_step", int, 20, sheet.if_there)
+CONTEXT = sheet.Param("base_context", int, 3, sheet.if_there)
+STEPS = sheet.Param("base_steps", int, 600, sheet.between)
+# None: where that is quick
+MEASURE: sheet.Param[str | None] = sheet.Param("base_measure", str, None, sheet.if_there)
 
 SHOWN = 30  # characters in the picture
 SAMPLE = 240  # characters that each writes
 MEASURED_EVERY = 50  # steps of the MLP
 
-scene = frame("Baselines", (STEP, CONTEXT, STEPS, MEASURE), of_model=False)
+frame = sheet.start_page(
+    "Baselines", choices=[STEP, CONTEXT, STEPS, MEASURE], reads_text=False, of_model=False
+)
 text = chapter()
-name = as_code(scene.lm.name)
+name = words.as_code(frame.lm.name)
 
 
 # ---- what is learnt of the chapter knows no model ----
 
 
 @st.cache_resource(show_spinner=False)
-def learnt() -> tuple[Counts, Counted, dict[int, NeuralBigram]]:
+def learnt() -> tuple[bigram.Counts, compared.Counted, dict[int, bigram.NeuralBigram]]:
     """The chapter's counts, their bits per byte, and the network that learns them at some steps."""
     counts = bigram.count(text)
     networks = list(bigram.learn(counts, steps=KEPT_STEPS[-1]))
-    return counts, counted(text), {step: networks[step] for step in KEPT_STEPS}
+    return counts, compared.counted(text), {step: networks[step] for step in KEPT_STEPS}
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
-def fit_of(recipe: Recipe) -> Fit:
+def fit_of(recipe: mlp.Recipe) -> compared.Fit:
     """The training with this recipe: begun here, or where somebody has left it."""
-    return Fit(text, recipe)
+    return compared.Fit(text, recipe)
 
 
 counts, bits, networks = learnt()
-names = [show_token(character.encode()) for character in counts.characters]
+names = [words.show_token(character.encode()) for character in counts.characters]
 often = sorted(np.argsort(-np.bincount(counts.tokenizer.encode(text)), kind="stable")[:SHOWN].tolist())
 above = st.empty()
 
@@ -65,11 +60,11 @@ above = st.empty()
 def lead(more: str = "") -> None:
     """The page's first sentence, again where there is more to say."""
     with above:
-        prose(
-            f"Count which character follows which in a chapter of *Alice* ({len(text):,} characters): that "
-            f"is a bigram, nearly the smallest language model. A byte of books that it never saw costs it "
-            f"**{fixed(bits.bigram, 2)} bits**; a blind guess among {bits.characters} characters costs "
-            f"{fixed(bits.blind, 2)}{more}."
+        words.prose(
+            f"Count which character follows which in a chapter of *Alice* ({len(text):,} "
+            "characters): that is a bigram, nearly the smallest language model. A byte of books "
+            f"that it never saw costs it **{words.fixed(bits.bigram, 2)} bits**; a blind guess "
+            f"among {bits.characters} characters costs {words.fixed(bits.blind, 2)}{more}."
         )
 
 
@@ -85,27 +80,30 @@ def both_tables() -> None:
     step = STEP.choose("Steps of training, right", KEPT_STEPS, st.select_slider)
     h = counts.characters.index("h")
     best = int(counts.pairs[h].argmax())
-    loss = significant(networks[step].loss(counts), 4)
-    trained = f"after {so_many(step, 'step')}" if step else "before the first step, of random numbers"
+    loss = words.significant(networks[step].loss(counts), 4)
+    trained = "before the first step, of random numbers"
+    if step:
+        trained = f"after {words.counted(step, 'step')}"
     with sentence:
-        prose(
-            f"Left, the counts: after `h` comes {as_code(names[best])} "
-            f"{percent(float(counts.probabilities[h, best]))} of the time. Right, a network of one matrix "
-            f"{trained}: its loss is {loss} nats per character, where a blind guess has "
-            f"{significant(math.log(len(names)), 4)}. Move the steps: it arrives at the counts, whose own "
-            f"loss is {significant(counts.loss, 4)}. No table of pairs can have less."
+        words.prose(
+            f"Left, the counts: after `h` comes {words.as_code(names[best])} "
+            f"{words.percent(float(counts.probabilities[h, best]))} of the time. Right, a network "
+            f"of one matrix {trained}: its loss is {loss} nats per character, where a blind guess "
+            f"has {words.significant(math.log(len(names)), 4)}. Move the steps: it arrives at the "
+            f"counts, whose own loss is {words.significant(counts.loss, 4)}. No table of pairs can "
+            "have less."
         )
     square = np.ix_(often, often)
     shown = [names[i] for i in often]
     tables = {"Counted": counts.probabilities, f"Learnt, {trained}": networks[step].probabilities}
-    panels = [Map(t, Both(p[square]), "weight", "probability", (0, 0.5)) for t, p in tables.items()]
-    fig = maps(panels, shown, shown, None, scene.mode, joint=True, place="is followed by `%{x}`")
+    panels = [maps.Map(t, Both(p[square]), "weight", "probability", (0, 0.5)) for t, p in tables.items()]
+    fig = maps.maps(panels, shown, shown, None, frame.mode, joint=True, place="is followed by `%{x}`")
     alt = "The probability of each character after each other: counted, and learnt by a network"
-    sideways("baselines_pairs")
-    scene.chart(fig, key="baselines_pairs", which=(f"step{step}",), alt=alt)
+    sheet.sideways("baselines_pairs")
+    frame.chart(fig, key="baselines_pairs", which=(f"step{step}",), alt=alt)
     st.caption(
-        "A row is the character that stands there, a column the next. The "
-        f"{len(often)} most frequent of {len(names)} are shown; *In numbers* has all."
+        f"A row is the character that stands there, a column the next. The {len(often)} most "
+        f"frequent of {len(names)} are shown; *In numbers* has all."
     )
 
 
@@ -118,7 +116,7 @@ sheet.end_unless_near("mlp")  # its training takes seconds
 with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
     context = CONTEXT.choose("Characters it looks back", {n: str(n) for n in CONTEXTS})
     steps = STEPS.number(st.number_input, "Steps of training", 50, 3000, step=50, width=160)
-recipe = Recipe(context=context, steps=steps)
+recipe = mlp.Recipe(context=context, steps=steps)
 fit = fit_of(recipe)
 bar = st.empty()
 size = len(fit.tokenizer.vocabulary)
@@ -129,20 +127,23 @@ bar.empty()
 held_out = fit.held_out[-1]
 lowest = int(np.argmin(fit.held_out))
 said = (
-    f"A bigram forgets all but one character. This network looks the last {so_many(context, 'character')} up "
-    f"in a table of {size} rows of {recipe.embedding} numbers, and sends what it finds through "
-    f"{recipe.hidden} hidden units: {recipe.parameters(size):,} parameters (Bengio and others, 2003). After "
-    f"{recipe.steps} steps of {recipe.batch} examples it ends at {fixed(fit.own[-1], 2)} bits per byte of "
-    f"the text it learns from, and **{fixed(held_out, 2)}** of a text that it never saw; the bigram has "
-    f"{fixed(bits.bigram, 2)} there."
+    "A bigram forgets all but one character. This network looks the last "
+    f"{words.counted(context, 'character')} up in a table of {size} rows of {recipe.embedding} "
+    f"numbers, and sends what it finds through {recipe.hidden} hidden units: "
+    f"{recipe.parameters(size):,} parameters (Bengio and others, 2003). After {recipe.steps} steps "
+    f"of {recipe.batch} examples it ends at {words.fixed(fit.own[-1], 2)} bits per byte of the "
+    f"text it learns from, and **{words.fixed(held_out, 2)}** of a text that it never saw; the "
+    f"bigram has {words.fixed(bits.bigram, 2)} there."
 )
 if held_out > fit.held_out[lowest] + 0.02 and fit.own[-1] < fit.own[lowest]:
-    said += f" After {fit.steps[lowest]} steps it was {fixed(fit.held_out[lowest], 2)}: since then it has "
-    said += "become better on its own text, and worse on others."
-prose(said, "parameter")
+    said += (
+        f" After {fit.steps[lowest]} steps it was {words.fixed(fit.held_out[lowest], 2)}: since "
+        "then it has become better on its own text, and worse on others."
+    )
+words.prose(said, "parameter")
 ticks = range(0, len(fit.steps), 1 + len(fit.steps) // 13)
 sheet.curves(
-    scene,
+    frame,
     "baselines_mlp",
     {"the held-out text": Both(fit.held_out), "the text it learns from": Both(fit.own)},
     [f"after {step} steps" for step in fit.steps],
@@ -161,25 +162,27 @@ st.caption("The line across is the bigram, on the held-out text.")
 st.subheader("On one scale", anchor=False)
 place = st.container()
 cost = None
-read = reading(scene.lm)
+read = compared.reading(frame.lm)
 if read is None:
     st.markdown(f"{name} is not among them: it lacks a token that the held-out text has, or predicts none.")
-elif is_wanted(MEASURE, scene.lm, len(read.windows[0]), len(read.windows)):
+elif sheet.is_wanted(MEASURE, frame.lm, len(read.windows[0]), len(read.windows)):
     says = "the model reads the held-out text: {} of {} windows".format
     stop = partial(MEASURE.set, "off")
-    cost = worked(Run(scene.key, (0,)), bits_per_byte, read, says=says, key="base_stop", stop=stop)
-    lead(f", and the model {name} needs **{fixed(cost, 2)}**")
+    cost = sheet.worked(
+        Run(frame.key, (0,)), compared.bits_per_byte, read, says=says, key="base_stop", stop=stop
+    )
+    lead(f", and the model {name} needs **{words.fixed(cost, 2)}**")
 else:
-    button(f"Measure {name} ({len(read.windows):,} passes)", "base_measure_start", MEASURE.set, "on")
+    sheet.button(f"Measure {name} ({len(read.windows):,} passes)", "base_measure_start", MEASURE.set, "on")
 scale = {
     f"blind guess among {bits.characters}": bits.blind,
     "single characters": bits.unigram,
     "bigram": bits.bigram,
     f"MLP, {context} back": held_out,
-} | ({} if cost is None else {scene.lm.name: cost})
+} | ({} if cost is None else {frame.lm.name: cost})
 with place:
     sheet.bars(
-        scene,
+        frame,
         "baselines_scale",
         Both(np.array([*scale.values()])),
         [*scale],
@@ -187,31 +190,34 @@ with place:
         "Bits per byte of the same held-out text: " + ", ".join(scale),
         at=len(scale) - 1,
         lying=True,
-        text=Both([fixed(value, 2) for value in scale.values()]),
+        text=Both([words.fixed(value, 2) for value in scale.values()]),
         height=70 + 44 * len(scale),
     )
 said = (
-    "A character and a token are different units: their losses cannot be compared. So all pay for the same "
-    "text, the beginnings of five books that neither these nor the bundled GPT were trained on, and what "
-    "they pay is divided by its bytes. The bigram is mixed with the single characters (k = "
-    f"{bits.strength:g}): a pair that it never saw would cost infinitely much. A trained GPT has read far "
-    "more than this chapter, looks farther back, and has more parameters."
+    "A character and a token are different units: their losses cannot be compared. So all pay for "
+    "the same text, the beginnings of five books that neither these nor the bundled GPT were "
+    "trained on, and what they pay is divided by its bytes. The bigram is mixed with the single "
+    f"characters (k = {bits.strength:g}): a pair that it never saw would cost infinitely much. A "
+    "trained GPT has read far more than this chapter, looks farther back, and has more parameters."
 )
 if cost is not None and read is not None:
     tokens = sum(len(window) - 1 for window in read.windows)
-    vocabulary = scene.lm.config.vocab_size
+    vocabulary = frame.lm.config.vocab_size
     blind = tokens * math.log2(vocabulary) / read.bytes
-    said += f" The model {name} reads windows of up to {len(read.windows[0]):,} tokens, and guesses what "
-    said += f"begins one from little. A blind guess among its {vocabulary:,} tokens would cost "
-    said += f"{fixed(blind, 2)}: one stands for {fixed(read.bytes / tokens, 1)} bytes on average."
-prose(said, "token")
+    said += (
+        f" The model {name} reads windows of up to {len(read.windows[0]):,} tokens, and guesses "
+        f"what begins one from little. A blind guess among its {vocabulary:,} tokens would cost "
+        f"{words.fixed(blind, 2)}: one stands for {words.fixed(read.bytes / tokens, 1)} bytes on "
+        "average."
+    )
+words.prose(said, "token")
 
 # ---- samples ----
 
 st.subheader("What they write", anchor=False)
 st.markdown(
-    "Each draws one character after the other from its own probabilities. The bigram knows which letters go "
-    "together; the MLP begins to spell. A GPT writes words: see the page *Next token*."
+    "Each draws one character after the other from its own probabilities. The bigram knows which "
+    "letters go together; the MLP begins to spell. A GPT writes words: see the page *Next token*."
 )
 ids = counts.tokenizer.encode(text[0])
 line_end = "\n"
@@ -237,8 +243,10 @@ def pairs() -> pd.DataFrame:
     return found.assign(counted=counts.pairs.ravel(), **{name: p.ravel() for name, p in shares.items()})
 
 
-told = "How often each pair was counted, its share of all that came after the first character, and what the "
-told += "network gives it at the step that is shown."
+told = (
+    "How often each pair was counted, its share of all that came after the first character, and "
+    "what the network gives it at the step that is shown."
+)
 sheet.numbers_of("baselines_pairs", pairs, told, "every pair")
 measured = pd.DataFrame({"step": fit.steps, "own text": fit.own, "held-out text": fit.held_out})
 sheet.numbers_of("baselines_mlp", measured, "In bits per byte, at each of these steps.", "the MLP's loss")
@@ -260,4 +268,7 @@ fit = Fit(chapter(), Recipe(context={context}, steps={recipe.steps}))
 fit.go_on({recipe.steps})
 print("bits per byte of the held-out text:", counted(chapter()), fit.held_out[-1])
 """
-in_code([NeuralBigram.loss, NeuralBigram.gradient, MLP.loss_and_gradients, counted], program)
+sheet.in_code(
+    [bigram.NeuralBigram.loss, bigram.NeuralBigram.gradient, mlp.MLP.loss_and_gradients, compared.counted],
+    program,
+)

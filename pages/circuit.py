@@ -11,30 +11,26 @@ import pandas as pd
 import streamlit as st
 from numpy.typing import NDArray
 
-from gptviz.analysis import circuit_search as numbers
-from gptviz.analysis.circuit_passes import Head, Passes, all_heads, edits_of
+from gptviz.analysis import circuit_passes, circuit_search as numbers
 from gptviz.both import Both
-from gptviz.digits import fixed, significant
 from gptviz.figures.shares import share_grid
 from gptviz.model import MultiHeadAttention
-from gptviz.ui import sheet
-from gptviz.ui.buttons import button
-from gptviz.ui.sheet import example_row, page
+from gptviz.ui import sheet, words
 from gptviz.ui.shell import changes, state, target
 from gptviz.ui.shell.muted import GIVES
-from gptviz.ui.shell.params import Param, if_there, in_link
-from gptviz.ui.shell.slow import is_asked_for, is_wanted, read_sample, worked
-from gptviz.ui.words import as_code, counted, escaped, prose
 
 T = TypeVar("T")
 
-OTHERS: Param[str] = Param("others", str, "sample", if_there)
-FORWARDS = Param("forwards", bool, True)
-CIRCUIT: Param[str | None] = Param("circuit", str, None)  # None: what the search found, or all heads
-SEARCH: Param[str | None] = Param("search", str, None, if_there)
-SCORE: Param[str | None] = Param("score", str, None)  # what a link says of its circuit
-SHEET: Param[str | None] = Param("sheet", str, None, if_there)  # None: its colours where that is quick
-BESIDE: Param[str | None] = Param("sheet_unchanged", str, None, if_there)  # the unchanged model's, likewise
+OTHERS: sheet.Param[str] = sheet.Param("others", str, "sample", sheet.if_there)
+FORWARDS = sheet.Param("forwards", bool, True)
+# None: what the search found, or all heads
+CIRCUIT: sheet.Param[str | None] = sheet.Param("circuit", str, None)
+SEARCH: sheet.Param[str | None] = sheet.Param("search", str, None, sheet.if_there)
+SCORE: sheet.Param[str | None] = sheet.Param("score", str, None)  # what a link says of its circuit
+# None: its colours where that is quick
+SHEET: sheet.Param[str | None] = sheet.Param("sheet", str, None, sheet.if_there)
+# the unchanged model's, likewise
+BESIDE: sheet.Param[str | None] = sheet.Param("sheet_unchanged", str, None, sheet.if_there)
 PARAMS = (*target.PARAMS, OTHERS, FORWARDS, CIRCUIT, SEARCH, SCORE, SHEET, BESIDE)
 
 NOBODY = "none"  # the empty circuit, in an address
@@ -46,7 +42,10 @@ HERE = "this circuit"
 AGREES = 0.005  # of the score
 OF_LOGITS = 2e-5  # and at least so much of the largest logit
 
-scene = page("Circuit", params=PARAMS)
+frame = sheet.start_page("Circuit", choices=PARAMS)
+prompt = sheet.read_text(frame)
+scene = sheet.trace(prompt)
+
 lm = scene.lm
 explained = target.target_input(scene, "Token to keep", "nothing: the probability")
 SEARCH.within((*numbers.WAYS, "both"))
@@ -54,23 +53,25 @@ with st.container(horizontal=True, vertical_alignment="bottom", gap="medium", ke
     others = OTHERS.choose("Every other head gives", dict(reversed(GIVES.items())))
     forwards = FORWARDS.widget(st.toggle, "The feed-forwards stay")
 if others == "sample":
-    read_sample(scene.run, "circuit_sample_stop", partial(OTHERS.set, "mean"))
+    sheet.read_sample(scene.run, "circuit_sample_stop", partial(OTHERS.set, "mean"))
 
 # ---- F, what is measured ----
 
-token = as_code(explained.shown)
+token = words.as_code(explained.shown)
 pair: Any = explained.token
 measured = f"the probability of {token}"
 axis = f"probability of {explained.shown}"
 if explained.against is not None:
     pair = (explained.token, explained.against)
-    measured = f"the logit of {token} minus that of {as_code(explained.against_shown or '')}"
+    measured = f"the logit of {token} minus that of {words.as_code(explained.against_shown or '')}"
     axis = f"logit of {explained.shown} − {explained.against_shown}"
 
 
 def number(value: float) -> str:
     """F with its digits."""
-    return significant(value) if explained.against is None else fixed(value, 2)
+    if explained.against is None:
+        return words.significant(value)
+    return words.fixed(value, 2)
 
 
 def known(name: str, function: Callable[..., T], *args: Any, stop: Callable[[], Any] | None = None) -> T:
@@ -81,10 +82,12 @@ def known(name: str, function: Callable[..., T], *args: Any, stop: Callable[[], 
     question = (scene.run.ids, pair, others, forwards, scene.position)
     says = "{} passes, at most {}".format
     key = f"circuit_stop_{name}" if stop else None
-    return worked(scene.run, numbers.of_passes, question, function, *args, says=says, key=key, stop=stop)
+    return sheet.worked(
+        scene.run, numbers.of_passes, question, function, *args, says=says, key=key, stop=stop
+    )
 
 
-def take(heads: Iterable[Head]) -> None:
+def take(heads: Iterable[circuit_passes.Head]) -> None:
     """Callback: these heads are the circuit."""
     CIRCUIT.set(numbers.written(tuple(heads)) or NOBODY)
     SCORE.set(None)
@@ -100,16 +103,18 @@ def also_search(way: str) -> None:
 # ---- the circuit in hand: clicked, from a link, or found by a search ----
 
 verdict_above = st.container()
-everyone = tuple(all_heads(lm))
+everyone = tuple(circuit_passes.all_heads(lm))
 of = len(everyone)
 with st.container(horizontal=True, vertical_alignment="center", gap="small"):
     for way, label in SEARCHES.items():
-        told = "A greedy search: each step tries every head, and takes the one that leaves F closest to "
-        told += "the whole model's. It takes about half as many passes as all heads squared."
+        told = (
+            "A greedy search: each step tries every head, and takes the one that leaves F closest "
+            "to the whole model's. It takes about half as many passes as all heads squared."
+        )
         on: Any = {"icon": "search", "help": told, "disabled": SEARCH.value in (way, "both")}
-        button(label, f"circuit_{way}", also_search, way, **on)
+        sheet.button(label, f"circuit_{way}", also_search, way, **on)
     for key, label, some in (("all", "All heads", everyone), ("none", "No head", ())):
-        button(label, f"circuit_{key}", take, some, type="tertiary")
+        sheet.button(label, f"circuit_{key}", take, some, type="tertiary")
 searches: dict[str, numbers.Circuit] = {}
 for way in numbers.WAYS:
     if SEARCH.value in (way, "both"):
@@ -120,13 +125,13 @@ if CIRCUIT.value is not None:
     try:
         heads = tuple(numbers.parse("" if CIRCUIT.value == NOBODY else CIRCUIT.value, lm))
     except ValueError as error:
-        st.warning(f"The link's circuit cannot be read, and is left out: {escaped(str(error))}.")
+        st.warning(f"The link's circuit cannot be read, and is left out: {words.escaped(str(error))}.")
 
 tokens = len(scene.tokens)
 shape = (lm.config.n_layers, lm.config.n_heads)
 asked = pair, heads, others, forwards, scene.position
 brought: Both[NDArray[np.float64]] | None = None  # what each head brings to this circuit
-if is_wanted(SHEET, lm, tokens, of):
+if sheet.is_wanted(SHEET, lm, tokens, of):
     change, values = known("brings", numbers.each_brings, heads, stop=lambda: SHEET.set("off"))
     brought = Both(change)
 else:
@@ -136,12 +141,15 @@ enough = numbers.allowed(whole, empty)
 size = len(heads)
 off = number(abs(whole - value))
 kept = abs(whole - value) <= enough
-heads_in = counted(size, "head")
+heads_in = words.counted(size, "head")
 verdict = "kept" if kept else "not kept"
 is_model = size == of and forwards
 something_to_keep = enough > numbers.ROUNDING
 if is_model:
-    all_in = "The one head is in" if of == 1 else f"All {of} heads are in"
+    if of == 1:
+        all_in = "The one head is in"
+    else:
+        all_in = f"All {of} heads are in"
     sentences = [
         f"{all_in}: that is the model itself, and {measured} is **{number(whole)}**.",
         f"With no head in, each giving {GIVES[others]}, it is {number(empty)}.",
@@ -156,7 +164,9 @@ else:
         some_in = "No head is in"
     elif size == 1:
         some_in = f"**1 of {of} heads** is in"
-    left_out = "Every other head" if forwards else "Every other head and every feed-forward"
+    left_out = "Every other head and every feed-forward"
+    if forwards:
+        left_out = "Every other head"
     sentences = [
         f"{some_in}, and {measured} is **{number(value)}**; the whole model has {number(whole)}, "
         f"no head {number(empty)}.",
@@ -170,59 +180,69 @@ else:
             f"{number(enough)} is allowed, a tenth of the way from no head to {everybody}."
         )
     else:
-        everybody = "all heads" if forwards else "the whole model"
+        everybody = "the whole model"
+        if forwards:
+            everybody = "all heads"
         sentences += [
             f"No head at all gives the same as {everybody}: there is nothing to keep.",
             f"This is {off} off.",
         ]
     if something_to_keep and not kept and (value > whole) == (whole > empty):
-        lowers = "lowers it" if value > whole else "raises it"
+        lowers = "raises it"
+        if value > whole:
+            lowers = "lowers it"
         left_out = "what is left out, taken together,"
         sentences.append(f"This circuit overshoots: {left_out} {lowers} in the whole model.")
 unchanged = None
 worth = None
 with verdict_above:
-    prose(" ".join(sentences), "head", "logit", "mean")
+    words.prose(" ".join(sentences), "head", "logit", "mean")
     if scene.other is not None:
         logit, chance = target.whole(scene.other, scene.position, explained.token, explained.against)
-        unchanged = chance if explained.against is None else logit
+        if explained.against is None:
+            unchanged = chance
+        else:
+            unchanged = logit
         st.caption(
-            "The whole model, M, is the changed one, and the circuit is one of it. F of the changed model is "
-            f"{number(whole)}, of the unchanged one {number(unchanged)}."
+            "The whole model, M, is the changed one, and the circuit is one of it. F of the "
+            f"changed model is {number(whole)}, of the unchanged one {number(unchanged)}."
         )
     if SCORE.value is not None and CIRCUIT.value is not None:
-        shown = significant(value, 4)
+        shown = words.significant(value, 4)
         readable = re.fullmatch(r"-?[0-9]{1,6}(\.[0-9]{1,9})?(e-[0-9]{1,2})?", SCORE.value) is not None
         if readable and abs(float(SCORE.value) - value) <= max(AGREES * abs(value), OF_LOGITS):
             st.success(
-                f"The score in this link was worked out anew, and holds: {heads_in}, F is {shown}; the "
-                f"prediction is {verdict}."
+                f"The score in this link was worked out anew, and holds: {heads_in}, F is {shown}; "
+                f"the prediction is {verdict}."
             )
         else:
             st.warning(
-                f"The link says {as_code(SCORE.value)}, but with these heads, this text and this model F is "
-                f"**{shown}**, worked out just now: the link's number is not what comes out."
+                f"The link says {words.as_code(SCORE.value)}, but with these heads, this text and "
+                f"this model F is **{shown}**, worked out just now: the link's number is not what "
+                "comes out."
             )
     sets, everything = numbers.subsets(heads)
     if not is_model:  # of which both are 0
         ask = "circuit_score_ask"
         stopped = "circuit_score_stopped"
-        waits = st.session_state.get(stopped) == heads or is_asked_for(lm, tokens, 2 * len(sets))
+        waits = st.session_state.get(stopped) == heads or sheet.is_asked_for(lm, tokens, 2 * len(sets))
         label = f"Work out faithfulness and completeness ({2 * len(sets)} passes)"
         if not waits or st.toggle(label, key=ask):
             stop_it = partial(st.session_state.update, {stopped: heads, ask: False})
             worth = known("score", numbers.score, heads, stop=stop_it)
             worst = worth.loc[worth["gap"].idxmax()]
-            where = f"for K = {worst['K']}" if worst["K"] else "with nothing taken out"
+            where = "with nothing taken out"
+            if worst["K"]:
+                where = f"for K = {worst['K']}"
             gap = f"**{number(worst['gap'])}**"
             tried = "all"
             if not everything:
                 gap = f"at least {gap}"
                 tried = "some"
-            prose(
-                f"Faithfulness, |F(M) − F(C)|: **{off}**. "
-                f"Completeness, the largest |F(C without K) − F(M without K)|: {gap}, {where}, the "
-                f"worst of {tried} sets K of its heads ({len(sets)}). 0 is best for both."
+            words.prose(
+                f"Faithfulness, |F(M) − F(C)|: **{off}**. Completeness, the largest |F(C without "
+                f"K) − F(M without K)|: {gap}, {where}, the worst of {tried} sets K of its heads "
+                f"({len(sets)}). 0 is best for both."
             )
 
 # ---- who is in, and what each brings ----
@@ -231,25 +251,27 @@ left, right = st.columns([5, 4], gap="medium")
 with left:
     if brought is None:
         label = f"Colour the sheet: what does each of the {of} heads bring?"
-        button(label, "circuit_sheet_start", SHEET.set, "on")
-    elif scene.other is not None and is_wanted(BESIDE, lm, tokens, 2 * of):
+        sheet.button(label, "circuit_sheet_start", SHEET.set, "on")
+    elif scene.other is not None and sheet.is_wanted(BESIDE, lm, tokens, 2 * of):
         says = "{} of {} heads tried".format
         stop = partial(BESIDE.set, "off")
         key = "circuit_stop_brings_beside"
         ids = scene.other.ids
-        old = worked(scene.other, numbers.brings, ids, *asked, says=says, key=key, stop=stop)
+        old = sheet.worked(scene.other, numbers.brings, ids, *asked, says=says, key=key, stop=stop)
         brought = Both(brought.now, old)
     elif scene.other is not None:
-        button("Colour it for the unchanged model, too", "circuit_sheet_beside", BESIDE.set, "on")
+        sheet.button("Colour it for the unchanged model, too", "circuit_sheet_beside", BESIDE.set, "on")
     cells = brought or Both(np.full(shape, np.nan))
-    text = f"F is {measured}. A thick frame: the head is in. The colour: what it brings, F with it minus F "
-    text += "without it, the others as they are. A click puts a head in or takes it out."
+    text = (
+        f"F is {measured}. A thick frame: the head is in. The colour: what it brings, F with it "
+        "minus F without it, the others as they are. A click puts a head in or takes it out."
+    )
     if cells.was is not None:
         text += " In brackets, and at a hover: what it brings in the unchanged model."
     st.caption(text)
     columns = [f"head {h}" for h in range(shape[1])]
     fig = share_grid(cells.now, columns, None, "it brings", scene.mode, unchanged=cells.was, inside=heads)
-    alt = f"The circuit of {axis}: {size} of {counted(of, 'head')}"
+    alt = f"The circuit of {axis}: {size} of {words.counted(of, 'head')}"
     scene.chart(fig, key="circuit_sheet", alt=alt, on_cell=lambda *place: take({*heads} ^ {place}))
 
 # ---- F against the number of heads ----
@@ -279,19 +301,30 @@ with right:
     for way, found in searches.items():
         gap = number(abs(found.whole - found.value))
         if found.kept:
-            how = "Taken away one by one, as long as" if way == "remove" else "Added one by one, until"
-            text = f"{how} F is at most {number(found.allowed)} off, below or above, while each other head "
-            text += f"gives {GIVES[others]}: **{counted(len(found.heads), 'head')}**, {gap} off."
+            how = "Added one by one, until"
+            if way == "remove":
+                how = "Taken away one by one, as long as"
+            text = (
+                f"{how} F is at most {number(found.allowed)} off, below or above, while each other "
+                f"head gives {GIVES[others]}: **{words.counted(len(found.heads), 'head')}**, {gap} "
+                "off."
+            )
         else:
-            text = f"The search ({CURVES[way]}; each other head gives {GIVES[others]}) met no circuit that "
-            text += f"keeps the prediction. With **{counted(len(found.heads), 'head')}** it is closest: F is "
-            text += f"{number(found.value)}, {gap} off, and {number(found.allowed)} is allowed."
+            text = (
+                f"The search ({CURVES[way]}; each other head gives {GIVES[others]}) met no circuit "
+                f"that keeps the prediction. With **{words.counted(len(found.heads), 'head')}** it "
+                f"is closest: F is {number(found.value)}, {gap} off, and {number(found.allowed)} "
+                "is allowed."
+            )
         st.markdown(text)
     if not searches:
         st.markdown("Nobody has searched yet: take heads away one by one, or click them in and out yourself.")
-    levels = [(whole, "the whole model" if unchanged is None else "the model, changed")]
-    levels += [(whole - enough, ""), (whole + enough, "")]
-    levels += [] if unchanged is None else [(unchanged, "the model, unchanged")]
+    model_name = "the whole model"
+    if unchanged is not None:
+        model_name = "the model, changed"
+    levels = [(whole, model_name), (whole - enough, ""), (whole + enough, "")]
+    if unchanged is not None:
+        levels.append((unchanged, "the model, unchanged"))
     mine = over_sizes(pd.DataFrame({"size": [size], "value": [value]}))
     sheet.curves(
         scene,
@@ -308,19 +341,21 @@ with right:
         written=number,
         height=360,
     )
-    all_parts = "all heads" if forwards else "all heads and feed-forwards"
+    all_parts = "all heads and feed-forwards"
+    if forwards:
+        all_parts = "all heads"
     st.caption(
-        "F for the circuits of the search, beside heads added in a random order. Between the dashed lines "
-        "around the whole model's F the prediction is kept: F is off by at most a tenth of what "
-        f"{all_parts} change. A click on a point takes that circuit."
+        "F for the circuits of the search, beside heads added in a random order. Between the "
+        "dashed lines around the whole model's F the prediction is kept: F is off by at most a "
+        f"tenth of what {all_parts} change. A click on a point takes that circuit."
     )
 
 # ---- the link that holds the circuit and its score ----
 
 sheet.end_unless_near("golf")
 if not is_model:
-    edits = edits_of(lm, heads, others, forwards)
-    button("Make this circuit the model, on every page", "circuit_everywhere", changes.add, *edits)
+    edits = circuit_passes.edits_of(lm, heads, others, forwards)
+    sheet.button("Make this circuit the model, on every page", "circuit_everywhere", changes.add, *edits)
 golf = [
     f"**Circuit golf:** {heads_in}, and the prediction is {verdict} (F is {off} off; "
     f"{number(enough)} is allowed)."
@@ -330,19 +365,20 @@ if kept and something_to_keep:
 golf.append("The link holds the circuit and its F:")
 st.markdown(" ".join(golf))
 link = {CIRCUIT.name: numbers.written(heads) or NOBODY, SCORE.name: f"{value:.4g}", SEARCH.name: None}
-query = urlencode(state.link() | in_link(PARAMS, link), safe="+")
+query = urlencode(state.link() | sheet.in_link(PARAMS, link), safe="+")
 st.code(f"{(st.context.url or '').partition('?')[0]}?{query}", language=None, wrap_lines=True)
-prose(
-    "**What to look for.** A head that is in and has hardly any colour can go. One that is out and has a "
-    "colour would change F: orange raises it, blue lowers it. Heads work together: one that copies is worth "
-    "nothing without the one that finds what to copy, so heads that are *added* one by one may seem to bring "
-    "nothing for long. And heads stand in for one another: of two that do the same, either can go. So "
-    "neither way need find the fewest.",
+words.prose(
+    "**What to look for.** A head that is in and has hardly any colour can go. One that is out and "
+    "has a colour would change F: orange raises it, blue lowers it. Heads work together: one that "
+    "copies is worth nothing without the one that finds what to copy, so heads that are *added* "
+    "one by one may seem to bring nothing for long. And heads stand in for one another: of two "
+    "that do the same, either can go. So neither way need find the fewest.",
     "head",
 )
 st.caption(
-    "What always stays: the embeddings, the LayerNorms, the biases of the attentions. The feed-forwards stay "
-    f"as well, unless the switch takes them away: then each gives {GIVES[others]}."
+    "What always stays: the embeddings, the LayerNorms, the biases of the attentions. The "
+    "feed-forwards stay as well, unless the switch takes them away: then each gives "
+    f"{GIVES[others]}."
 )
 with st.expander("How faithful and complete are meant", icon=":material/balance:"):
     st.markdown(f"""
@@ -360,7 +396,7 @@ There, F is the difference of two logits, averaged over many prompts of one form
 those prompts, position by position. Here there is one text, and a mean is the same at every position. The
 tenth is ours.
 """)
-example_row("A copied passage", "A name comes back", "A quotation closes")
+sheet.example_row("A copied passage", "A name comes back", "A quotation closes")
 
 
 # ---- in numbers, in code ----
@@ -388,5 +424,10 @@ if searches:
     every = pd.concat([rows.assign(way=name) for name, rows in steps.items()], ignore_index=True)
     text = "Each circuit of the search: the head that was taken away or added, and F."
     sheet.numbers_of("circuit-search", every, text, "the curves")
-sources: list[Any] = [numbers.each_brings, Passes.of, edits_of, MultiHeadAttention.forward]
+sources: list[Any] = [
+    numbers.each_brings,
+    circuit_passes.Passes.of,
+    circuit_passes.edits_of,
+    MultiHeadAttention.forward,
+]
 sheet.code_of(scene, sources, numbers.brings, *asked)

@@ -12,20 +12,17 @@ import segno
 import streamlit as st
 from streamlit.net_util import get_internal_ip
 
+from gptviz.teach import guides
 from gptviz.teach.classroom import LOBBY, Member, Room, Vote, written_code
-from gptviz.teach.guides import Guide, GuideError, files, find, read
+from gptviz.ui import sheet, words
 from gptviz.ui.models.browsers import browser
 from gptviz.ui.models.choice import UPLOAD
 from gptviz.ui.models.room import still_here
 from gptviz.ui.shell import state
 from gptviz.ui.shell.navigation import folder_of
-from gptviz.ui.shell.page import frame
-from gptviz.ui.shell.params import Param, in_link
 from gptviz.ui.teach import classroom, guide as guide_bar
-from gptviz.ui.teach.guide import checked, text_of
-from gptviz.ui.words import counted, escaped
 
-CODE = Param("code", str, "")  # of a class, in the link that pupils get
+CODE = sheet.Param("code", str, "")  # of a class, in the link that pupils get
 FILE = "class_file"  # a guide that a teacher brings
 ALL = "All pages"
 OF_GUIDE = "Only the guide's pages"
@@ -47,17 +44,23 @@ def begin() -> None:
         classroom.say("Your guide is no longer here: choose its file once more.")
         return
     try:
-        text = text_of(own[0]) if own else files()[name].read_text("utf-8", "replace")
-        guide = read(text)
-        checked(guide)
-    except GuideError as error:
+        if own:
+            text = guide_bar.text_of(own[0])
+        else:
+            text = guides.files()[name].read_text("utf-8", "replace")
+        guide = guides.read(text)
+        guide_bar.checked(guide)
+    except guides.GuideError as error:
         classroom.say(f"This guide cannot be used. {error}")
         return
     if state.model().name.startswith(UPLOAD):
         classroom.say("A model opened as a file stays with who opened it. Choose one that pupils have.")
         return
-    model = in_link(state.MODEL)
-    pages = sorted({step.page for step in guide.steps}) if st.session_state["class_pages"] == OF_GUIDE else []
+    model = sheet.in_link(state.MODEL)
+    if st.session_state["class_pages"] == OF_GUIDE:
+        pages = sorted({step.page for step in guide.steps})
+    else:
+        pages = []
     address = st.context.ip_address
     if found := classroom.attempt(lambda: classroom.classes().begin(text, model, pages, browser(), address)):
         classroom.become(found)
@@ -97,14 +100,17 @@ def origin() -> str:
     return f"{here.scheme}://{get_internal_ip() or here.hostname}:{here.port or 80}{folder}"
 
 
-def answers(votes: list[Vote], guide: Guide) -> str:
+def answers(votes: list[Vote], guide: guides.Guide) -> str:
     """All answers as CSV. What was given is JSON: no spreadsheet takes a pupil's word for a formula."""
     columns = "step heading pupil answer first_answer changes hints skipped time"
     rows = []
     for vote in votes:
         when = datetime.fromtimestamp(vote.at, UTC).isoformat(timespec="seconds")
-        given, first = (json.dumps(one, ensure_ascii=False) for one in (vote.given, vote.first))
-        heading = guide.steps[vote.step].heading if vote.step < len(guide.steps) else ""
+        given = json.dumps(vote.given, ensure_ascii=False)
+        first = json.dumps(vote.first, ensure_ascii=False)
+        heading = ""
+        if vote.step < len(guide.steps):
+            heading = guide.steps[vote.step].heading
         place = (vote.step + 1, heading, vote.name)
         skipped = vote.given is None
         rows.append((*place, given, first, vote.changes, vote.hints, skipped, when))
@@ -127,18 +133,21 @@ def nobody() -> None:
             st.selectbox("Guide", [*called], format_func=called.__getitem__, key="class_guide")
             st.file_uploader("Or a guide of your own", type="md", key=FILE, max_upload_size=1)
             st.segmented_control("Pupils see", [ALL, OF_GUIDE], default=ALL, required=True, key="class_pages")
-            st.caption(f"With the model in hand: {escaped(made.lm.name)}. The class ends after a day.")
+            st.caption(f"With the model in hand: {words.escaped(frame.lm.name)}. The class ends after a day.")
             st.form_submit_button("Begin a class", type="primary", on_click=begin)
 
 
 def titles() -> dict[str, str]:
     """Every guide's title and minutes, by its name, the tour first; a broken one's file name."""
     found = {}
-    for name in sorted(files(), key=lambda name: (name != "tour", name)):
+    for name in sorted(guides.files(), key=lambda name: (name != "tour", name)):
         found[name] = f"{name}.md"
-        with suppress(GuideError):
-            guide = find(name)
-            found[name] = f"{guide.title}, {guide.minutes} minutes" if guide.minutes else guide.title
+        with suppress(guides.GuideError):
+            guide = guides.find(name)
+            if guide.minutes:
+                found[name] = f"{guide.title}, {guide.minutes} minutes"
+            else:
+                found[name] = guide.title
     return found
 
 
@@ -155,7 +164,7 @@ def teacher(member: Member) -> None:
     and the way on.
     """
     room = member.room
-    guide = read(classroom.guide())
+    guide = guides.read(classroom.guide())
     votes = classroom.attempt(lambda: classroom.classes().votes(room)) or []
     link = f"{origin()}/class?code={room.code}"
     with st.container(horizontal=True, gap="large"):
@@ -200,20 +209,22 @@ def gathered(room: Room) -> None:
     classroom.say_wrong()
     if names is not None:
         have = "has" if len(names) == 1 else "have"
-        st.markdown(f"**{counted(len(names), 'pupil')}** {have} joined.")
+        st.markdown(f"**{words.counted(len(names), 'pupil')}** {have} joined.")
         st.html("".join(f'<span class="gv-pupil">{name}</span>' for name in names) or "&nbsp;")
 
 
-def steps(votes: list[Vote], guide: Guide) -> None:
+def steps(votes: list[Vote], guide: guides.Guide) -> None:
     """The guide's steps, each with how many have answered it, and a click that leads there."""
     said = Counter(vote.step for vote in votes if vote.given is not None)
     with st.container(gap=None):
         for number, step in enumerate(guide.steps):
-            count = f" · {counted(said[number], 'answer')}" if step.ask is not None else ""
+            count = ""
+            if step.ask is not None:
+                count = f" · {words.counted(said[number], 'answer')}"
             guide_bar.step_link(number, step, f"{number + 1}. {step.heading}{count}", f"class_step_{number}")
 
 
-made = frame("Class", (CODE,))
+frame = sheet.start_page("Class", choices=[CODE], reads_text=False)
 member = classroom.member()
 classroom.say_wrong()
 if member is None:

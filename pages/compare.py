@@ -14,32 +14,22 @@ from numpy.typing import NDArray
 from gptviz import KNOWN_MODELS, Edit, LanguageModel, Run
 from gptviz.analysis import compare
 from gptviz.analysis.attention import weights
-from gptviz.analysis.compare import ROUNDING, side_by_side
 from gptviz.both import Both
-from gptviz.digits import significant
-from gptviz.figures.maps import Map, maps
+from gptviz.figures import maps, next_token as figures
 from gptviz.figures.marks import window
-from gptviz.figures.next_token import back_to_back, probability_text
 from gptviz.figures.shares import share_grid
 from gptviz.model import GPTModel
 from gptviz.models.checkpoints.hub import HUB_MODELS
 from gptviz.models.loading import on_disk
-from gptviz.ui import runs, sheet
-from gptviz.ui.buttons import button
+from gptviz.ui import runs, sheet, words
+from gptviz.ui.components import matrix
 from gptviz.ui.components.chips import chips
-from gptviz.ui.components.matrix import attention_panel, matrix
 from gptviz.ui.heads import scaled
-from gptviz.ui.models import in_use as models
+from gptviz.ui.models import choice as model_choice, in_use as models
 from gptviz.ui.models.browsers import uploads
-from gptviz.ui.models.choice import UPLOAD, Choice, is_a_name
-from gptviz.ui.models.in_use import InUse, label_of
 from gptviz.ui.runs import Keep
-from gptviz.ui.sheet import Scene, block_and_head_inputs, end_page, is_asked_for, opened_head, page
-from gptviz.ui.shell import prompt, state
+from gptviz.ui.shell import prompt as prompt_box, state
 from gptviz.ui.shell.change_words import says
-from gptviz.ui.shell.params import Param, at_most_last, if_there
-from gptviz.ui.shell.state import BLOCK, open_head
-from gptviz.ui.words import Place, as_code, capital, escaped, prose, show_id
 
 TEXT = "text"
 MODEL = "model"
@@ -52,23 +42,29 @@ RANKED = 10  # of the heads that differ most, as buttons
 LARGEST = 380  # pixels of a matrix's side
 WINDOW = 256  # tokens of each that are drawn
 
-VS: Param[str | None] = Param("vs", str, None, if_there)  # None: see below
-VS_TEXT: Param[str | None] = Param("vs_text", str, None)
-VS_MODEL: Param[str | None] = Param("vs_model", str, None)
-VS_EDITS: Param[str | None] = Param("vs_edits", str, None)
-VS_BLOCK: Param[int | None] = Param("vs_block", int, None, at_most_last)
-VS_HEAD: Param[int | None] = Param("vs_head", int, None, at_most_last)
-VS_ALL = Param("vs_all", bool, False)  # of long texts all heads, which takes a while
+VS: sheet.Param[str | None] = sheet.Param("vs", str, None, sheet.if_there)  # None: see below
+VS_TEXT: sheet.Param[str | None] = sheet.Param("vs_text", str, None)
+VS_MODEL: sheet.Param[str | None] = sheet.Param("vs_model", str, None)
+VS_EDITS: sheet.Param[str | None] = sheet.Param("vs_edits", str, None)
+VS_BLOCK: sheet.Param[int | None] = sheet.Param("vs_block", int, None, sheet.at_most_last)
+VS_HEAD: sheet.Param[int | None] = sheet.Param("vs_head", int, None, sheet.at_most_last)
+VS_ALL = sheet.Param("vs_all", bool, False)  # of long texts all heads, which takes a while
 
 
 def keep_of(lm: LanguageModel, block: int | None) -> Keep:
     """The ends of every block, and the attention of one."""
     ends = ("resid_pre", ("resid_post", lm.config.n_layers - 1))
-    return ends if block is None else (("attn", block), *ends)
+    if block is None:
+        return ends
+    return (("attn", block), *ends)
 
 
 PARAMS = (VS, VS_TEXT, VS_MODEL, VS_EDITS, VS_BLOCK, VS_HEAD, VS_ALL)
-scene = page("Compare", lambda lm, _: (keep_of(lm, BLOCK.within(lm.config.n_layers)), ()), PARAMS)
+frame = sheet.start_page("Compare", choices=PARAMS)
+prompt = sheet.read_text(frame)
+chosen_block = state.BLOCK.within(prompt.lm.config.n_layers)
+scene = sheet.trace(prompt, keep=keep_of(prompt.lm, chosen_block))
+
 lm = scene.lm
 
 # ---- the right side ----
@@ -83,7 +79,7 @@ def without_beginning(text: str) -> str:
     return ""
 
 
-def other_text() -> Scene | None:
+def other_text() -> sheet.Scene | None:
     """Another text, read by the same model with the same changes."""
     shorter = without_beginning(scene.text)
     told = "Left empty: your text without its first sentence, or without its first word."
@@ -94,33 +90,35 @@ def other_text() -> Scene | None:
     return read(scene.key, scene.plain_load, text or shorter, scene.run.edits)
 
 
-def other_model() -> Scene | None:
+def other_model() -> sheet.Scene | None:
     """The same text, read by another model: one that needs no download, or this browser's own."""
     ours = state.model()
     asked = VS_MODEL.value
     hub = [name for name in HUB_MODELS if on_disk(name) is not None]
-    names = [*KNOWN_MODELS, *hub, *(f"{UPLOAD}{upload.number}" for upload in uploads())]
+    names = [*KNOWN_MODELS, *hub, *(f"{model_choice.UPLOAD}{upload.number}" for upload in uploads())]
     names = [name for name in names if name != ours.name]
     if asked is not None and asked not in names:
-        if asked == ours.name or not is_a_name(asked):
+        if asked == ours.name or not model_choice.is_a_name(asked):
             VS_MODEL.set(None)
         else:
             names.append(asked)  # somebody else's file: a sentence says why not
     twin = TWINS.get(ours.name)
     first = twin if twin in names else names[0]
-    called = {name: label_of(Choice(name)) for name in names}
+    called = {name: models.label_of(model_choice.Choice(name)) for name in names}
     name = VS_MODEL.choose("The other model", called, st.selectbox, index=None, placeholder=called[first])
     choice = ours.named(name or first)
     try:
         key, model = models.load(choice)
     except ValueError as error:
-        st.warning(f"{escaped(label_of(choice))} cannot be compared: {escaped(str(error))}")
+        st.warning(
+            f"{words.escaped(models.label_of(choice))} cannot be compared: {words.escaped(str(error))}"
+        )
         return None
     runs.use(key, model)
-    return read(key, models.code_of(InUse(model, key, choice, choice, None)), scene.text, ())
+    return read(key, models.code_of(models.InUse(model, key, choice, choice, None)), scene.text, ())
 
 
-def other_edits() -> Scene | None:
+def other_edits() -> sheet.Scene | None:
     """The same text and model with other changes, or without any."""
     told = "As in the address: `z.4.3=zero, mlp_out.2=mean`. On the left are those that you have made."
     typed = VS_EDITS.widget(
@@ -129,16 +127,18 @@ def other_edits() -> Scene | None:
     try:
         edits = [Edit.parse(part) for part in (typed or "").split(",") if part.strip()]
     except ValueError as error:
-        st.warning(f"{capital(escaped(str(error)))}. Your text is kept; the right side is unchanged.")
+        st.warning(
+            f"{words.capital(words.escaped(str(error)))}. Your text is kept; the right side is unchanged."
+        )
         edits = []
     return read(scene.key, scene.plain_load, scene.text, edits)
 
 
-def read(key: str, code: str, text: str, edits: Sequence[Edit]) -> Scene | None:
+def read(key: str, code: str, text: str, edits: Sequence[Edit]) -> sheet.Scene | None:
     """The right side as a scene of its own; None, with a sentence, where there is nothing to read."""
     model = runs.model(key)
     fit = []
-    reading = prompt.read(model, text, scene.special)
+    reading = prompt_box.read(model, text, scene.special)
     if reading.refusal or not reading.ids:
         st.warning(reading.refusal or "There is no text for the right side yet: type one into the box above.")
         return None
@@ -149,11 +149,17 @@ def read(key: str, code: str, text: str, edits: Sequence[Edit]) -> Scene | None:
             edit.check(model.config, len(reading.ids))
             fit.append(edit.of(model.config))
         except ValueError as error:
-            said = escaped(says(edit, shown=partial(show_id, model)))
-            st.warning(f"On the right “{said}” is left out: {escaped(str(error))}.")
+            said = words.escaped(says(edit, shown=partial(words.show_id, model)))
+            st.warning(f"On the right “{said}” is left out: {words.escaped(str(error))}.")
     tokens = tuple(model.tokens(reading.ids))
     run = Run(key, tuple(reading.ids), tuple(fit))
     return replace(scene, key=key, plain_load=code, run=run, other=None, text=text, tokens=tokens)
+
+
+def changes_of(side: sheet.Scene) -> str:
+    """What is changed in a side's model, in words; "" where nothing is."""
+    show = partial(words.show_id, side.lm)
+    return ", ".join(says(edit, shown=show) for edit in side.run.edits)
 
 
 # Where nobody chose, a changed model stands beside the unchanged one. What an address says of another model
@@ -173,32 +179,40 @@ with st.container(horizontal=True, vertical_alignment="bottom", gap="medium", ke
     )
     right = {TEXT: other_text, MODEL: other_model, EDITS: other_edits}[kind]()
 if right is None:
-    end_page()
+    sheet.end_page()
 their_lm = right.lm
 their_run = right.run
 pairs = compare.align(scene.tokens, right.tokens, one_text=kind != TEXT)
 if not pairs:
     st.info(
-        "The two sides end no token at the same place of the text, so nothing can be set side by side: "
-        "shorten the text, or choose another model."
+        "The two sides end no token at the same place of the text, so nothing can be set side by "
+        "side: shorten the text, or choose another model."
     )
-    end_page()
+    sheet.end_page()
 chosen = pairs.nearest(scene.position)
-at = pairs.pairs[chosen]
-left = replace(scene, position=at[0])
-right = replace(right, position=at[1])
+left_at, right_at = pairs.pairs[chosen]
+left = replace(scene, position=left_at)
+right = replace(right, position=right_at)
 sides = left, right
 right.get(keep_of(their_lm, None))  # here, so that one pass gives all that is compared
-made = [", ".join(says(edit, shown=partial(show_id, side.lm)) for edit in side.run.edits) for side in sides]
+left_changes = changes_of(left)
+right_changes = changes_of(right)
 if kind == MODEL:
-    names = (f"{lm.name} (changed)" if made[0] else lm.name, their_lm.name)
+    left_name = lm.name
+    right_name = their_lm.name
+    if left_changes:
+        left_name = f"{lm.name} (changed)"
 elif kind == EDITS:
-    names = (made[0] or "unchanged", made[1] or "unchanged")
+    left_name = left_changes or "unchanged"
+    right_name = right_changes or "unchanged"
 else:
-    names = (
-        "your text (model changed)" if made[0] else "your text",
-        "the other text (model changed)" if made[1] else "the other text",
-    )
+    left_name = "your text"
+    right_name = "the other text"
+    if left_changes:
+        left_name = "your text (model changed)"
+    if right_changes:
+        right_name = "the other text (model changed)"
+names = (left_name, right_name)
 
 
 def pick_right(query: int | None, key: int | None = None) -> None:
@@ -208,46 +222,52 @@ def pick_right(query: int | None, key: int | None = None) -> None:
 
 
 if [token.raw for token in scene.tokens] != [token.raw for token in right.tokens]:
-    st.caption(f"On the right, {escaped(names[1])}:")
-    chips(right.tokens, at[1], pick_right, key="chips_right")
+    st.caption(f"On the right, {words.escaped(right_name)}:")
+    chips(right.tokens, right_at, pick_right, key="chips_right")
 if scene.run == right.run:
     st.info(
-        "Both sides are the same pass: there is nothing to compare. Change something on the left (switch a "
-        "head off, say), or choose another right side above."
+        "Both sides are the same pass: there is nothing to compare. Change something on the left "
+        "(switch a head off, say), or choose another right side above."
     )
 
 # ---- what each expects next, and which heads look elsewhere ----
 
 sentence = st.container()
-halves = st.columns(2, gap="medium")
-nexts = sheet.compared(scene.run, their_run, compare.expected, *at)
-shown = [
-    show_id(lm, int(row.left_id)) if row.left == row.left else show_id(their_lm, int(row.right_id))
-    for row in nexts.itertuples()
-]
+left_half, right_half = st.columns(2, gap="medium")
+nexts = sheet.compared(scene.run, their_run, compare.expected, left_at, right_at)
+shown = []
+for row in nexts.itertuples():
+    if pd.notna(row.left):
+        shown.append(words.show_id(lm, int(row.left_id)))
+    else:  # a token that the left vocabulary does not have
+        shown.append(words.show_id(their_lm, int(row.right_id)))
 probabilities = nexts[["left", "right"]].to_numpy(float)  # (n, 2)
-with halves[0]:
+with left_half:
     scene.chart(
-        back_to_back(shown, probabilities[:, 0], probabilities[:, 1], names, scene.mode),
+        figures.back_to_back(shown, probabilities[:, 0], probabilities[:, 1], names, scene.mode),
         key="compare_next",
-        alt=f"What comes next: {names[0]} on the left, {names[1]} on the right",
+        alt=f"What comes next: {left_name} on the left, {right_name} on the right",
     )
 best = np.nanargmax(probabilities, axis=0)  # the row of each side's first choice
-p = [probability_text(probabilities[row, side]) for side, row in enumerate(best)]
-bold = [f"**{escaped(name)}**" for name in names]
-here, there = (Place(side.label, side.position) for side in sides)
-after = f"After {here}" if str(here) == str(there) else f"After {here}, on the right after {there},"
+p = [words.probability_text(probabilities[row, side]) for side, row in enumerate(best)]
+bold = [f"**{words.escaped(name)}**" for name in names]
+here = words.Place(left.label, left.position)
+there = words.Place(right.label, right.position)
+if str(here) == str(there):
+    after = f"After {here}"
+else:
+    after = f"After {here}, on the right after {there},"
 if best[0] == best[1]:
-    both_expect = as_code(shown[best[0]])
+    both_expect = words.as_code(shown[best[0]])
     summary = f"{after} both expect {both_expect}: {bold[0]} with {p[0]}, {bold[1]} with {p[1]}."
 else:
     others = [probabilities[row, 1 - side] for side, row in enumerate(best)]
-    known = ["not in its vocabulary" if q != q else probability_text(q) for q in others]
+    known = ["not in its vocabulary" if q != q else words.probability_text(q) for q in others]
     each = "{} expects {} with {} (on the other side: {})".format
-    summary = f"{after} {'; '.join(map(each, bold, [as_code(shown[row]) for row in best], p, known))}."
-if at[0] != scene.position:
-    lonely = Place(scene.label, scene.position)
-    which = "next" if at[0] > scene.position else "last"
+    summary = f"{after} {'; '.join(map(each, bold, [words.as_code(shown[row]) for row in best], p, known))}."
+if left_at != scene.position:
+    lonely = words.Place(scene.label, scene.position)
+    which = "next" if left_at > scene.position else "last"
     partner = f"compared is the {which} place that both have read"
     summary = f"{lonely} has no partner on the right: {partner}. {summary}"
 if "kl_bits_left_right" in nexts:
@@ -259,8 +279,8 @@ if "kl_bits_left_right" in nexts:
     else:
         bits = nexts["kl_bits_left_right"][0]
         holds, other_name = names
-    divergence = f"KL({escaped(holds)} ‖ {escaped(other_name)})"
-    summary += f" The KL divergence, {divergence}, is {significant(bits)} bits."
+    divergence = f"KL({words.escaped(holds)} ‖ {words.escaped(other_name)})"
+    summary += f" The KL divergence, {divergence}, is {words.significant(bits)} bits."
 else:
     summary += " Their vocabularies are two, so there is no KL divergence between them."
 
@@ -270,64 +290,78 @@ one_shape = (ours.n_layers, ours.n_heads, ours.emb_dim) == (other.n_layers, othe
 
 
 apart: NDArray[np.float64] | None = None
-with halves[1]:
+with right_half:
     if not one_shape:
-        shapes = [f"{c.n_layers} × {c.n_heads} heads, {c.emb_dim} numbers per token" for c in (ours, other)]
+        our_shape = f"{ours.n_layers} × {ours.n_heads} heads, {ours.emb_dim} numbers per token"
+        their_shape = f"{other.n_layers} × {other.n_heads} heads, {other.emb_dim} numbers per token"
         st.markdown(
-            f"{escaped(lm.name)} has {shapes[0]}, {escaped(their_lm.name)} {shapes[1]}: no head of one "
-            "belongs to a head of the other. What each expects next can be compared, and any head of each, "
-            "chosen below."
+            f"{words.escaped(lm.name)} has {our_shape}, {words.escaped(their_lm.name)} "
+            f"{their_shape}: no head of one belongs to a head of the other. What each expects next "
+            "can be compared, and any head of each, chosen below."
         )
     elif len(pairs) < 2:
         st.markdown("Both have read one place together: there are no patterns yet. Add a word to the text.")
-    elif is_asked_for(lm, len(scene.run), 2) and not VS_ALL.value:  # every block once more, on both sides
-        button("Compare all heads", "compare_all", VS_ALL.set, True)
+    elif not VS_ALL.value and sheet.is_asked_for(lm, len(scene.run), 2):
+        # every block once more, on both sides
+        sheet.button("Compare all heads", "compare_all", VS_ALL.set, True)
     else:
         apart = sheet.compared(scene.run, their_run, compare.heads_apart, pairs).numpy()
-most = (0, 0) if apart is None else divmod(int(apart.argmax()), ours.n_heads)
-head_at = opened_head(ours, lambda: most)
+if apart is None:
+    most = (0, 0)
+else:
+    most = divmod(int(apart.argmax()), ours.n_heads)
+head_at = sheet.opened_head(ours, lambda: most)
 if apart is not None:
     columns = [f"head {h}" for h in range(ours.n_heads)]
     blocks, heads_of = np.indices(apart.shape).reshape(2, -1)
     ranking = pd.DataFrame({"block": blocks, "head": heads_of, "elsewhere": apart.ravel()})
     ranking = ranking.sort_values("elsewhere", ascending=False, kind="stable", ignore_index=True)
-    with halves[1]:
+    with right_half:
         fig = share_grid(apart, columns, head_at, "elsewhere is", scene.mode, signed=False)
-        alt = f"How much of each head's attention stands elsewhere: {names[0]} and {names[1]}"
-        scene.chart(fig, key="compare_heads", alt=alt, on_cell=open_head)
-        first = ranking.query("elsewhere >= @ROUNDING")[:RANKED]
+        alt = f"How much of each head's attention stands elsewhere: {left_name} and {right_name}"
+        scene.chart(fig, key="compare_heads", alt=alt, on_cell=state.open_head)
+        first = ranking[ranking["elsewhere"] >= compare.ROUNDING][:RANKED]
         if len(first):
             st.caption("The heads that differ most, and by how much; a click opens one:")
         with st.container(horizontal=True, gap="xsmall", key="compare_ranked"):
             for row in first.itertuples():
                 place = int(row.block), int(row.head)
-                label = f"{row.block}·{row.head} {significant(row.elsewhere, 2)}"
-                button(label, f"compare_rank_{row.Index}", open_head, *place, primary=place == head_at)
+                label = f"{row.block}·{row.head} {words.significant(row.elsewhere, 2)}"
+                sheet.button(
+                    label, f"compare_rank_{row.Index}", state.open_head, *place, primary=place == head_at
+                )
         if kind == MODEL:
             st.caption(
-                f"A head of {escaped(lm.name)} and the one with the same number in {escaped(their_lm.name)} "
-                "do the same only if one was made from the other by training it further."
+                f"A head of {words.escaped(lm.name)} and the one with the same number in "
+                f"{words.escaped(their_lm.name)} do the same only if one was made from the other "
+                "by training it further."
             )
-    same = int((apart < ROUNDING).sum())
-    share = significant(float(apart.max()), 2)
+    same = int((apart < compare.ROUNDING).sum())
+    share = words.significant(float(apart.max()), 2)
     if same < apart.size:
-        alike = int((apart > apart.max() - ROUNDING).sum())
+        alike = int((apart > apart.max() - compare.ROUNDING).sum())
         whose = "its" if alike == 1 else "their"
         how = f": {share} of {whose} attention stands elsewhere"
         if any(scaled(side.run, *most) for side in sides):
             how = f", by {share}: a change scales {whose} weights, and so this is what a row gained or lost"
-        who = f"Head {most[1]} of block {most[0]} differs" if alike == 1 else f"{alike} heads differ"
+        who = f"{alike} heads differ"
+        if alike == 1:
+            most_block, most_head = most
+            who = f"Head {most_head} of block {most_block} differs"
         summary += f" {who} most{how}."
     if same:
-        count = "All" if same == apart.size else f"{same} of {apart.size}"
+        if same == apart.size:
+            count = "All"
+        else:
+            count = f"{same} of {apart.size}"
         summary += f" {count} heads look where they look on the other side."
 with sentence:
     # a change's name may begin with one
-    prose(summary, "KL divergence", *(() if kind == EDITS else ("head", "block")))
+    words.prose(summary, "KL divergence", *(() if kind == EDITS else ("head", "block")))
 st.markdown(
-    "Tokens belong together where both sides have read as far. A head's number is the share of its attention "
-    "that stands elsewhere on the other side, on average over these places (the first left out): 0 is the "
-    "same pattern, 1 has nothing in common."
+    "Tokens belong together where both sides have read as far. A head's number is the share of its "
+    "attention that stands elsewhere on the other side, on average over these places (the first "
+    "left out): 0 is the same pattern, 1 has nothing in common."
 )
 
 # ---- one head of each ----
@@ -335,10 +369,11 @@ st.markdown(
 st.subheader("One head on either side", anchor=False)
 sheet.end_unless_near("heads_compared")
 with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="compare_head"):
-    block_and_head_inputs(ours, *head_at)
-    their_head = min(head_at[0], other.n_layers - 1), min(head_at[1], other.n_heads - 1)
+    sheet.block_and_head_inputs(ours, *head_at)
+    our_block, our_head = head_at
+    their_head = min(our_block, other.n_layers - 1), min(our_head, other.n_heads - 1)
     if kind == MODEL:
-        their_head = block_and_head_inputs(other, *their_head, (VS_BLOCK, VS_HEAD), " on the right")
+        their_head = sheet.block_and_head_inputs(other, *their_head, (VS_BLOCK, VS_HEAD), " on the right")
 heads = head_at, their_head
 patterns = [sheet.once(side.run, weights, *place) for side, place in zip(sides, heads, strict=True)]
 called = [f"Block {b}, head {h}" for b, h in heads]
@@ -348,10 +383,10 @@ for number, (side, (b, h), pick) in enumerate(zip(sides, heads, (scene.pick, pic
     word = ("left", "right")[number]
     with thirds[number]:
         title = f"{called[number]}: {names[number]}"
-        st.markdown(f"**{called[number]}** · {escaped(names[number])}")
-        matrix(
+        st.markdown(f"**{called[number]}** · {words.escaped(names[number])}")
+        matrix.matrix(
             f"compare_{word}",
-            [attention_panel()],
+            [matrix.attention_panel()],
             {"weights": patterns[number][seen, seen].numpy()},
             side.labels[seen],
             side.position,
@@ -361,17 +396,18 @@ for number, (side, (b, h), pick) in enumerate(zip(sides, heads, (scene.pick, pic
             largest=LARGEST,
             saved=side.saved("compare_attention", title, word, f"block{b}", f"head{h}"),
         )
-minus = f"{called[1]} of {names[1]} minus {called[0][:1].lower()}{called[0][1:]} of {names[0]}"
-mine, theirs = (
-    compare.grouped(p[None], e)[0] for p, e in zip(patterns, (pairs.left, pairs.right), strict=True)
-)
+left_head, right_head = called
+minus = f"{right_head} of {right_name} minus {left_head[:1].lower()}{left_head[1:]} of {left_name}"
+left_pattern, right_pattern = patterns
+mine = compare.grouped(left_pattern[None], pairs.left)[0]
+theirs = compare.grouped(right_pattern[None], pairs.right)[0]
 difference = (theirs - mine).float().numpy()
 seen = window(chosen, len(pairs), WINDOW)
 limit = float(np.abs(difference).max()) or 1.0
 with thirds[2]:
     st.markdown("**Right minus left**, where both have read as far")
-    panel = attention_panel("Right minus left", "{query} gives {key} {value} more on the right")
-    matrix(
+    panel = matrix.attention_panel("Right minus left", "{query} gives {key} {value} more on the right")
+    matrix.matrix(
         "compare_difference",
         [replace(panel, scale="signed", low=-limit, high=limit, digits="number")],
         {"weights": difference[seen, seen]},
@@ -390,23 +426,27 @@ with thirds[2]:
 if one_shape:
     st.subheader("How far apart are the residual streams?", anchor=False)
     distances = sheet.compared(scene.run, their_run, compare.streams_apart, pairs).numpy()  # (L + 1, P)
-    few = Map("", Both(distances), "share", "1 − cosine", (0.0, max(float(distances.max()), 1e-6)))
+    few = maps.Map("", Both(distances), "share", "1 − cosine", (0.0, max(float(distances.max()), 1e-6)))
     depths = [*(f"before block {b}" for b in range(ours.n_layers)), "at the end"]
     tokens = [(scene.labels[i], right.labels[j]) for i, j in pairs.pairs]
     shown = [a if a == b else f"{a} | {b}" for a, b in tokens]
-    fig = maps([few], depths, shown, (ours.n_layers, chosen), scene.mode, positions=pairs.left)
-    alt = f"How far apart the residual streams are: {names[0]} and {names[1]}"
+    fig = maps.maps([few], depths, shown, (ours.n_layers, chosen), scene.mode, positions=pairs.left)
+    alt = f"How far apart the residual streams are: {left_name} and {right_name}"
     scene.chart(fig, key="compare_streams", alt=alt, on_cell=lambda _, pair: scene.select(pairs.left[pair]))
-    text = "1 minus the cosine of the two residual streams, for each pair of tokens: 0 is the same "
-    text += "direction, 1 has none in common. Read from the top down: where does a difference begin, and how "
-    text += "far does it spread to the right?"
-    prose(text, "residual stream", "cosine")
+    text = (
+        "1 minus the cosine of the two residual streams, for each pair of tokens: 0 is the same "
+        "direction, 1 has none in common. Read from the top down: where does a difference begin, "
+        "and how far does it spread to the right?"
+    )
+    words.prose(text, "residual stream", "cosine")
 
 # ---- details ----
 
-caption = "Both sides' most probable next tokens. Missing is what a vocabulary does not have; ranks are over "
-caption += "the whole vocabulary, from 1."
-many = partial(sheet.compared, scene.run, their_run, compare.expected, *at, 50)
+caption = (
+    "Both sides' most probable next tokens. Missing is what a vocabulary does not have; ranks are "
+    "over the whole vocabulary, from 1."
+)
+many = partial(sheet.compared, scene.run, their_run, compare.expected, left_at, right_at, 50)
 sheet.numbers_of("compare-next", many, caption, "what comes next")
 if apart is not None:
     sheet.numbers_of("compare-heads", ranking, what="the heads")
@@ -423,10 +463,10 @@ if one_shape:
 sheet.code_of(
     replace(scene, other=None),
     [GPTModel.forward, compare.block_apart, compare.streams_apart],
-    side_by_side,
+    compare.side_by_side,
     text=scene.text,
     other=sheet.Code(right.load),
-    position=at[0],
+    position=left_at,
     other_text=right.text if kind == TEXT else None,
     special_tokens=scene.special,
 )

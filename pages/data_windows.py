@@ -12,30 +12,28 @@ from gptviz.analysis.next_token import losses
 from gptviz.analysis.tokens import chapter
 from gptviz.book import GPTDatasetV1, create_dataloader_v1
 from gptviz.both import Both
-from gptviz.digits import fixed
 from gptviz.engine.tokens import tokens_of
-from gptviz.figures.next_token import loss_text, probability_text
-from gptviz.lessons.windows import VERDICT, Windows, examples
-from gptviz.tokenizer import get_encoding, show_token
+from gptviz.lessons import windows as lesson
+from gptviz.tokenizer import get_encoding
 from gptviz.training.datasets import TokenWindows
-from gptviz.ui import sheet
+from gptviz.ui import sheet, tables, words
 from gptviz.ui.components.windows import draw_windows
-from gptviz.ui.sheet import Param, Scene, between, if_there, in_code, page, panel, side_by_side
-from gptviz.ui.tables import STYLE, Cell, Row, table
-from gptviz.ui.words import as_code, counted, is_or_are, prose
 
-SOURCE = Param("dw_text", str, "prompt", if_there)
-LENGTH = Param("dw_length", int, 4, between)
-STRIDE = Param("dw_stride", int, 1, between)
-BATCH = Param("dw_batch", int, 8, between)
-DROP = Param("dw_drop", bool, True)
-WINDOW = Param("dw_window", int, 0, between)
+SOURCE = sheet.Param("dw_text", str, "prompt", sheet.if_there)
+LENGTH = sheet.Param("dw_length", int, 4, sheet.between)
+STRIDE = sheet.Param("dw_stride", int, 1, sheet.between)
+BATCH = sheet.Param("dw_batch", int, 8, sheet.between)
+DROP = sheet.Param("dw_drop", bool, True)
+WINDOW = sheet.Param("dw_window", int, 0, sheet.between)
 SOURCES = {"prompt": "The prompt", "chapter": "A chapter of Alice", "book": "The book's sentence"}
 LISTED = 16  # examples in the table
 WRITTEN = 12  # tokens of a context there: its end matters most
 
-scene = page("Data windows", params=(SOURCE, LENGTH, STRIDE, BATCH, DROP, WINDOW))
-st.html(STYLE)
+frame = sheet.start_page("Data windows", choices=[SOURCE, LENGTH, STRIDE, BATCH, DROP, WINDOW])
+prompt = sheet.read_text(frame)
+scene = sheet.trace(prompt)
+
+st.html(tables.STYLE)
 above = st.container()
 
 # ---- which text, and how it is cut ----
@@ -46,34 +44,36 @@ offered = [name for name in SOURCES if name != "chapter" or max(story) < own.voc
 with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="dw_controls"):
     source = SOURCE.choose("Text", {name: SOURCES[name] for name in offered})
     encoding = get_encoding("gpt2") if source == "book" else scene.lm.tokenizer  # as in its chapter 2
-    ids = {"prompt": scene.run.ids, "chapter": tuple(story), "book": tuple(encoding.encode(VERDICT))}[source]
+    ids = {"prompt": scene.run.ids, "chapter": tuple(story), "book": tuple(encoding.encode(lesson.VERDICT))}[
+        source
+    ]
     longest = max(1, min(1024, len(ids) - 1))
     box = partial(st.number_input, step=1, width=130)
     length = LENGTH.number(box, "max_length", 1, longest, help="How many tokens a window holds.")
     stride = STRIDE.number(box, "stride", 1, 1024, help="How many tokens further on the next one begins.")
     batch_size = BATCH.number(box, "batch_size", 1, 64, help="How many windows are learned from at once.")
     drop = DROP.widget(st.toggle, "drop_last", help="Leave out the last windows if they do not fill a batch.")
-windows = Windows(ids, length, stride, batch_size, drop)
+windows = lesson.Windows(ids, length, stride, batch_size, drop)
 count = len(windows)
-tokens = counted(length, "token")
+tokens = words.counted(length, "token")
 
 
 def labels(positions: Sequence[int]) -> list[str]:
-    return [show_token(token.raw) for token in tokens_of(encoding, [ids[p] for p in positions])]
+    return [words.show_token(token.raw) for token in tokens_of(encoding, [ids[p] for p in positions])]
 
 
 with above:
     if not count:
-        prose(
-            f"The text has {counted(len(ids), 'token')}: too few for a window of {tokens}, whose last input "
-            "needs a target, too. Type a longer text, or take the chapter."
+        words.prose(
+            f"The text has {words.counted(len(ids), 'token')}: too few for a window of {tokens}, "
+            "whose last input needs a target, too. Type a longer text, or take the chapter."
         )
     else:
         slides = f"A window of **{tokens}** slides over the {len(ids):,} tokens of the text"
         if count > 1:
-            further = counted(stride, "token")
+            further = words.counted(stride, "token")
             slides += f", {further} further each time: **{count:,} windows**, a row each"
-        prose(
+        words.prose(
             f"{slides}. Its **targets** are the same tokens, one place further right: the text "
             "itself gives the answers, and nobody has to write them down.",
             "token",
@@ -91,21 +91,23 @@ def neighbours_share() -> str:
         most = min(count, -(-length // stride))  # all of them, where there are so few
         return f"Neighbours share {shared} of their {tokens}: a token is in up to {most} windows."
     if shared < 0:
-        between_two = counted(-shared, "token")
+        between_two = words.counted(-shared, "token")
         return f"The stride is larger than the window: between two, {between_two} are no input."
     return "The stride is as large as the window: no token is an input twice, as is usual in training."
 
 
 def batches_filled() -> str:
     """How many batches the windows fill, and what becomes of those left over."""
-    full = counted(count // batch_size, "batch")
-    filled = f"{counted(count, 'window')} {is_or_are(count)} {full} of {batch_size}"
+    full = words.counted(count // batch_size, "batch")
+    filled = f"{words.counted(count, 'window')} {words.is_or_are(count)} {full} of {batch_size}"
     last = count % batch_size
     if not last:
         return f"{filled} exactly."
     if not drop:
         return f"{filled} and one of the {last} left over."
-    leaves = "leaves it out" if last == 1 else "leaves these out"
+    leaves = "leaves these out"
+    if last == 1:
+        leaves = "leaves it out"
     sizes = "so that all batches are equally large"
     return f"{filled} and {last} more; `drop_last` {leaves}, {sizes}."
 
@@ -115,7 +117,7 @@ def never_a_target() -> str:
     never = windows.never_target()
     if not never:
         return "Every token but the first is a target at least once."
-    tokens_are = f"{counted(never, 'token')} of the text {is_or_are(never)}"
+    tokens_are = f"{words.counted(never, 'token')} of the text {words.is_or_are(never)}"
     return f"Beside the first, {tokens_are} never to be predicted."
 
 
@@ -127,7 +129,7 @@ def overlap() -> str:
     return " ".join(sentences)
 
 
-def reading(window: int) -> Scene | None:
+def reading(window: int) -> sheet.Scene | None:
     """The page's model before a window's inputs, None if it cannot read them.
 
     With those of its changes that are not tied to a place of the prompt.
@@ -152,6 +154,14 @@ def losses_in(window: int) -> Both[pd.DataFrame] | None:
     return sheet.of(read, losses, last).map(lambda table: table.iloc[1:].reset_index(drop=True))
 
 
+def chance_and_loss(of_targets: Both[pd.DataFrame], example: int) -> list[str]:
+    """What the model gave the target of an example, and what that costs, as a table has them."""
+    row_of = of_targets.map(lambda table: table.iloc[example])
+    chance = row_of.map(lambda row: words.probability_text(float(row["probability"])))
+    loss = row_of.map(lambda row: float(row["nats"]))
+    return [f"{chance}", f"{loss}"]
+
+
 def slide() -> None:
     """The window under the slider, its batch and its examples."""
     window = WINDOW.value
@@ -166,13 +176,16 @@ def slide() -> None:
     saved = scene.saved("data_windows", title, f"window{window}")
     drawn = labels(range(first, starts[-1][1] + length + 1))
     draw_windows(drawn, first, starts, length, window, WINDOW.set, dropped=windows.used, saved=saved)
-    prose(overlap())
+    words.prose(overlap())
 
-    which = f"windows {members[0]} to {members[-1]}" if len(members) > 1 else f"window {members[0]}"
+    if len(members) > 1:
+        which = f"windows {members[0]} to {members[-1]}"
+    else:
+        which = f"window {members[0]}"
     dropped = f"The batch that is dropped: {which}, {len(members)} of {batch_size}"
     st.subheader(dropped if batch >= windows.n_batches else f"Batch {batch}: {which}", anchor=False)
     halves = zip(("Input", "Target"), windows.batch(batch), strict=True)
-    for name, tensor in side_by_side(halves, "small"):
+    for name, tensor in sheet.side_by_side(halves, "small"):
         st.markdown(f"**{name}**, {tensor.shape[0]} × {tensor.shape[1]}")
         printed = str(tensor)
         st.code(printed, language=None, height=330 if printed.count("\n") >= 12 else "content")
@@ -180,24 +193,28 @@ def slide() -> None:
         st.caption("These are the numbers that the book prints for its text, token by token.")
     else:
         st.caption(
-            f"Token ids of the tokenizer {as_code(encoding.name)}, as PyTorch prints them: a row per window."
+            f"Token ids of the tokenizer {words.as_code(encoding.name)}, as PyTorch prints them: a "
+            "row per window."
         )
 
-    st.subheader(f"One window, {counted(length, 'example')}", anchor=False)
+    st.subheader(f"One window, {words.counted(length, 'example')}", anchor=False)
     of_targets = losses_in(window)
-    text = f"Window {window} holds **{counted(length, 'training example')}**, one per position. "
-    text += "The causal mask hides what comes later, so one pass predicts after the first token, "
-    text += "after the first two, and so on, and learns from all of them. "
+    text = (
+        f"Window {window} holds **{words.counted(length, 'training example')}**, one per position. "
+        "The causal mask hides what comes later, so one pass predicts after the first token, after "
+        "the first two, and so on, and learns from all of them. "
+    )
     if of_targets is not None:
-        mean = of_targets.map(lambda table: loss_text(float(table["nats"].mean()))[0])
-        text += "The loss is −ln of the probability that this model gives a target. Their mean is "
-        text += f"**{mean}**."
-    prose(text, "causal mask")
+        mean = of_targets.map(lambda table: words.loss_text(float(table["nats"].mean()))[0])
+        text += (
+            f"The loss is −ln of the probability that this model gives a target. Their mean is **{mean}**."
+        )
+    words.prose(text, "causal mask")
     left_out = sum(not edit.is_of_any_text for edit in scene.run.edits)
     if of_targets is not None and left_out:
         st.caption(
-            f"{counted(left_out, 'change')} of yours {is_or_are(left_out)} about a place of your "
-            "text, and not made here, where the model reads a window of it."
+            f"{words.counted(left_out, 'change')} of yours {words.is_or_are(left_out)} about a "
+            "place of your text, and not made here, where the model reads a window of it."
         )
     start = windows.dataset.starts[window]
     shown = labels(range(start, start + length + 1))
@@ -206,17 +223,18 @@ def slide() -> None:
         seen = " ".join(shown[: i + 1][-WRITTEN:])
         if i + 1 > WRITTEN:
             seen = f"… {seen}"
-        cells: list[Cell | str] = [str(i), Cell(seen, "code"), Cell(f"→ {target}", "code")]
+        cells: list[tables.Cell | str] = [
+            str(i),
+            tables.Cell(seen, "code"),
+            tables.Cell(f"→ {target}", "code"),
+        ]
         if of_targets is not None:
-            row_of = of_targets.map(lambda table, i=i: table.iloc[i])  # type: ignore[misc]
-            chance = row_of.map(lambda row: probability_text(float(row["probability"])))
-            loss = row_of.map(lambda row: float(row["nats"]))
-            cells += [f"{chance}", f"{loss}"]
-        rows.append(Row(cells))
+            cells += chance_and_loss(of_targets, i)
+        rows.append(tables.Row(cells))
     head = ["#example", "what the model may look at", "what comes next"]
     if of_targets is not None:
         head += ["#probability", "#loss, −ln"]
-    st.html(table("examples", head, rows))
+    st.html(tables.table("examples", head, rows))
     if length > LISTED:
         st.caption(f"The first {LISTED} of {length}; all are in *In numbers*.")
 
@@ -225,7 +243,10 @@ def in_window(window: int) -> Both[pd.DataFrame]:
     """The examples of a window, a row per target."""
     inputs, targets = (part.tolist() for part in windows.dataset[window])
     frame = pd.DataFrame(
-        [(i, " ".join(map(str, seen)), came) for i, (seen, came) in enumerate(examples(inputs, targets))],
+        [
+            (i, " ".join(map(str, seen)), came)
+            for i, (seen, came) in enumerate(lesson.examples(inputs, targets))
+        ],
         columns=["example", "context", "target"],
     )
     start = windows.dataset.starts[window] + 1
@@ -287,7 +308,10 @@ for context, target in examples(inputs, targets):
 """
     models = []
     if read is not None:
-        models = ["lm"] if read.other is None else ["lm.plain", "lm"]
+        if read.other is None:
+            models = ["lm"]
+        else:
+            models = ["lm.plain", "lm"]
     for lm in models:
         lines += f"""print(losses({lm}, {lm}.trace(inputs, keep=["final"]), targets[-1])["nats"].mean())\n"""
     return lines
@@ -298,17 +322,18 @@ def rest() -> None:
     """All that the slider moves: what is drawn, and what opens on demand."""
     if count:
         slide()
-    with panel("How often is each token asked for?", ":material/equalizer:", "dw_times") as opened:
+    with sheet.panel("How often is each token asked for?", ":material/equalizer:", "dw_times") as opened:
         if opened and count:
             times = windows.times_target()
             st.markdown(
-                f"In one go through the text a token is a target {fixed(float(times[1:].mean()), 2)} times "
-                f"on average, at most {counted(times.max(), 'time')}. "
-                "The first never is: nothing stands before it."
+                "In one go through the text a token is a target "
+                f"{words.fixed(float(times[1:].mean()), 2)} times on average, at most "
+                f"{words.counted(times.max(), 'time')}. The first never is: nothing stands before "
+                "it."
             )
-            says = [f"position {i}: a target of {counted(n, 'window')}" for i, n in enumerate(times)]
+            says = [f"position {i}: a target of {words.counted(n, 'window')}" for i, n in enumerate(times)]
             axis = {"title": {"text": "position in the text"}, "showgrid": False}
-            alt = f"How often each of {counted(len(ids), 'token')} is a target"
+            alt = f"How often each of {words.counted(len(ids), 'token')} is a target"
             unit = "times a target"
             key = "data_windows_times"
             hovers = Both(says)
@@ -317,13 +342,13 @@ def rest() -> None:
     sheet.numbers_of("windows", windows.table, caption, "the windows")
     if count:
         sheet.numbers_of("examples", lambda: in_window(WINDOW.value), what="one window's examples")
-    in_code(
+    sheet.in_code(
         [
             GPTDatasetV1.__init__,
             TokenWindows.__init__,
             TokenWindows.window,
             create_dataloader_v1,
-            examples,
+            lesson.examples,
             losses,
         ],
         program(),

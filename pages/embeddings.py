@@ -9,18 +9,11 @@ import torch
 from gptviz import GPTModel
 from gptviz.analysis import embeddings
 from gptviz.both import Both, alike
-from gptviz.digits import fixed, significant, term
-from gptviz.figures.embeddings import embedding_sum, similarity_matrix
+from gptviz.figures import embeddings as figures, marks
 from gptviz.figures.maps import Map
-from gptviz.figures.marks import token_ticks, window
-from gptviz.figures.theme import palette
-from gptviz.lessons import embedding as lesson
-from gptviz.lessons.windows import VERDICT, Windows
+from gptviz.lessons import embedding as lesson, windows
 from gptviz.tokenizer import get_encoding
-from gptviz.ui import sheet
-from gptviz.ui.sheet import Param, if_there, page, panel, sideways
-from gptviz.ui.tables import STYLE, Cell, Row, table as table_of
-from gptviz.ui.words import as_code, counted, prose, show_id
+from gptviz.ui import sheet, tables, words
 
 PARTS_OF_SUM = ("token embedding", "+ position embedding", "= what block 0 is given")
 MOST = 256  # tokens of the maps
@@ -28,10 +21,10 @@ SMALL_ROW = 3  # of the book's first table: the one that the book looks up
 ROWS = ("the token's row", "the position's row", "what block 0 is given")
 
 MEASURES = {"cosine": "cosine similarity", "dot": "dot product"}
-DIMENSION: Param[int | None] = Param("emb_dim", int, None, if_there)
+DIMENSION: sheet.Param[int | None] = sheet.Param("emb_dim", int, None, sheet.if_there)
 
 
-class MeasureParam(Param[str]):
+class MeasureParam(sheet.Param[str]):
     """In the address by its long name, as it is on the screen; by its short one as well."""
 
     def parse(self, text: str) -> str:
@@ -41,11 +34,14 @@ class MeasureParam(Param[str]):
         return MEASURES[value]
 
 
-MEASURE = MeasureParam("emb_measure", str, "cosine", if_there)
+MEASURE = MeasureParam("emb_measure", str, "cosine", sheet.if_there)
 
-scene = page("Embeddings", keep=embeddings.SITES, params=(DIMENSION, MEASURE, sheet.SHOWN))
+frame = sheet.start_page("Embeddings", choices=[DIMENSION, MEASURE, sheet.SHOWN])
+prompt = sheet.read_text(frame)
+scene = sheet.trace(prompt, keep=embeddings.SITES)
+
 at = scene.position
-label = as_code(scene.label)
+label = words.as_code(scene.label)
 lm = scene.lm
 tokens = scene.tokens
 rows = sheet.of(scene, embeddings.embedding_rows)
@@ -56,16 +52,18 @@ replaced = rows.was is not None and not alike(parts[0, at] + parts[1, at], parts
 
 # ---- this row plus this row ----
 
-text = f"**This row plus this row is that row.** Row {tokens[at].id} of `tok_emb` says *which* token it is, "
-text += f"{label}; row {at} of `pos_emb` says *where* it stands. Added up, they are the embedding that goes "
-text += "into block 0. "
+text = (
+    f"**This row plus this row is that row.** Row {tokens[at].id} of `tok_emb` says *which* token "
+    f"it is, {label}; row {at} of `pos_emb` says *where* it stands. Added up, they are the "
+    "embedding that goes into block 0. "
+)
 others = embeddings.same_token_elsewhere(tokens, at)
 # a change may give one of the two another row, or both positions the same
 if others and [np.array_equal(*part[[at, others[0]]]) for part in parts[:2]] == [True, False]:
     text += f"At position {others[0]} the same token has the same token row, and another position's row."
 terms = ("token", "dimension", "embedding", "block")
 sites = [(site, None) for site in embeddings.SITES]
-sheet.say(scene, text, *terms, about=rows, what="the embeddings", sites=sites)
+sheet.say(scene, text, terms=terms, about=rows, what="the embeddings", sites=sites)
 if rows.moved:
     which = ", ".join(name for name, one in zip(ROWS, moved, strict=True) if one.any())
     text = (
@@ -74,9 +72,10 @@ if rows.moved:
         f"{lengths.map(lambda t: t.loc[at, 'sum_norm']):3}."
     )
     if replaced:
-        text += " A change put something else in place of the sum: the first two rows do not add "
-        text += "up to the third."
-    prose(text)
+        text += (
+            " A change put something else in place of the sum: the first two rows do not add up to the third."
+        )
+    words.prose(text)
 
 
 @st.fragment
@@ -91,14 +90,14 @@ def three_rows() -> None:
     cells = [embeddings.addition(parts, at, d).written() for d in window]
     first, second, total = embeddings.addition(parts, at, dimension).written()
     limit = sheet.once(scene.run, embeddings.rows_scale).limit
-    addition = f"{first} + {term(second)} = **{total}**"
+    addition = f"{first} + {words.term(second)} = **{total}**"
     third = "their sum"
     if replaced:
         addition = f"{first} and {second} are added up, and block 0 is given **{total}** instead"
         third = "the third"
     with picture:
         shown = parts[:, at], scene.label, at, dimension, window, cells, limit
-        fig = embedding_sum(*shown, scene.mode, not replaced)
+        fig = figures.embedding_sum(*shown, scene.mode, not replaced)
         which = (f"dimension{dimension}",)
         alt = f"{scene.label} at position {at}, dimension {dimension}: {addition.replace('*', '')}"
         scene.chart(
@@ -106,12 +105,12 @@ def three_rows() -> None:
         )
     own = lengths.now.loc[at]
     row_lengths = (
-        f"The token's row has length {significant(own['token_norm'])}, the position's "
-        f"{significant(own['position_norm'])}, {third} {significant(own['sum_norm'])}"
+        f"The token's row has length {words.significant(own['token_norm'])}, the position's "
+        f"{words.significant(own['position_norm'])}, {third} {words.significant(own['sum_norm'])}"
     )
     if own["token_norm"] and own["position_norm"]:  # a row of zeros has no direction
-        row_lengths += f"; the cosine between the first two is {fixed(own['cosine'], 2)}"
-    prose(f"In dimension {dimension}, {addition}. {row_lengths}.", "cosine")
+        row_lengths += f"; the cosine between the first two is {words.fixed(own['cosine'], 2)}"
+    words.prose(f"In dimension {dimension}, {addition}. {row_lengths}.", "cosine")
 
 
 @st.fragment
@@ -122,30 +121,38 @@ def neighbors() -> None:
     table = lm.model.tok_emb.weight
     near = embeddings.nearest_tokens(table, tokens[at].id, k=10, measure=cast(embeddings.Measure, measure))
     ids = near["id"].tolist()
-    names = [show_id(lm, i) for i in ids]
+    names = [words.show_id(lm, i) for i in ids]
     best = near.iloc[0]
     chance = embeddings.best_by_chance(len(table) - 1, table.shape[1])
     if best["cosine"] > 1.4 * chance:
-        meaning = "No one tells a model which tokens are alike: training moves those together "
-        meaning += "that stand in like places"
+        meaning = (
+            "No one tells a model which tokens are alike: training moves those together that stand "
+            "in like places"
+        )
         if lm.config.tie_embeddings:
             # the output head's row of a token that never comes is only ever pushed away
             # from what does come
             meaning += ", and those that hardly ever stand in any"
         meaning += "."
     else:
-        meaning = "Among so many random rows the nearest by cosine would have one of about "
-        meaning += f"{fixed(chance, 2)}: this likeness may well be chance, and nothing that was learned."
-    prose(
-        f"Of the {len(table):,} rows of `tok_emb`, the nearest to that of {label} by {MEASURES[measure]} is "
-        f"{as_code(names[0])}'s, with a cosine of {fixed(best['cosine'], 3)} and a dot product of "
-        f"{fixed(best['dot'], 2)}, which counts the lengths as well. {meaning}",
+        meaning = (
+            "Among so many random rows the nearest by cosine would have one of about "
+            f"{words.fixed(chance, 2)}: this likeness may well be chance, and nothing that was "
+            "learned."
+        )
+    words.prose(
+        f"Of the {len(table):,} rows of `tok_emb`, the nearest to that of {label} by "
+        f"{MEASURES[measure]} is {words.as_code(names[0])}'s, with a cosine of "
+        f"{words.fixed(best['cosine'], 3)} and a dot product of {words.fixed(best['dot'], 2)}, "
+        f"which counts the lengths as well. {meaning}",
         "dot product",
     )
     values = near[measure]
     unit = MEASURES[measure]
     pairs = zip(names, ids, values, strict=True)
-    says = [f"`{name}` (id {i}) and `{scene.label}`: {unit} {fixed(value, 4)}" for name, i, value in pairs]
+    says = [
+        f"`{name}` (id {i}) and `{scene.label}`: {unit} {words.fixed(value, 4)}" for name, i, value in pairs
+    ]
     sheet.bars(
         scene,
         "embedding_neighbors",
@@ -155,8 +162,8 @@ def neighbors() -> None:
         f"The tokens nearest to {scene.label}: " + ", ".join(names),
         which=(measure,),
         lying=True,
-        colors=palette(scene.mode).accent,
-        text=Both([fixed(value, 3 if measure == "cosine" else 2) for value in values]),
+        colors=scene.palette.accent,
+        text=Both([words.fixed(value, 3 if measure == "cosine" else 2) for value in values]),
         says=Both(says),
         height=90 + 30 * len(names),
     )
@@ -174,44 +181,58 @@ def pick(dimension: int, position: int) -> None:
     scene.select(position)
 
 
-with panel("Every token of the prompt", ":material/grid_on:", "emb_rows") as is_open:
+def cells_of(part: int, few: slice) -> Both[np.ndarray]:
+    """(D, n): of a part of the sum, a column a token."""
+    return rows.map(lambda all_parts: all_parts[part, few].T)
+
+
+with sheet.panel("Every token of the prompt", ":material/grid_on:", "emb_rows") as is_open:
     if is_open:
-        few = window(at, len(tokens), MOST)
+        few = marks.window(at, len(tokens), MOST)
         scale = sheet.once(scene.run, embeddings.rows_scale)
         adds_up = alike(parts[0] + parts[1], parts[2])
-        sideways("embedding_rows", 760)
-        panels = [
-            Map(name, rows.map(lambda r, i=i: r[i, few].T), "signed", name, (-scale.limit, scale.limit))  # type: ignore[misc]
-            for i, name in enumerate(PARTS_OF_SUM if adds_up else ROWS)
-        ]
+        sheet.sideways("embedding_rows", 760)
+        titles = ROWS
+        if adds_up:
+            titles = PARTS_OF_SUM
+        ends = (-scale.limit, scale.limit)
+        panels = [Map(title, cells_of(part, few), "signed", title, ends) for part, title in enumerate(titles)]
         dimensions = [f"dimension {d}" for d in range(parts.shape[2])]
-        alt = f"Token embedding, position embedding and sum of {counted(len(tokens), 'token')}"
+        alt = f"Token embedding, position embedding and sum of {words.counted(len(tokens), 'token')}"
         cell = None, at
         sheet.maps(scene, "embedding_rows", panels, dimensions, alt, cell, pick, joint=True, few=few)
-        text = f"A column is a token, a row a dimension. {scale.outside:,} of the {scale.count:,} "
-        text += "values lie beyond the scale; "
-        text += f"the largest is {significant(scale.largest)} from zero."
+        text = (
+            f"A column is a token, a row a dimension. {scale.outside:,} of the {scale.count:,} "
+            f"values lie beyond the scale; the largest is {words.significant(scale.largest)} from "
+            "zero."
+        )
         if len(tokens) > MOST:
             text += f" Shown are {MOST} tokens around the selected one."
         st.caption(text)
-        lines = {name: lengths.map(lambda t, c=f"{name}_norm": t[c]) for name in ("token", "position", "sum")}  # type: ignore[misc]
+        lines = {
+            "token": lengths.map(lambda table: table["token_norm"]),
+            "position": lengths.map(lambda table: table["position_norm"]),
+            "sum": lengths.map(lambda table: table["sum_norm"]),
+        }
         alt = "The length of each token's three rows"
-        axis = token_ticks(scene.labels, 80) | {"showgrid": False}
+        axis = marks.token_ticks(scene.labels, 80) | {"showgrid": False}
         sheet.curves(scene, "embedding_lengths", lines, scene.labels, "length", alt, at=at, axis=axis)
 
-with panel("Which positions are alike?", ":material/straighten:", "emb_positions") as is_open:
+with sheet.panel("Which positions are alike?", ":material/straighten:", "emb_positions") as is_open:
     if is_open:
         table = lm.model.pos_emb.weight  # (C, D)
         count = len(table)
         places = embeddings.spread(count)
         square = embeddings.position_similarity(table, places)[:, places]  # (n, n)
         own = embeddings.position_similarity(table, [at])[0]  # (C,)
-        beside, apart = (embeddings.similarity_apart(table, d) for d in (min(1, count - 1), count // 2))
+        beside = embeddings.similarity_apart(table, min(1, count - 1))
+        apart = embeddings.similarity_apart(table, count // 2)
         text = (
-            f"`pos_emb` has a learned row for each of the {count:,} positions; this prompt uses the first "
-            f"{len(tokens):,} (shaded). Neighbours have a cosine of {fixed(beside, 2)} on average, what "
-            f"stands {count // 2:,} apart {fixed(apart, 2)}: that 7 comes after 6 is written nowhere, a "
-            "model has to learn it."
+            f"`pos_emb` has a learned row for each of the {count:,} positions; this prompt uses "
+            f"the first {len(tokens):,} (shaded). Neighbours have a cosine of "
+            f"{words.fixed(beside, 2)} on average, what stands {count // 2:,} apart "
+            f"{words.fixed(apart, 2)}: that 7 comes after 6 is written nowhere, a model has to "
+            "learn it."
         )
         if len(places) < count:
             text += f" The square shows {len(places)} of the positions, evenly spread."
@@ -219,7 +240,7 @@ with panel("Which positions are alike?", ":material/straighten:", "emb_positions
         left, right = st.columns(2)
         with left:
             alt = "The cosine of every learned position with every other"
-            fig = similarity_matrix(square, list(places), at, scene.mode)
+            fig = figures.similarity_matrix(square, list(places), at, scene.mode)
             scene.chart(fig, key="embedding_positions", alt=alt)
         with right:
             sheet.curves(
@@ -237,39 +258,47 @@ with panel("Which positions are alike?", ":material/straighten:", "emb_positions
                 used=len(tokens),
             )
 
-with panel("In small: the book's first table", ":material/view_compact:", "emb_small") as is_open:
+with sheet.panel("In small: the book's first table", ":material/view_compact:", "emb_small") as is_open:
     if is_open:
         small = lesson.first_table()
         one = lesson.looked_up(small, SMALL_ROW)
-        st.html(STYLE)
-        prose(
-            f"The book begins with {len(small)} tokens of {small.shape[1]} random numbers each, after "
-            f"`torch.manual_seed({lesson.SEED})`. Token {SMALL_ROW} is row {SMALL_ROW}. A linear layer gives "
-            "the same for a **one-hot** row: zeros, and a 1 in its place. Looking up saves the multiplying.",
-            *("token", "one-hot"),
+        st.html(tables.STYLE)
+        words.prose(
+            f"The book begins with {len(small)} tokens of {small.shape[1]} random numbers each, "
+            f"after `torch.manual_seed({lesson.SEED})`. Token {SMALL_ROW} is row {SMALL_ROW}. A "
+            "linear layer gives the same for a **one-hot** row: zeros, and a 1 in its place. "
+            "Looking up saves the multiplying.",
+            "token",
+            "one-hot",
         )
         small_rows = []
         for place, values in enumerate(small.tolist()):
-            kind = "line chosen" if place == SMALL_ROW else "line"
-            hot = fixed(float(one.one_hot[place]), 0)
-            small_rows.append(Row([str(place), hot, *(fixed(value, 4) for value in values)], kind))
-        product = [fixed(value, 4) for value in one.product.tolist()]
-        small_rows.append(Row(["one-hot × table", "", *product], "sum"))
+            kind = "line"
+            if place == SMALL_ROW:
+                kind = "line chosen"
+            hot = words.fixed(float(one.one_hot[place]), 0)
+            small_rows.append(
+                tables.Row([str(place), hot, *(words.fixed(value, 4) for value in values)], kind)
+            )
+        product = [words.fixed(value, 4) for value in one.product.tolist()]
+        small_rows.append(tables.Row(["one-hot × table", "", *product], "sum"))
         head = ["row", "#one-hot", *(f"#dimension {d}" for d in range(small.shape[1]))]
-        st.html(table_of("first table", head, small_rows))
+        st.html(tables.table("first table", head, small_rows))
         st.markdown(
-            "**A batch has a row for each of its tokens.** The book's batch has 8 windows of 4 tokens. "
-            "Your text, in this model, is a batch of one."
+            "**A batch has a row for each of its tokens.** The book's batch has 8 windows of 4 "
+            "tokens. Your text, in this model, is a batch of one."
         )
-        inputs, _ = Windows(tuple(get_encoding("gpt2").encode(VERDICT)), 4, 4, 8).batch(0)
+        inputs, _ = windows.Windows(tuple(get_encoding("gpt2").encode(windows.VERDICT)), 4, 4, 8).batch(0)
         shapes = lesson.batch_shapes(inputs, lesson.BOOKS_VOCABULARY, lesson.BOOKS_DIMENSIONS)
         own = lesson.batch_shapes(torch.tensor([scene.run.ids]), lm.config.vocab_size, lm.config.emb_dim)
         shape_rows = [
-            Row([Cell(name, "code"), " × ".join(map(str, shape)), " × ".join(map(str, own[name]))])
+            tables.Row(
+                [tables.Cell(name, "code"), " × ".join(map(str, shape)), " × ".join(map(str, own[name]))]
+            )
             for name, shape in shapes.items()
         ]
         head = ["", "#the book's batch", "#your text"]
-        st.html(table_of("batch shapes", head, shape_rows))
+        st.html(tables.table("batch shapes", head, shape_rows))
         sheet.code_of(
             scene,
             [lesson.looked_up, lesson.batch_shapes],

@@ -6,30 +6,18 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from gptviz import Edit, LanguageModel, Run
-from gptviz.analysis import feed_forward
-from gptviz.analysis.logit_attribution import BREAKING, spread
+from gptviz import Edit, Run
+from gptviz.analysis import feed_forward, logit_attribution
 from gptviz.analysis.reach import positions_of
 from gptviz.both import Both, alike
-from gptviz.digits import percent, significant
-from gptviz.engine.reduction import Reduction
-from gptviz.engine.sample import passages, windows
-from gptviz.engine.tokens import Token
-from gptviz.figures.feed_forward import expansion, gelu_dots
-from gptviz.figures.marks import READABLE, token_ticks
-from gptviz.figures.theme import palette
+from gptviz.engine import sample
+from gptviz.figures import feed_forward as figures, marks
 from gptviz.model import GELU, FeedForward
-from gptviz.tokenizer import show_token
-from gptviz.ui import sheet, tables
-from gptviz.ui.runs import Keep
-from gptviz.ui.sheet import Param, example_row, if_there, page
-from gptviz.ui.shell.change_menu import Part, menu
-from gptviz.ui.shell.state import BLOCK
-from gptviz.ui.tables import Cell, Row
-from gptviz.ui.words import Place, as_code, counted, escaped, prose, show_id
+from gptviz.ui import sheet, tables, words
+from gptviz.ui.shell import change_menu, state
 
-UNIT: Param[int | None] = Param("ff_unit", int, None, if_there)
-SAMPLE = Param("ff_sample", bool, False)
+UNIT: sheet.Param[int | None] = sheet.Param("ff_unit", int, None, sheet.if_there)
+SAMPLE = sheet.Param("ff_sample", bool, False)
 
 LARGEST = 10  # units in the table of those that write most, with TOKENS each; READ tokens of the chosen unit
 TOKENS = 3
@@ -38,27 +26,22 @@ PLACES = 6  # of the sample, or of a long text, that excite a unit most, with BE
 BESIDE = 8
 
 
-def needs(lm: LanguageModel, tokens: Sequence[Token]) -> tuple[Keep, tuple[Reduction, ...]]:
-    """The sites that the page needs: those of the chosen block's feed-forward, and the last stream.
+frame = sheet.start_page("Feed-forward", choices=[UNIT, SAMPLE])
+prompt = sheet.read_text(frame)
+last = prompt.lm.config.n_layers - 1
+chosen = state.BLOCK.within(last + 1)
+block = last if chosen is None else chosen
+scene = sheet.trace(prompt, keep=[*feed_forward.sites(block), ("resid_post", last)])
 
-    Without a choice it is the last block's. There are no reductions.
-    """
-    chosen = BLOCK.within(lm.config.n_layers)
-    last = lm.config.n_layers - 1
-    return [*feed_forward.sites(last if chosen is None else chosen), ("resid_post", last)], ()
-
-
-scene = page("Feed-forward", needs, params=(UNIT, SAMPLE))
 lm = scene.lm
 at = scene.position
-label = as_code(scene.label)
-last = lm.config.n_layers - 1
+label = words.as_code(scene.label)
 
 # ---- which units fire, and what they write ----
 
 above = st.container()
 with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
-    block = BLOCK.index("Block", last + 1, last, f"{last}, the last", width=205)
+    block = state.BLOCK.index("Block", last + 1, last, f"{last}, the last", width=205)
     both = sheet.of(scene, feed_forward.units, block, at)
     found = both.now
     # a change may put something else in the place of what GELU makes of them
@@ -67,11 +50,13 @@ with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
     count = len(found.before)
     most = found.largest(1)[0]
     unit = UNIT.index("Unit", count, most, f"{most}, which writes most", width=320)
-    menu(scene, Part("feed-forward", block), key="ff")
+    change_menu.menu(scene, change_menu.Part("feed-forward", block), key="ff")
 with above:
     fired = both.map(lambda u: int(u.fires.sum()))
     half = both.map(feed_forward.Units.half)
-    of_them_fire = "of them fires" if fired.now == 1 else "of them fire"
+    of_them_fire = "of them fire"
+    if fired.now == 1:
+        of_them_fire = "of them fires"
     sentences = [
         f"In block {block} the feed-forward turns {label} into {count:,} numbers, one per unit.",
     ]
@@ -97,7 +82,7 @@ with above:
     sheet.say(
         scene,
         " ".join(sentences),
-        *("block", "feed-forward"),
+        terms=["block", "feed-forward"],
         about=both.map(lambda u: np.concatenate([u.before, u.written])),
         what=f"what the feed-forward of block {block} makes of {label}",
         sites=feed_forward.sites(block),
@@ -105,23 +90,33 @@ with above:
     )
 
 
-ghost = None if both.was is None else (float(both.was.before[unit]), float(both.was.after[unit]))
+if both.was is None:
+    ghost = None
+else:
+    ghost = (float(both.was.before[unit]), float(both.was.after[unit]))
 reached = [-1.0, 1.0, *found.before.tolist(), *([ghost[0]] if ghost else [])]
 curve = feed_forward.activation_curve(lm.model, block, min(reached), max(reached))
 scene.chart(
-    gelu_dots(found.before, found.after, found.writes, unit, (curve.x, curve.y), scene.mode, ghost),
+    figures.gelu_dots(found.before, found.after, found.writes, unit, (curve.x, curve.y), scene.mode, ghost),
     key="gelu_dots",
     alt=f"GELU with the {count} units of block {block} at {scene.label}",
     pick=lambda dot: UNIT.set(int(dot["customdata"])),
     which=(f"block{block}",),
 )
-which = "the book's GELU, GPT-2's with a tanh in it" if curve.tanh else "the exact GELU"
-leaves = "A change puts others in their place:" if put_here else "GELU leaves them a little:"
-text = f"The line is {which}; the dashed one is ReLU, which would silence the {count - fired.now:,} units "
-text += f"that do not fire. {leaves} together they write a row of size {significant(found.quiet)}. A dot's "
-text += "area is what its unit writes; a click chooses the unit."
-prose(text, "GELU")
-example_row("A name comes back", "He and she", "Counting", "Once upon a time")
+which = "the exact GELU"
+if curve.tanh:
+    which = "the book's GELU, GPT-2's with a tanh in it"
+leaves = "GELU leaves them a little:"
+if put_here:
+    leaves = "A change puts others in their place:"
+text = (
+    f"The line is {which}; the dashed one is ReLU, which would silence the {count - fired.now:,} "
+    f"units that do not fire. {leaves} together they write a row of size "
+    f"{words.significant(found.quiet)}. A dot's area is what its unit writes; a click chooses the "
+    "unit."
+)
+words.prose(text, "GELU")
+sheet.example_row("A name comes back", "He and she", "Counting", "Once upon a time")
 
 # ---- the units that write most, and one of them ----
 
@@ -133,52 +128,67 @@ read = sheet.once(scene.run, feed_forward.readings, block, (*order, unit), times
 
 
 st.subheader("The units that write most", anchor=False)
-text = "A unit writes its activation times its column in the second matrix. Beside each, the tokens that it "
-text += "raises and lowers most directly."
-prose(text, "logit")
+text = (
+    "A unit writes its activation times its column in the second matrix. Beside each, the tokens "
+    "that it raises and lowers most directly."
+)
+words.prose(text, "logit")
 writes = {"writes": found.writes[order]}
 if both.was is not None:
     writes = {"writes, unchanged": both.was.writes[order], "writes, changed": found.writes[order]}
 columns = {name: getattr(found, name)[order] for name in ("before", "after", "columns")}
 tokens = {
-    name: [" ".join(show_id(lm, i) for i, _ in getattr(one, name)[:TOKENS]) for one in read[: len(order)]]
+    name: [
+        " ".join(words.show_id(lm, i) for i, _ in getattr(one, name)[:TOKENS]) for one in read[: len(order)]
+    ]
     for name in ("raises", "lowers")
 }
 largest = pd.DataFrame({"unit": order} | columns | writes | tokens).rename(columns={"columns": "column"})
 sheet.table("largest units", Both(largest), 3, order.index(unit) if unit in order else None)
-cut = {edit.site for edit in scene.run.edits} & (set(BREAKING) - {"embed", "attn_out"})
-caption = "Raised and lowered is a token's logit minus the mean over the vocabulary: the direct "
-caption += "effect, with the final LayerNorm's divisor held as it is. What later blocks make of a "
-caption += "write is not in it."
+cut = {edit.site for edit in scene.run.edits} & (set(logit_attribution.BREAKING) - {"embed", "attn_out"})
+caption = (
+    "Raised and lowered is a token's logit minus the mean over the vocabulary: the direct effect, "
+    "with the final LayerNorm's divisor held as it is. What later blocks make of a write is not in "
+    "it."
+)
 if cut or found.is_replaced:
-    caption += " A change puts other numbers into the stream: where that is behind this block, what the "
-    caption += "units write may not reach the output head, or be scaled on its way."
+    caption += (
+        " A change puts other numbers into the stream: where that is behind this block, what the "
+        "units write may not reach the output head, or be scaled on its way."
+    )
 st.caption(caption)
 
 st.subheader(f"Unit {unit} of block {block}", anchor=False)
 before = both.map(lambda u: float(u.before[unit]))
 after = both.map(lambda u: float(u.after[unit]))
-it_fires = "it fires" if before.now > 0 else "it does not fire"
-prose(
-    f"For {label} unit {unit} is {before:3} before GELU, so {it_fires}, and {after:3} after. "
-    f"Its column has size {significant(float(found.columns[unit]))}. "
-    f"What it writes is {percent(float(found.shares[unit]))} of what the feed-forward writes, "
-    "measured along that."
+it_fires = "it does not fire"
+if before.now > 0:
+    it_fires = "it fires"
+words.prose(
+    f"For {label} unit {unit} is {before:3} before GELU, so {it_fires}, and {after:3} after. Its "
+    f"column has size {words.significant(float(found.columns[unit]))}. What it writes is "
+    f"{words.percent(float(found.shares[unit]))} of what the feed-forward writes, measured along "
+    "that."
 )
 left, right = st.columns([3, 5], gap="large")
 with left:
-    divisor = spread(scene.trace, lm.model, at)
-    text = f"Whatever the text, unit {unit} writes along one column. Each 1 of its activation at {label} "
-    text += "adds this to the logits of these tokens, with the final LayerNorm's divisor held at "
-    text += f"{significant(divisor, 4)}:"
-    prose(text, "logit", "LayerNorm")
+    divisor = logit_attribution.spread(scene.trace, lm.model, at)
+    text = (
+        f"Whatever the text, unit {unit} writes along one column. Each 1 of its activation at "
+        f"{label} adds this to the logits of these tokens, with the final LayerNorm's divisor held "
+        f"at {words.significant(divisor, 4)}:"
+    )
+    words.prose(text, "logit", "LayerNorm")
 
-    def moves(token: int, by: float) -> list[Cell | str]:
+    def moves(token: int, by: float) -> list[tables.Cell | str]:
         sign = "+" if by > 0 else ""
-        return [Cell(show_id(lm, token), "label"), f"{sign}{significant(by)}"]
+        return [tables.Cell(words.show_id(lm, token), "label"), f"{sign}{words.significant(by)}"]
 
     column = read[len(order)]
-    rows = [Row([*moves(*up), *moves(*down)]) for up, down in zip(column.raises, column.lowers, strict=True)]
+    rows = [
+        tables.Row([*moves(*up), *moves(*down)])
+        for up, down in zip(column.raises, column.lowers, strict=True)
+    ]
     st.html(tables.table("reading", ["raises", "#by", "lowers", "#by"], rows))
 
 
@@ -196,26 +206,35 @@ def excerpts(places: Iterable[tuple[float, Sequence[str], int, str]]) -> None:
         tail = "".join(text[i + 1 : end])
         if end < len(text):
             tail = f"{tail} …"
-        drawn.append(Row([significant(value), Cell(head, marked=text[i], rest=tail), source]))
+        drawn.append(
+            tables.Row([words.significant(value), tables.Cell(head, marked=text[i], rest=tail), source])
+        )
     st.html(tables.table("excerpts", ["#activation", "text", "from"], drawn))
 
 
 def fires_at(changes: Collection[Edit]) -> str:
     """The verb for tokens where a unit's number after GELU, and after `changes`, is above 0."""
-    return "is above 0, with the change in it, at" if changes else "fires at"
+    if changes:
+        return "is above 0, with the change in it, at"
+    return "fires at"
 
 
 with right:
     activations = sheet.of(scene, feed_forward.excites, block, unit)
     peak = int(activations.now.argmax())
     is_flat = np.ptp(activations.now) == 0
-    where = "the same at every token" if is_flat else f"largest at {Place(scene.labels[peak], peak)}"
+    if is_flat:
+        where = "the same at every token"
+    else:
+        where = f"largest at {words.Place(scene.labels[peak], peak)}"
     fires = int((activations.now > 0).sum())
-    of = counted(len(scene.tokens), "token")
-    text = f"In this text it {fires_at(put)} {fires:,} of {of}. "
-    text += f"It is {where}: {significant(float(activations.now[peak]))}."
-    prose(text, "token")
-    theme = palette(scene.mode)
+    of = words.counted(len(scene.tokens), "token")
+    text = (
+        f"In this text it {fires_at(put)} {fires:,} of {of}. It is {where}: "
+        f"{words.significant(float(activations.now[peak]))}."
+    )
+    words.prose(text, "token")
+    theme = scene.palette
     axis = {"showgrid": False, "range": [-0.6, len(scene.tokens) - 0.4]}
     sheet.bars(
         scene,
@@ -228,9 +247,9 @@ with right:
         (f"block{block}", f"unit{unit}"),
         at=at,
         colors=[theme.positive if value > 0 else theme.quiet for value in activations.now],
-        axis=axis | token_ticks(scene.labels),
+        axis=axis | marks.token_ticks(scene.labels),
     )
-    if len(scene.tokens) > READABLE:  # a shorter text stands under the bars as it is
+    if len(scene.tokens) > marks.READABLE:  # a shorter text stands under the bars as it is
         best = np.argsort(-activations.now, kind="stable")[:PLACES].tolist()
         excerpts((float(activations.now[i]), scene.labels, i, f"position {i}") for i in best)
 
@@ -241,9 +260,9 @@ def in_the_sample() -> None:
     about = "The beginnings of five books that the bundled model never trained on, 13 kB. Switch off to stop."
     if not SAMPLE.widget(st.toggle, "In other texts: read the sample", help=about):
         return
-    read_in, tokens = windows(lm.encode, lm.config.context_length)
+    read_in, tokens = sample.windows(lm.encode, lm.config.context_length)
     if any(max(window.ids) >= lm.config.vocab_size for window in read_in):
-        name = escaped(lm.name)
+        name = words.escaped(lm.name)
         st.info(f"{name} cannot read the sample: there are characters in it that it has no tokens for.")
         return
     edits = tuple(edit for edit in scene.run.edits if edit.is_of_any_text)
@@ -254,20 +273,25 @@ def in_the_sample() -> None:
         peaks.append(sheet.reduced(Run(scene.run.model, window.ids, edits), feed_forward.PEAKS)[block])
     bar.empty()
     looked_at = sum(len(window.ids) - 1 for window in read_in)
-    share = sum(int(of.fired[unit]) for of in peaks) / looked_at if looked_at else 0.0
-    prose(
-        f"In the sample ({looked_at:,} of {tokens:,} tokens of {len(passages())} books, without each "
-        f"window's first) unit {unit} {fires_at(put & {*edits})} {percent(share)} of the tokens. What "
-        "excites it most in each window:"
+    share = 0.0
+    if looked_at:
+        share = sum(int(of.fired[unit]) for of in peaks) / looked_at
+    words.prose(
+        f"In the sample ({looked_at:,} of {tokens:,} tokens of {len(sample.passages())} books, "
+        f"without each window's first) unit {unit} {fires_at(put & {*edits})} "
+        f"{words.percent(share)} of the tokens. What excites it most in each window:"
     )
     if left_out := len(scene.run.edits) - len(edits):
-        what = "One change is" if left_out == 1 else f"{left_out} changes are"
+        if left_out == 1:
+            what = "One change is"
+        else:
+            what = f"{left_out} changes are"
         st.caption(f"{what} about a place of your text, and not made where the sample is read.")
     best = sorted(range(len(read_in)), key=lambda i: -float(peaks[i].value[unit]))[:PLACES]
     excerpts(
         (
             float(peaks[i].value[unit]),
-            [show_token(token.raw) for token in lm.tokens(read_in[i].ids)],
+            [words.show_token(token.raw) for token in lm.tokens(read_in[i].ids)],
             int(peaks[i].position[unit]),
             read_in[i].title,
         )
@@ -283,18 +307,20 @@ strips = both.map(lambda u: [u.given, u.before, u.after, u.written])
 old = [None if alike(*pair) else pair[1] for pair in zip(strips.now, strips.all[0], strict=True)]
 st.subheader(f"From {len(found.given):,} to {count:,} and back", anchor=False)
 after_it = "after the change" if put_here else "after it"
-least = significant(float(found.after.min()), 2)
+least = words.significant(float(found.after.min()), 2)
 sentences = [
-    f"The first matrix makes {count:,} numbers of {len(found.given):,}, the second {len(found.given):,} of "
-    f"{count:,} again.",
+    f"The first matrix makes {count:,} numbers of {len(found.given):,}, the second "
+    f"{len(found.given):,} of {count:,} again.",
     f"GELU stands between: {after_it} nothing is below {least}.",
     "The chosen unit is framed.",
 ]
 if any(strip is not None for strip in old):
     sentences.append("Below a strip, in a dashed frame, is the unchanged model's.")
-prose(" ".join(sentences), "GELU")
+words.prose(" ".join(sentences), "GELU")
 alt = f"{len(found.given)} numbers of {scene.label} become {count} units of block {block}, and back"
-scene.chart(expansion(strips.now, unit, scene.mode, old), key="expansion", alt=alt, which=(f"block{block}",))
+scene.chart(
+    figures.expansion(strips.now, unit, scene.mode, old), key="expansion", alt=alt, which=(f"block{block}",)
+)
 bias = lm.config.linear_bias
 parts = "All units' activations times their columns"
 if bias:
@@ -302,8 +328,8 @@ if bias:
 reason = f"that is rounding to {lm.dtype}"
 if found.is_replaced:
     reason = "a change put something else there"
-difference = significant(found.difference, 2)
-prose(
+difference = words.significant(found.difference, 2)
+words.prose(
     f"{parts} add up to what the feed-forward writes: the largest difference of any number is "
     f"{difference}; {reason}.",
     "bias",
@@ -312,9 +338,11 @@ prose(
 # ---- details ----
 
 ids = feed_forward.unit_table(found)["unit"]
-caption = "A row per unit, the one that writes most first: its number before and after GELU, whether it "
-caption += "fires, the size of its column and of what it writes, and its share of what the feed-forward "
-caption += "writes, measured along that."
+caption = (
+    "A row per unit, the one that writes most first: its number before and after GELU, whether it "
+    "fires, the size of its column and of what it writes, and its share of what the feed-forward "
+    "writes, measured along that."
+)
 if found.is_replaced:
     caption += " A change replaces what the feed-forward writes: the shares need not add up to 1."
 elif found.adds_up and bias:

@@ -6,39 +6,23 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from gptviz.analysis import writing as numbers
 from gptviz.analysis.next_token import losses
-from gptviz.analysis.writing import WrittenStep, next_step, table_of, write_on
 from gptviz.book import generate_text_simple
 from gptviz.both import Both
-from gptviz.digits import fixed, significant
 from gptviz.engine.generate import end_of_text
 from gptviz.engine.sampling import distribution, draw as draw_one
-from gptviz.figures.candidates import Draw, place_text
-from gptviz.figures.marks import CHANGED, UNCHANGED
-from gptviz.figures.next_token import probability_text
-from gptviz.tokenizer import named_bytes, show_token
-from gptviz.ui import sheet
+from gptviz.figures import candidates as figures, marks
+from gptviz.tokenizer import named_bytes
+from gptviz.ui import sheet, words
 from gptviz.ui.components.branches import branch_tree
 from gptviz.ui.components.draws import draws
 from gptviz.ui.components.writing import writing
-from gptviz.ui.parts.generate import beams, looked, loops, play, saves, surgery
-from gptviz.ui.parts.generate.play import STOP, Writer
+from gptviz.ui.parts.generate import beams, looked, loops, play, saves, surgery, written as texts
 from gptviz.ui.parts.generate.tree import LONGEST, Tree
-from gptviz.ui.parts.generate.written import (
-    Written,
-    as_text,
-    drawing,
-    log_probability,
-    next_logits,
-    perplexity,
-    step_after,
-    text_of,
-)
-from gptviz.ui.sheet import Param, if_there, in_code, page
 from gptviz.ui.shell import address
 from gptviz.ui.shell.limits import limits
 from gptviz.ui.shell.sampling import WRITTEN
-from gptviz.ui.words import Place, as_code, prose, show_id
 
 QUESTIONS = {
     "looked": ("What it looked at", looked.draw),
@@ -47,11 +31,14 @@ QUESTIONS = {
     "loops": ("Loops", loops.draw),
     "beams": ("Beam search", beams.draw),
 }
-ASK: Param[str | None] = Param("ask", str, None, if_there)
+ASK: sheet.Param[str | None] = sheet.Param("ask", str, None, sheet.if_there)
 PARAMS = (*play.PARAMS, ASK, *beams.PARAMS, *looked.PARAMS, *surgery.PARAMS, *loops.PARAMS)
 SHOWN = 200  # characters of a branch's text
 
-scene = page("Generate", keep=("final",), params=PARAMS)
+frame = sheet.start_page("Generate", choices=PARAMS)
+prompt = sheet.read_text(frame)
+scene = sheet.trace(prompt, keep=["final"])
+
 if address.is_history_navigation():
     play.stop()  # the address wins
 scene, left = play.fitting(scene)
@@ -60,7 +47,11 @@ scene, left = play.fitting(scene)
 @st.fragment
 def stage() -> None:  # it may outlive the visit: it holds the scene, and looks up the rest
     address.run_the_page_if_asked_for()
-    buttons, sentence, text, bar, settings = (st.container() for _ in range(5))
+    buttons = st.container()
+    sentence = st.container()
+    text = st.container()
+    bar = st.container()
+    settings = st.container()
     tree = play.tree_of(scene)
     play.agree_with_the_browser(tree)
     with settings:
@@ -71,11 +62,11 @@ def stage() -> None:  # it may outlive the visit: it holds the scene, and looks 
     if not written.goes_on:
         play.pause()
     playing = play.plays(tree)
-    step = written.step or step_after(written.run, sampling, written.chosen)
+    step = written.step or texts.step_after(written.run, sampling, written.chosen)
     how = "taken" if step.point is None else "drawn"
     if step.forced:
         how = "put by you"
-    drawn = drawing(written.run, sampling, step.id, how if written.step else "comes next")
+    drawn = texts.drawing(written.run, sampling, step.id, how if written.step else "comes next")
     with sentence:
         say(written, step)
     with text:
@@ -85,27 +76,29 @@ def stage() -> None:  # it may outlive the visit: it holds the scene, and looks 
     with bar:
         which = f"seed{sampling.seed}", f"step{written.chosen}"
         title = "How a token is drawn"
-        had = text_of(scene.lm, written.new[: written.chosen])
+        had = texts.text_of(scene.lm, written.new[: written.chosen])
         if had:
             title += f", after “{had}” was written"
         draws(
             drawn.rows,
             drawn.segments,
-            None if step.point is None else {"at": step.point, "text": fixed(step.point, 3)},
+            None if step.point is None else {"at": step.point, "text": words.fixed(step.point, 3)},
             writer.branch_off,
             rest=drawn.rest,
             can_branch=written.chosen < LONGEST,
-            compared=(UNCHANGED, CHANGED) if scene.other else None,
+            compared=(marks.UNCHANGED, marks.CHANGED) if scene.other else None,
             saved=scene.saved("generate", title, *which),
         )
         if writer.said:
             st.warning(writer.said)
-    rule = "Side by side they fill a bar from 0 to 1. A random number falls on one of them, and that token "
-    rule += f"joins the text. Seed {sampling.seed} gives the same numbers on every branch."
+    rule = (
+        "Side by side they fill a bar from 0 to 1. A random number falls on one of them, and that "
+        f"token joins the text. Seed {sampling.seed} gives the same numbers on every branch."
+    )
     if sampling.greedy:
         rule = "At temperature 0 the most probable one joins the text."
     start = "**What to look for.** One forward pass gives every token of the vocabulary a probability."
-    prose(f"{start} {rule}", "forward pass", "token", "vocabulary", "temperature")
+    words.prose(f"{start} {rule}", "forward pass", "token", "vocabulary", "temperature")
     show_branches(writer, tree)
     st.markdown("#### Ask of this text")
     named = {name: label for name, (label, _) in QUESTIONS.items()}
@@ -115,7 +108,7 @@ def stage() -> None:  # it may outlive the visit: it holds the scene, and looks 
     show_details(writer, tree, written, drawn)
 
 
-def say(written: Written, step: WrittenStep) -> None:
+def say(written: texts.Written, step: numbers.WrittenStep) -> None:
     """Say what became of the chosen step."""
     lm = scene.lm
     sampling = written.sampling
@@ -124,12 +117,14 @@ def say(written: Written, step: WrittenStep) -> None:
     plain = written.run.plain
     same = Both(step)  # the same token, as each model gives it
     if scene.other is not None:
-        same = Both(step, step_after(plain, sampling, number, step.id))
-    chance = same.map(lambda one: probability_text(one.probability))
-    own = same.map(lambda one: probability_text(one.model_probability))
-    places = step.point or 0.0, step.start, step.stop
-    point, start, stop = (place_text(place, step.stop - step.start) for place in places)
-    token = as_code(show_id(lm, step.id))
+        same = Both(step, texts.step_after(plain, sampling, number, step.id))
+    chance = same.map(lambda one: words.probability_text(one.probability))
+    own = same.map(lambda one: words.probability_text(one.model_probability))
+    width = step.stop - step.start
+    point = figures.place_text(step.point or 0.0, width)
+    start = figures.place_text(step.start, width)
+    stop = figures.place_text(step.stop, width)
+    token = words.as_code(words.show_id(lm, step.id))
     stretch = f"{token}: its stretch of the bar, {start} to {stop}, is as wide as its probability, {chance}"
     said = f"**Token {number + 1} of {count}.**"
     next_one = "**The next token** is not written yet."
@@ -145,42 +140,60 @@ def say(written: Written, step: WrittenStep) -> None:
     else:
         said += f" The random number {point} fell on {stretch}."
     if same.was is not None:
-        would = step_after(plain, sampling, number).id
-        other = "it, too" if would == step.id else as_code(show_id(lm, would))
-        how = "the model would write" if sampling.greedy else "with the same number the model would write"
+        would = texts.step_after(plain, sampling, number).id
+        if would == step.id:
+            other = "it, too"
+        else:
+            other = words.as_code(words.show_id(lm, would))
+        how = "with the same number the model would write"
+        if sampling.greedy:
+            how = "the model would write"
         said += f" **Unchanged**, its rank is {same.was.rank:,}; {how} {other}."
-    prose(said, "token", "temperature")
+    words.prose(said, "token", "temperature")
     if written.ended and number + 1 == count:
-        end = f"The text has {as_code(STOP.value)} in it, where you asked to stop."
+        end = f"The text has {words.as_code(play.STOP.value)} in it, where you asked to stop."
         st.markdown("The model ended its text here." if step.id == end_of_text(lm) else end)
     limits(scene.key, lm, "", written=count)
     if count == LONGEST:
         st.caption(f"A branch has at most {LONGEST} tokens. Put it into the prompt to write on from its end.")
     if slid := written.slid(number):
-        gone = "its first token is" if slid == 1 else f"its first {slid:,} tokens are"
+        if slid == 1:
+            gone = "its first token is"
+        else:
+            gone = f"its first {slid:,} tokens are"
         st.info(
-            f"**The context is full.** The model reads {written.context:,} tokens, so here {gone} out of its "
-            "sight. All others move one position forward, and the whole window is read anew."
+            f"**The context is full.** The model reads {written.context:,} tokens, so here {gone} "
+            "out of its sight. All others move one position forward, and the whole window is read "
+            "anew."
         )
     if scene.position < len(scene.tokens) - 1:
-        st.caption(f"Written on after {Place(scene.label, scene.position)}, the selected token.")
+        st.caption(f"Written on after {words.Place(scene.label, scene.position)}, the selected token.")
     if left:
-        edits = ", ".join(as_code(str(edit)) for edit in left)
+        edits = ", ".join(words.as_code(str(edit)) for edit in left)
         st.caption(f"Left out here: {edits}, about tokens after the selected one.")
 
 
-def show_text(writer: Writer, tree: Tree, written: Written, playing: bool) -> None:
+def show_text(writer: play.Writer, tree: Tree, written: texts.Written, playing: bool) -> None:
     """The prompt, and what was written after it."""
     lm = scene.lm
     tokens = []
     for step in written.steps:
         # at temperature 0 each was certain: the model's own says how sure it was
-        p = step.model_probability if writer.sampling.greedy else step.probability
-        shown = show_id(lm, step.id)
-        exact = probability_text(p)
-        had = f"You put {shown} here; its probability was" if step.forced else f"{shown} had probability"
+        if writer.sampling.greedy:
+            p = step.model_probability
+        else:
+            p = step.probability
+        shown = words.show_id(lm, step.id)
+        exact = words.probability_text(p)
+        if step.forced:
+            had = f"You put {shown} here; its probability was"
+        else:
+            had = f"{shown} had probability"
         token = {"shown": shown, "id": step.id, "put": step.forced, "probability": p}
-        short = exact if p == 0 or p >= 0.995 else significant(p, 2)
+        if p == 0 or p >= 0.995:
+            short = exact
+        else:
+            short = words.significant(p, 2)
         tokens.append(token | {"sentence": f"{had} {exact}", "p_text": short})
     writing(
         b"".join(token.raw for token in scene.tokens[: scene.position + 1]).decode("utf-8", "replace"),
@@ -201,12 +214,15 @@ def show_text(writer: Writer, tree: Tree, written: Written, playing: bool) -> No
         st.markdown("**Unchanged**, the model writes the same.")
         return
     same = [one == other for one, other in zip(new, plain, strict=False)]
-    first = same.index(False) if False in same else len(same)
-    text = as_code(show_token(b"".join(named_bytes(lm.tokenizer, i) for i in plain)))
+    if False in same:
+        first = same.index(False)
+    else:
+        first = len(same)
+    text = words.as_code(words.show_token(b"".join(named_bytes(lm.tokenizer, i) for i in plain)))
     st.markdown(f"**Unchanged**, the model writes another text from token {first + 1} on: {text}")
 
 
-def given_in_all(written: Written) -> float | None:
+def given_in_all(written: texts.Written) -> float | None:
     """ln of what the unchanged model gives all that was written; None where it is longer than a context."""
     if scene.other is None or len(written.ids) > written.context:
         return None
@@ -214,29 +230,35 @@ def given_in_all(written: Written) -> float | None:
     return -float(nats.iloc[len(written.base) :].sum())
 
 
-def show_branches(writer: Writer, tree: Tree) -> None:
+def show_branches(writer: play.Writer, tree: Tree) -> None:
     """The tree; a click goes to a branch."""
     st.markdown("#### Branches")
     found = [writer.written(replace(tree, branch=i, step=None)) for i in range(len(tree.branches))]
     said = "Click a candidate that was not drawn: the text forks there."
     if len(found) > 1:
-        said = f"{len(found)} branches of one text. ln p sums the logarithms of what the model gave each "
-        said += "token: nearer to 0 is more probable. Perplexity is the same per token."
-    prose(said, "perplexity")
+        said = (
+            f"{len(found)} branches of one text. ln p sums the logarithms of what the model gave "
+            "each token: nearer to 0 is more probable. Perplexity is the same per token."
+        )
+    words.prose(said, "perplexity")
     if not found[tree.branch].steps:
         return
     rows: list[dict[str, Any]] = []
     for branch, written in zip(tree.branches, found, strict=True):
-        own = show_token(text_of(scene.lm, written.new[branch.at :])[:SHOWN].encode())
+        own = words.show_token(texts.text_of(scene.lm, written.new[branch.at :])[:SHOWN].encode())
         old = given_in_all(written)
-        ln = log_probability(written.steps)
+        ln = texts.log_probability(written.steps)
         length = len(written.steps)
-        per_token = perplexity(ln, length)
+        per_token = texts.perplexity(ln, length)
         row: dict[str, Any] = {"parent": branch.parent, "at": min(branch.at, length), "length": length}
-        row |= {"text": own.replace("·", " ").strip() or "…", "log_probability": ln, "log_p": fixed(ln, 2)}
-        row |= {"value": per_token, "perplexity": "" if per_token is None else significant(per_token)}
+        row |= {
+            "text": own.replace("·", " ").strip() or "…",
+            "log_probability": ln,
+            "log_p": words.fixed(ln, 2),
+        }
+        row |= {"value": per_token, "perplexity": "" if per_token is None else words.significant(per_token)}
         if scene.other:
-            row |= {"unchanged": "" if old is None else fixed(old, 2), "unchanged_value": old}
+            row |= {"unchanged": "" if old is None else words.fixed(old, 2), "unchanged_value": old}
         rows.append(row)
     at = tree.chosen(len(found[tree.branch].steps))
     saved = f"seed{writer.sampling.seed}"
@@ -247,21 +269,25 @@ def show_branches(writer: Writer, tree: Tree) -> None:
     table = pd.DataFrame(rows)[["parent", "length", "log_probability", "value"]].reset_index()
     table = table.set_axis(["branch", "from", "tokens", "ln p", "perplexity"], axis=1)
     now = table.astype({"from": "Int64", "perplexity": float})
-    was = now.assign(**{"ln p": [row["unchanged_value"] for row in rows]}) if scene.other else None
+    was = None
+    if scene.other:
+        was = now.assign(**{"ln p": [row["unchanged_value"] for row in rows]})
     told = "ln p is summed over all tokens of a branch, as the model itself gives them."
     sheet.numbers_of("branches", Both(now, was), told, what="the branches")
 
 
-def show_details(writer: Writer, tree: Tree, written: Written, drawn: Draw) -> None:
+def show_details(writer: play.Writer, tree: Tree, written: texts.Written, drawn: figures.Draw) -> None:
     lm = scene.lm
     sampling = writer.sampling
 
     def steps() -> Both[pd.DataFrame]:
-        table = table_of(lm, written.steps)
+        table = numbers.table_of(lm, written.steps)
         if scene.other is None:
             return Both(table)
-        old = [step_after(written.read(i).plain, sampling, i, s.id) for i, s in enumerate(written.steps)]
-        return Both(table, table_of(lm, old).assign(by=table["by"], point=table["point"]))
+        old = [
+            texts.step_after(written.read(i).plain, sampling, i, s.id) for i, s in enumerate(written.steps)
+        ]
+        return Both(table, numbers.table_of(lm, old).assign(by=table["by"], point=table["point"]))
 
     def candidates() -> Both[pd.DataFrame]:
         rows = pd.DataFrame([*drawn.rows, *([] if drawn.rest is None else [drawn.rest])])
@@ -270,8 +296,10 @@ def show_details(writer: Writer, tree: Tree, written: Written, drawn: Draw) -> N
         table = table.astype({"rank": "Int64", "id": "Int64"})
         return Both(table, table.assign(probability=rows["ghost"]) if scene.other else None)
 
-    told = "`probability` is the one that a token was drawn with, `model_probability` the model's own. "
-    told += "`point` is the random number, which fell between `start` and `stop`."
+    told = (
+        "`probability` is the one that a token was drawn with, `model_probability` the model's "
+        "own. `point` is the random number, which fell between `start` and `stop`."
+    )
     sheet.numbers_of("generate", steps, told, what="the text")
     told = "What the chosen token was drawn from."
     if drawn.rest is not None:
@@ -280,23 +308,26 @@ def show_details(writer: Writer, tree: Tree, written: Written, drawn: Draw) -> N
     put = tree.put(tree.branch)
     sheet.code_of(
         scene,
-        [next_step, distribution, draw_one],
-        write_on,
-        as_text(lm, written.base.ids),
+        [numbers.next_step, distribution, draw_one],
+        numbers.write_on,
+        texts.as_text(lm, written.base.ids),
         max(len(written.steps), 1),
         sampling,
         *([put] if put else []),
-        run=lambda: next_step(next_logits(written.run), sampling, 0.0),
+        run=lambda: numbers.next_step(texts.next_logits(written.run), sampling, 0.0),
     )
     if sampling.greedy and not put and not scene.run.edits:
         program = by_the_book(written)
-        in_code([generate_text_simple], program, "in_code_book", what="the same as the book writes it")
+        sheet.in_code([generate_text_simple], program, "in_code_book", what="the same as the book writes it")
 
 
-def by_the_book(written: Written) -> str:
+def by_the_book(written: texts.Written) -> str:
     """Python that writes this text with the book's own function."""
-    text = as_text(scene.lm, written.base.ids)
-    ids = f"lm.encode({text!r})" if isinstance(text, str) else repr(text)
+    text = texts.as_text(scene.lm, written.base.ids)
+    if isinstance(text, str):
+        ids = f"lm.encode({text!r})"
+    else:
+        ids = repr(text)
     return f"""\
 import torch
 

@@ -9,46 +9,40 @@ import pandas as pd
 import streamlit as st
 
 from gptviz import Edit
-from gptviz.analysis.head_formulas import ROLES, SHARES, role_keys, shares
-from gptviz.analysis.head_general import MEASURES, general as in_general
-from gptviz.analysis.head_roles import HeadRole, head_table
+from gptviz.analysis import head_formulas as formulas, head_general, head_roles
 from gptviz.analysis.head_scores import HeadScores
 from gptviz.analysis.head_trial import trial as hold
 from gptviz.both import Both
-from gptviz.digits import percent
-from gptviz.figures.heads import Cell, finder, role_sheet
-from gptviz.figures.marks import UNCHANGED, role_colors
-from gptviz.figures.theme import palette
+from gptviz.figures import heads as figures, marks
 from gptviz.model import MultiHeadAttention
-from gptviz.ui import heads, sheet
-from gptviz.ui.buttons import button
+from gptviz.ui import heads, sheet, words
 from gptviz.ui.parts.heads import trial
 from gptviz.ui.parts.heads.waiting import wait_for
-from gptviz.ui.sheet import Param, Scene, if_there, page, sideways
 from gptviz.ui.shell import change_menu, state
-from gptviz.ui.shell.block import head_controls, head_needs, head_sites
-from gptviz.ui.shell.change_menu import Action, Part
-from gptviz.ui.shell.prompt import EXAMPLES, example_row
-from gptviz.ui.words import does, prose
+from gptviz.ui.shell.prompt import EXAMPLES
 
 HERE = "here_"  # before the name of what is measured on this text
-TITLES = {name: measure.title for name, measure in MEASURES.items()}
+TITLES = {name: measure.title for name, measure in head_general.MEASURES.items()}
 TITLES |= {
     HERE + name: f"{TITLES.get(name, 'tokens looked at').partition(':')[0]}: this text"
-    for name in (*SHARES, "spread", "write")
+    for name in (*formulas.SHARES, "spread", "write")
 }
-ACROSS = Param("across", str, "previous", if_there)
-UP = Param("up", str, "induction", if_there)
+ACROSS = sheet.Param("across", str, "previous", sheet.if_there)
+UP = sheet.Param("up", str, "induction", sheet.if_there)
 UNSHOWN = " (not here)"
 WORTH_SAYING = 0.1  # of a head's attention, at rest on the first token
 
-scene = page("Heads on trial", head_needs, params=(ACROSS, UP, trial.CLAIM), strip=False)
+frame = sheet.start_page("Heads on trial", choices=[ACROSS, UP, trial.CLAIM])
+prompt = sheet.read_text(frame)
+sites = sheet.head_sites(state.BLOCK.within(prompt.lm.config.n_layers))
+scene = sheet.trace(prompt, keep=sites, reduce=sheet.head_reductions(prompt), strip=False)
+
 lm = scene.lm
 plain = scene.run.plain
 above, doing = st.columns([3, 1], gap="small")
-block, head = head_controls(scene)
+block, head = sheet.head_controls(scene)
 with doing:
-    change_menu.menu(scene, Part("head", block, head), key="heads")
+    change_menu.menu(scene, change_menu.Part("head", block, head), key="heads")
 find = partial(heads.general_job, plain)
 reads = "What every head does in general, texts read"
 stopped = "The general scores were stopped: what you see is of this text alone."
@@ -57,53 +51,65 @@ runs = Both(scene.run, scene.other)
 here = runs.map(heads.measured)
 table = runs.map(heads.role_table)
 mine = here.map(lambda found: found.roles[block][head])
-labels = {} if general is None else {(r.block, r.head): r.role for r in general.table.itertuples()}
-usual = None if general is None else general.row(block, head)
+if general is None:
+    labels = {}
+else:
+    labels = {(r.block, r.head): r.role for r in general.table.itertuples()}
+if general is None:
+    usual = None
+else:
+    usual = general.row(block, head)
 tried = heads.known_trials_of(plain, trial.claims(labels))  # nothing is worked out
 askable = HeadScores.of(scene.tokens).targets.rows
-hidden = [role for role in SHARES if not askable[role]]  # what this text cannot show
+hidden = [role for role in formulas.SHARES if not askable[role]]  # what this text cannot show
 
 
 def verdict_on(block: int, head: int, role: str) -> str:
     """The verdict of a head's trial on this label ("holds", "withdrawn"); "" without a trial."""
     held = tried.get((block, head))
-    return held.verdict if held is not None and held.label == role else ""
+    if held is not None and held.label == role:
+        return held.verdict
+    return ""
 
 
 def percent_of(share: float | None) -> str:
     """A share as it is said; "" where a role has none."""
-    return "" if share is None or math.isnan(share) else percent(share)
+    if share is None or math.isnan(share):
+        return ""
+    return words.percent(share)
 
 
 # a tensor that had a name here would be held by the session, whose widgets call functions of this script
-looks = scene.get(head_sites(block), scene.reduce)["attn", block][head, scene.position].tolist()
+looks = scene.get(sheet.head_sites(block), scene.reduce)["attn", block][head, scene.position].tolist()
 scene.strip(weights=[*looks[: scene.position + 1], *[None] * (len(looks) - scene.position - 1)])
 
 # ---- the labels ----
 
 
-def cell(block: int, head: int, role: str, share: float | None, start: str = "") -> Cell:
+def cell(block: int, head: int, role: str, share: float | None, start: str = "") -> figures.Cell:
     """A head's label, what a hover says of it, and how its trial ended."""
     verdict = verdict_on(block, head, role)
-    tried_so = f"{trial.ENDED[verdict]} in its trial" if verdict else ""
-    parts = [f"{start}{ROLES[role].label}", percent_of(share), tried_so]
-    return Cell(role, f"block {block}, head {head}: {', '.join(filter(None, parts))}", verdict)
+    tried_so = ""
+    if verdict:
+        tried_so = f"{trial.ENDED[verdict]} in its trial"
+    parts = [f"{start}{formulas.ROLES[role].label}", percent_of(share), tried_so]
+    return figures.Cell(role, f"block {block}, head {head}: {', '.join(filter(None, parts))}", verdict)
 
 
-def cell_here(role: HeadRole) -> Cell:
+def cell_here(role: head_roles.HeadRole) -> figures.Cell:
     """The same on this text; hidden where this text cannot show the head's label in general."""
     usually = labels.get((role.block, role.head), "")
     if usually not in hidden:
         return cell(role.block, role.head, role.kind, role.share)
-    start = f"in general {ROLES[usually].label}, which this text cannot show; here "
+    start = f"in general {formulas.ROLES[usually].label}, which this text cannot show; here "
     found = cell(role.block, role.head, role.kind, role.share, start)
     return replace(found, role=usually, verdict="", hidden=True)
 
 
-def draw_labels(of: Scene, key: str, where: str, cells: list[list[Cell]]) -> None:
+def draw_labels(of: sheet.Scene, key: str, where: str, cells: list[list[figures.Cell]]) -> None:
     st.markdown(f"**{where.capitalize()}**")
-    sideways(f"heads_{key}", 80 + 64 * n_heads)
-    fig = role_sheet(cells, (block, head), scene.mode)
+    sheet.sideways(f"heads_{key}", 80 + 64 * n_heads)
+    fig = figures.role_sheet(cells, (block, head), scene.mode)
     alt = f"Every head's label {where}"
     of.chart(fig, key=f"heads_{key}", alt=alt, on_cell=state.open_head)
 
@@ -122,14 +128,18 @@ if general is not None:
     pairs = [*zip((cell for row in now for cell in row), flat, strict=True)]
     same = sum(one.role == other.role and not one.hidden for one, other in pairs)
     unseen = sum(one.hidden for one, _ in pairs)
-    too = f" {unseen} more cannot show theirs here." if unseen else ""
-    said = f"{same} of {len(pairs)} heads have the same label on this text as in general.{too} A click opens "
-    said += "a head. *Resting* is one that leaves more than half of its attention on the first token. After "
-    said += "its trial a label has ✓ where it holds, ○ where the head is not shown to be needed, ? where the "
-    said += "baselines disagree, and is struck out where it was withdrawn."
-    prose(said, "head", "attention")
+    too = ""
+    if unseen:
+        too = f" {unseen} more cannot show theirs here."
+    said = (
+        f"{same} of {len(pairs)} heads have the same label on this text as in general.{too} A "
+        "click opens a head. *Resting* is one that leaves more than half of its attention on the "
+        "first token. After its trial a label has ✓ where it holds, ○ where the head is not shown "
+        "to be needed, ? where the baselines disagree, and is struck out where it was withdrawn."
+    )
+    words.prose(said, "head", "attention")
 if hidden:
-    cannot = ", ".join(f"*{ROLES[role].label}*" for role in hidden)
+    cannot = ", ".join(f"*{formulas.ROLES[role].label}*" for role in hidden)
     st.markdown(f"This text cannot show {cannot}: no token has one before it that such a head looks at.")
 
     def shown_by(text: str) -> set[str]:
@@ -143,10 +153,12 @@ if hidden:
     firsts = [next((e for e in EXAMPLES if role in shows[e]), None) for role in hidden]
     with st.container(horizontal=True, gap="small", vertical_alignment="center", key="heads_offers"):
         for number, example in enumerate(example for example in dict.fromkeys(firsts) if example):
-            words = " and ".join(ROLES[role].label for role in hidden if role in shows[example])
+            shown_roles = " and ".join(
+                formulas.ROLES[role].label for role in hidden if role in shows[example]
+            )
             take = partial(state.change, text=EXAMPLES[example], token=None)
-            button(f"{example}: shows {words}", f"heads_offer_{number}", take)
-example_row("A copied passage", "A name comes back", "A quotation closes", "Once upon a time")
+            sheet.button(f"{example}: shows {shown_roles}", f"heads_offer_{number}", take)
+sheet.example_row("A copied passage", "A name comes back", "A quotation closes", "Once upon a time")
 
 # ---- all heads as points, and the opened one ----
 
@@ -156,7 +168,9 @@ left, right = st.columns([6, 5], gap="medium")
 def on_this_text(name: str) -> pd.Series:
     """A measure of every head on this text; NaN where the text cannot show it."""
     column = {"spread": "spread", "write": "mean_write"}.get(name, f"to_{name}")
-    return table.now[column].astype(float) if column in table.now else pd.Series(np.nan, table.now.index)
+    if column in table.now:
+        return table.now[column].astype(float)
+    return pd.Series(np.nan, table.now.index)
 
 
 def axis(name: str) -> tuple[str, pd.Series]:
@@ -165,7 +179,8 @@ def axis(name: str) -> tuple[str, pd.Series]:
         if general is not None:
             return TITLES[name], general.table[name].astype(float)
         alike = name.removesuffix("_random").removesuffix("_sample")
-        alike = alike if HERE + alike in TITLES else "spread"
+        if HERE + alike not in TITLES:
+            alike = "spread"
         name = HERE + (alike if on_this_text(alike).notna().any() else "first")
     return TITLES[name], on_this_text(name.removeprefix(HERE))
 
@@ -176,14 +191,17 @@ with left:
         chosen = [param.choose(label, TITLES, st.selectbox, width=238) for label, param in boxes]
     (across, x), (up, y) = map(axis, chosen)
     points = table.now[["block", "head"]].assign(x=x.to_numpy(), y=y.to_numpy())
-    points["role"] = table.now["role"] if general is None else general.table["role"]
+    if general is None:
+        points["role"] = table.now["role"]
+    else:
+        points["role"] = general.table["role"]
     points["withdrawn"] = [
         bool(labels) and verdict_on(p.block, p.head, p.role) == "withdrawn" for p in points.itertuples()
     ]
 
     of_this_text = general is None or any(name.startswith(HERE) for name in chosen)
     (scene if of_this_text else scene.unchanged).chart(
-        finder(points, (across, up), (block, head), scene.mode),
+        figures.finder(points, (across, up), (block, head), scene.mode),
         key="heads_finder",
         alt=f"Every head by {across} and {up}",
         pick=lambda point: state.open_head(*map(int, point["customdata"][:2])),
@@ -197,31 +215,38 @@ with right:
         role = roles.get(head, "alone")
         bear = [h for h in roles if roles[h] == role and verdict_on(block, h, role) != "withdrawn"]
         same_role = tuple(sorted(bear))
-        claims_something = head in same_role and not ROLES[role].quiet
+        claims_something = head in same_role and not formulas.ROLES[role].quiet
         if claims_something and len(same_role) > 1 and same_role not in alike.values():
             alike[where] = same_role
-            usually = "" if where == "here" else " (by their labels in general)"
-            these = f"the {len(same_role)} *{ROLES[role].label}* heads of block {block}{usually}"
+            usually = " (by their labels in general)"
+            if where == "here":
+                usually = ""
+            these = f"the {len(same_role)} *{formulas.ROLES[role].label}* heads of block {block}{usually}"
             edit = Edit("z", block, "zero", same_role)
             means = "their outputs z are zero, so they add nothing"
-            action = Action(f"Switch off {these}", edit, "zᵢ = 0", means, f"Switch on again {these}")
+            action = change_menu.Action(
+                f"Switch off {these}", edit, "zᵢ = 0", means, f"Switch on again {these}"
+            )
             says = f"Heads {', '.join(map(str, same_role))}, on every page"
             change_menu.switch(action, f"heads_{where}", says)
-    given = mine.map(lambda role: [role.shares.get(name) for name in SHARES])
-    general_shares = None if usual is None else usual[list(SHARES)].to_numpy(float)
+    given = mine.map(lambda role: [role.shares.get(name) for name in formulas.SHARES])
+    if usual is None:
+        general_shares = None
+    else:
+        general_shares = usual[list(formulas.SHARES)].to_numpy(float)
     sheet.bars(
         scene,
         "heads_roles",
         given.map(lambda shares: np.array([share or 0.0 for share in shares])),
-        [ROLES[name].label + (UNSHOWN if name in hidden else "") for name in SHARES],
+        [formulas.ROLES[name].label + (UNSHOWN if name in hidden else "") for name in formulas.SHARES],
         "share",
         f"What block {block}, head {head} gives to each kind of token, here and in general",
         which=(f"block{block}", f"head{head}"),
         lying=True,
-        colors=[role_colors(scene.mode)[name] for name in SHARES],
-        part=None if general_shares is None else ("in general", general_shares, palette(scene.mode).ink),
-        called=("on this text", UNCHANGED),
-        height=34 * len(SHARES) + 96,
+        colors=[marks.role_colors(scene.mode)[name] for name in formulas.SHARES],
+        part=None if general_shares is None else ("in general", general_shares, scene.palette.ink),
+        called=("on this text", marks.UNCHANGED),
+        height=34 * len(formulas.SHARES) + 96,
     )
 text = "**What to look for.** Every point is a head. "
 if across.startswith("previous:"):
@@ -232,12 +257,14 @@ if up.startswith("induction:"):
     text += "An *induction head* stands far up. "
 elif y.notna().any():
     text += f"The farther up it stands, the more it has of *{up}*. "
-text += "The bars beside say how much of its attention the opened head gives to each kind of token, where "
-text += "there is one: on this text"
+text += (
+    "The bars beside say how much of its attention the opened head gives to each kind of token, "
+    "where there is one: on this text"
+)
 if usual is not None:
     text += ", and (thin) in general"
 text += "."
-prose(text, "head", "induction head", "previous-token head")
+words.prose(text, "head", "induction head", "previous-token head")
 if scene.run.edits:
     st.markdown("*On this text*: the changed model (outlined: unchanged); *in general*: the unchanged one.")
 
@@ -249,11 +276,11 @@ with above:
     if was and mine.now.kind == "favourite" and was.favourite != mine.now.favourite:
         was = None  # it kept looking at another token
     share = Both(mine.now.share, was and was.shares.get(mine.now.kind))
-    text = f"On this text, **block {block}, head {head}** {does(mine.now, scene.labels)}"
+    text = f"On this text, **block {block}, head {head}** {words.does(mine.now, scene.labels)}"
     if mine.now.share is not None:
         text += f", with {share:%} of its attention"
         if mine.now.share_of_rest is not None and mine.now.rest >= WORTH_SAYING:
-            text += f" ({percent(mine.now.share_of_rest)} of what it does not leave on the first token)"
+            text += f" ({words.percent(mine.now.share_of_rest)} of what it does not leave on the first token)"
     if usual is None:
         text += ". What it does in general is being measured."
     else:
@@ -262,40 +289,46 @@ with above:
         if role == mine.now.kind:
             text += f", and does so in general{part}."
         elif role in hidden:
-            text += f". In general it {ROLES[role].does}{part}, not shown by this text."
+            text += f". In general it {formulas.ROLES[role].does}{part}, not shown by this text."
         else:
-            text += f". In general it {ROLES[role].does}{part}."
+            text += f". In general it {formulas.ROLES[role].does}{part}."
     if heads.scaled(scene.run, block, head):
         text += f" {heads.SCALED}"
     if held:
         text += f" {trial.verdict(held)}"
-    prose(text, "head", "block")
+    words.prose(text, "head", "block")
 
 # ---- details ----
 
 sheet.numbers_of(
     "heads-here",
     lambda: table.map(lambda numbers: numbers.astype({"favourite": float})),
-    "Each head's label on this text and its share, what the same queries leave on the first token (rest), "
-    "the share of what is left, which gave the label, over how many tokens it looks, how much it writes, "
-    f"and every role's share. {heads.CALLED}.",
+    "Each head's label on this text and its share, what the same queries leave on the first token "
+    "(rest), the share of what is left, which gave the label, over how many tokens it looks, how "
+    f"much it writes, and every role's share. {heads.CALLED}.",
     what="every head on this text",
     missing="–",
 )
-sheet.code_of(scene, [MultiHeadAttention.forward, role_keys, shares], head_table)
+sheet.code_of(scene, [MultiHeadAttention.forward, formulas.role_keys, formulas.shares], head_roles.head_table)
 if general is not None:
-    caption = f"induction and copies are measured on {general.sequences} texts of random tokens in which a "
-    caption += f"passage comes back ({general.random_tokens:,} tokens), the others on {general.windows} "
-    caption += f"windows of books that the bundled model was never trained on ({general.sample_tokens:,} "
-    caption += "tokens), but for _random and _sample. ov_copying, qk_matching and copies_top5 come from the "
-    caption += "weights."
+    caption = (
+        f"induction and copies are measured on {general.sequences} texts of random tokens in which "
+        f"a passage comes back ({general.random_tokens:,} tokens), the others on {general.windows} "
+        f"windows of books that the bundled model was never trained on ({general.sample_tokens:,} "
+        "tokens), but for _random and _sample. ov_copying, qk_matching and copies_top5 come from "
+        "the weights."
+    )
     sheet.numbers_of("heads-general", general.table, caption, "every head in general", missing="–")
-    sheet.code_of(scene.unchanged, [], in_general, key="in_code_general", what="every head in general")
+    sheet.code_of(
+        scene.unchanged, [], head_general.general, key="in_code_general", what="every head in general"
+    )
 if held is not None:
-    caption = "A head gives zero, or its mean over the sample; the head on trial looks at all tokens alike "
-    caption += "(even), or only where its label says (label). By how much the loss rises, in nats per token: "
-    caption += "on repeated and on unrepeated passages, their difference (extra) and mean (rise), each with "
-    caption += "its standard error (_se)."
+    caption = (
+        "A head gives zero, or its mean over the sample; the head on trial looks at all tokens "
+        "alike (even), or only where its label says (label). By how much the loss rises, in nats "
+        "per token: on repeated and on unrepeated passages, their difference (extra) and mean "
+        "(rise), each with its standard error (_se)."
+    )
     sheet.numbers_of("heads-trial", held.table, caption, "the trial")
     claim = (block, head, held.label)
     sheet.code_of(scene.unchanged, [], hold, *claim, key="in_code_trial", what="the trial")

@@ -5,24 +5,23 @@ import streamlit as st
 
 from gptviz.analysis import norms as numbers
 from gptviz.both import Both
-from gptviz.digits import percent, significant, term
 from gptviz.engine.layer_norms import norms_of
 from gptviz.figures.maps import Map, Scale
 from gptviz.figures.norms import norm_histograms
 from gptviz.model import LayerNorm
-from gptviz.ui import sheet
-from gptviz.ui.sheet import DIFFERENCE, SHOWN, Param, if_there, page
-from gptviz.ui.words import as_code, prose
+from gptviz.ui import sheet, words
 
-SITES = ("resid_pre", "resid_mid", "resid_post")
-NORM = Param("ln_norm", str, "block 0 · norm1", if_there)
-DIMENSION: Param[int | None] = Param("ln_dim", int, None, if_there)
-QUANTITY = Param("ln_quantity", str, numbers.QUANTITIES[0], if_there)
+NORM = sheet.Param("ln_norm", str, "block 0 · norm1", sheet.if_there)
+DIMENSION: sheet.Param[int | None] = sheet.Param("ln_dim", int, None, sheet.if_there)
+QUANTITY = sheet.Param("ln_quantity", str, numbers.QUANTITIES[0], sheet.if_there)
 
-scene = page("LayerNorm", keep=SITES, params=(NORM, DIMENSION, QUANTITY, SHOWN))
+frame = sheet.start_page("LayerNorm", choices=[NORM, DIMENSION, QUANTITY, sheet.SHOWN])
+prompt = sheet.read_text(frame)  # the text, its tokens, and what is changed in the model
+scene = sheet.trace(prompt, keep=numbers.SITES)  # one pass of the model, with hooks at these sites
+
 lm = scene.lm
-label = as_code(scene.label)
-size = scene.lm.config.emb_dim
+label = words.as_code(scene.label)
+size = lm.config.emb_dim
 norms = {norm.name: norm for norm in norms_of(lm.model)}
 names = list(norms)
 
@@ -37,14 +36,16 @@ with st.container(horizontal=True):
     empty = "the farthest from the mean"
     dimension = DIMENSION.index("Dimension", size, largest, empty, width=260, help=told)
 given = steps.map(lambda s: s.before)
-ends = {stage: steps.map(lambda s, stage=stage: float(s.stage(stage).var())) for stage in numbers.STAGES}  # type: ignore[misc]
-which = (*name.replace("block ", "block").split(" · "), f"dimension{dimension}")
+entering = steps.map(lambda s: float(s.before.var()))
+leaving = steps.map(lambda s: float(s.after.var()))
+place = name.replace("block ", "block").split(" · ")  # as a file's name has it: "block0", "norm1"
+which = (*place, f"dimension{dimension}")
 with above:
     sheet.say(
         scene,
-        f"The {size} numbers of {label} have a variance of {ends['before']:3} when they come into {name}, "
-        f"and of **{ends['after']:3}** when they leave it.",
-        *("variance", "token"),
+        f"The {size} numbers of {label} have a variance of {entering:3} when they come into "
+        f"{name}, and of **{leaving:3}** when they leave it.",
+        terms=["variance", "token"],
         about=given,
         what=f"{name.replace('final', 'the final norm')} at {label}",
         sites=[norms[name].source],
@@ -54,47 +55,64 @@ with above:
     scene.chart(
         norm_histograms(steps, dimension, scene.mode), key="layernorm_histograms", which=which, alt=alt
     )
-    caption = "How many dimensions have a value of about this size. The line is the mean, the band one "
-    caption += f"standard deviation to each side of it, the orange mark dimension {dimension}."
+    caption = (
+        "How many dimensions have a value of about this size. The line is the mean, the band one "
+        f"standard deviation to each side of it, the orange mark dimension {dimension}."
+    )
     if given.moved:
         caption += " The grey outline and the open mark are the unchanged model's."
     st.caption(caption)
-one = (name, scene.position, dimension)
-tables = sheet.of(scene, numbers.worked_out, *one)
-sheet.table("stages", tables.map(lambda t: t[0]))
+tables = sheet.of(scene, numbers.worked_out, name, scene.position, dimension)
+stages = tables.map(lambda pair: pair[0])
+arithmetic = tables.now[1]  # of the chosen dimension, step by step
+sheet.table("stages", stages)
 
 # ---- every norm, every token ----
 
 st.subheader("Every norm, every token", anchor=False)
 sheet.end_unless_near("norms")
 said = st.container()
-learned_by = "scale and shift" if steps.now.has_shift else "its scale"
+learned_by = "its scale"
+if steps.now.has_shift:
+    learned_by = "scale and shift"
 with st.container(horizontal=True):
     quantity = QUANTITY.choose("Of each token's values", numbers.QUANTITIES)
     grids = sheet.of(scene, numbers.norm_grids, quantity)
     before = grids.map(lambda g: g[0])
     after = grids.map(lambda g: g[1])
     shown = sheet.shown(scene, before)
+is_variance = quantity == "variance"
+scale: Scale = "signed"
+if is_variance:
+    scale = "log"
 with said:
-    runs = [
-        " to ".join(significant(float(end)) for end in (g.now.min(), g.now.max())) for g in (before, after)
-    ]
-    text = f"Over all norms and tokens, the {quantity} runs from {runs[0]} before the norms, and from "
-    text += f"{runs[1]} after them."
+    least_before = words.significant(float(before.now.min()))
+    most_before = words.significant(float(before.now.max()))
+    least_after = words.significant(float(after.now.min()))
+    most_after = words.significant(float(after.now.max()))
+    text = (
+        f"Over all norms and tokens, the {quantity} runs from {least_before} to {most_before} "
+        f"before the norms, and from {least_after} to {most_after} after them."
+    )
     if quantity == "mean":
         text += f" Each norm subtracts the mean; what there is of one after it comes from {learned_by}."
     sources = [norm.source for norm in norms.values()]
-    terms = ("mean", "residual stream")
-    what = "what the LayerNorms are given"
-    sheet.say(scene, text, *terms, about=before, what=what, sites=sources)
+    sheet.say(
+        scene,
+        text,
+        terms=["mean", "residual stream"],
+        about=before,
+        what="what the LayerNorms are given",
+        sites=sources,
+    )
     if before.moved:
-        far = np.abs(Map("", before, "log" if quantity == "variance" else "signed").drawn(DIFFERENCE))
+        far = np.abs(Map("", before, scale).drawn(sheet.DIFFERENCE))
         row, column = divmod(int(far.argmax()), far.shape[1])
         first = names[int((far > 1e-5).any(axis=1).argmax())]
         there = before.map(lambda g: float(g[row, column]))
-        prose(
+        words.prose(
             f"**What was changed is seen from {first} on.** Farthest apart is "
-            f"{as_code(scene.labels[column])} at {names[row]}: {there:3}."
+            f"{words.as_code(scene.labels[column])} at {names[row]}: {there:3}."
         )
 
 
@@ -104,35 +122,41 @@ def pick(row: int, column: int) -> None:
     scene.select(column)
 
 
-both = {"before": before, "after": after}
-is_variance = quantity == "variance"
-scale: Scale = "log" if is_variance else "signed"
+titles = (f"{quantity} before", f"{quantity} after")
 sheet.maps(
     scene,
     "layernorm_grids",
-    [Map(f"{quantity} {when}", grid, scale, f"{quantity} {when}") for when, grid in both.items()],
+    [Map(titles[0], before, scale, titles[0]), Map(titles[1], after, scale, titles[1])],
     names,
     f"The {quantity} of every token's values before and after each of the {len(names)} norms",
-    (names.index(name), scene.position),
-    pick,
-    shown,
+    at=(names.index(name), scene.position),
+    pick=pick,
+    show=shown,
     joint=True,
     which=(quantity,),
 )
-middle = "a variance of 1" if is_variance else "0"
-middle = "what the change did not touch" if shown == DIFFERENCE else middle
+middle = "0"
+resting = 0.0  # what a norm brings every token to
+if is_variance:
+    middle = "a variance of 1"
+    resting = 1.0
+if shown == sheet.DIFFERENCE:
+    middle = "what the change did not touch"
 st.caption(f"A row is a norm, a column a token; a click chooses both. No colour: {middle}.")
 sheet.curves(
     scene,
     "layernorm_depth",
-    {when: grid.map(lambda g: g[:, scene.position]) for when, grid in both.items()},
+    {
+        "before": before.map(lambda grid: grid[:, scene.position]),
+        "after": after.map(lambda grid: grid[:, scene.position]),
+    },
     names,
     quantity,
     f"The {quantity} of {scene.label} (position {scene.position}) before and after each norm",
     which=(quantity,),
     at=names.index(name),
     log=is_variance,
-    rest=1.0 if is_variance else 0.0,
+    rest=resting,
 )
 st.caption(f"{label} through the depth of the network, norm by norm.")
 
@@ -140,38 +164,59 @@ st.caption(f"{label} through the depth of the network, norm by norm.")
 
 parts = numbers.variance_parts(steps.now)
 now = steps.now
-st.subheader(f"Why {significant(parts.after)} and not 1", anchor=False)
-why = f"Dividing by √(variance + eps) leaves variance / (variance + eps) = {significant(now.variance, 4)} / "
-why += f"({significant(now.variance, 4)} + {now.eps_written}) = {significant(parts.normalised, 6)}. Then "
-why += f"each dimension is multiplied by its own scale, from {significant(float(now.scale.min()))} to "
-why += f"{significant(float(now.scale.max()))} here: the variance is {significant(parts.scaled, 4)}. "
+st.subheader(f"Why {words.significant(parts.after)} and not 1", anchor=False)
+variance = words.significant(now.variance, 4)
+normalised = words.significant(parts.normalised, 6)
+smallest_scale = words.significant(float(now.scale.min()))
+largest_scale = words.significant(float(now.scale.max()))
+scaled = words.significant(parts.scaled, 4)
+sentences = [
+    f"Dividing by √(variance + eps) leaves variance / (variance + eps) = {variance} / ({variance} "
+    f"+ {now.eps_written}) = {normalised}.",
+    f"Then each dimension is multiplied by its own scale, from {smallest_scale} to {largest_scale} "
+    f"here: the variance is {scaled}.",
+]
+learned = "The scale is learned: it says"
 if now.has_shift:
-    why += f"Then each gets its own shift, whose variance is {significant(parts.shift)}; twice its "
-    why += f"covariance with the scaled values is {significant(parts.together)}: "
-    why += f"{significant(parts.scaled, 4)} + {significant(parts.shift)} + "
-    why += f"{term(significant(parts.together))} = **{significant(parts.after, 4)}**. "
-say = "Scale and shift are learned: they say" if now.has_shift else "The scale is learned: it says"
-prose(f"{why}{say} how large a dimension is for what reads it next.", "variance", "dimension")
-
+    learned = "Scale and shift are learned: they say"
+    shift = words.significant(parts.shift)
+    together = words.significant(parts.together)
+    after_shift = words.significant(parts.after, 4)
+    sentences.append(
+        f"Then each gets its own shift, whose variance is {shift}; twice its covariance with the "
+        f"scaled values is {together}: {scaled} + {shift} + {words.term(together)} = "
+        f"**{after_shift}**."
+    )
+sentences.append(f"{learned} how large a dimension is for what reads it next.")
+words.prose(" ".join(sentences), "variance", "dimension")
 
 if size > 1:
     by_all, by_less = numbers.two_variances(now.before)
-    apart = percent(by_less / by_all - 1) if by_all else "0 %"
-    prose(
-        f"**Divided by N, not by N − 1.** The variance adds up {size} squares and divides by N = {size}: "
-        f"{significant(by_all, 6)}. Divided by {size - 1}, as `torch.var` does by itself, it would be "
-        f"{significant(by_less, 6)}, {apart} more. `unbiased=False` asks for N: these are all the numbers "
-        "that there are, and no sample of more.",
+    apart = "0 %"
+    if by_all:
+        apart = words.percent(by_less / by_all - 1)
+    words.prose(
+        f"**Divided by N, not by N − 1.** The variance adds up {size} squares and divides by N = "
+        f"{size}: {words.significant(by_all, 6)}. Divided by {size - 1}, as `torch.var` does by "
+        f"itself, it would be {words.significant(by_less, 6)}, {apart} more. `unbiased=False` asks "
+        "for N: these are all the numbers that there are, and no sample of more.",
         "variance",
     )
-prose(
-    "A block of a GPT is **pre-norm**: one norm stands before attention, one before the feed-forward. The "
-    "first transformer was **post-norm**: it normalised the sum after each of them.",
-    *("pre-norm", "post-norm", "block", "attention", "feed-forward"),
+words.prose(
+    "A block of a GPT is **pre-norm**: one norm stands before attention, one before the "
+    "feed-forward. The first transformer was **post-norm**: it normalised the sum after each of "
+    "them.",
+    "pre-norm",
+    "post-norm",
+    "block",
+    "attention",
+    "feed-forward",
 )
 
-learned = [("layernorm_weights", "scale", now.scale, 1.0), ("layernorm_shift", "shift", now.shift, 0.0)]
-for key, what, weights, rest in learned[: 1 + now.has_shift]:
+learned_rows = [("layernorm_weights", "scale", now.scale, 1.0)]
+if now.has_shift:
+    learned_rows.append(("layernorm_shift", "shift", now.shift, 0.0))
+for key, what, weights, rest in learned_rows:
     sheet.bars(
         scene,
         key,
@@ -190,7 +235,7 @@ if now.has_shift:
     nothing = "The lines are where they would change nothing: a scale of 1, a shift of 0."
 st.caption(f"The same for every token. {nothing}")
 st.markdown(f"**Dimension {dimension}, step by step** (worked out with all digits, written with four)")
-sheet.table("step by step", Both(tables.now[1]))
+sheet.table("step by step", Both(arithmetic))
 
 caption = "A row for each norm and token, before and after."
 sheet.numbers_of("layernorm", lambda: sheet.of(scene, numbers.norm_table), caption)
@@ -202,5 +247,12 @@ sheet.code_of(
     run=lambda: numbers.run_norm(lm.model, name, scene.trace),
 )
 sheet.code_of(
-    scene, [numbers.inside], numbers.worked_out, *one, key="in_code_one", what="one norm and one token"
+    scene,
+    [numbers.inside],
+    numbers.worked_out,
+    name,
+    scene.position,
+    dimension,
+    key="in_code_one",
+    what="one norm and one token",
 )

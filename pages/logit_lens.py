@@ -12,19 +12,13 @@ from gptviz import Run
 from gptviz.analysis import lens
 from gptviz.analysis.reads import of_text
 from gptviz.both import Both
-from gptviz.digits import fixed, percent, significant
-from gptviz.figures.next_token import probability_text
-from gptviz.figures.theme import palette
 from gptviz.model import LayerNorm
-from gptviz.ui import runs, sheet
-from gptviz.ui.buttons import button
+from gptviz.ui import runs, sheet, words
 from gptviz.ui.components.lens import lens_grid
 from gptviz.ui.lens_cells import legend_of
-from gptviz.ui.parts.logit_lens.columns import columns, drawn, parts_of, unasked
-from gptviz.ui.sheet import all_worked, example_row, page, side_by_side
-from gptviz.ui.shell.params import Param, if_there, whole
+from gptviz.ui.parts.logit_lens import columns
+from gptviz.ui.shell.params import whole
 from gptviz.ui.shell.target import TARGET, target_input
-from gptviz.ui.words import as_code, prose, show_id
 
 MOST = 6  # tokens that are followed at once: more lines are a thicket
 ASKED = "lens_asked"  # in the session: the run of which all columns are wanted
@@ -37,7 +31,7 @@ NAMES = {
 }
 
 
-class Tokens(Param[list[int]]):
+class Tokens(sheet.Param[list[int]]):
     """Ids of tokens: in the address as "512.733", in the session as the list that a widget has."""
 
     def parse(self, text: str) -> list[int]:
@@ -48,18 +42,21 @@ class Tokens(Param[list[int]]):
         return ".".join(map(str, value))
 
 
-COLOUR = Param("lens_colour", str, "probability", if_there)
-ROW: Param[int | None] = Param("lens_row", int, None, if_there)
+COLOUR = sheet.Param("lens_colour", str, "probability", sheet.if_there)
+ROW: sheet.Param[int | None] = sheet.Param("lens_row", int, None, sheet.if_there)
 PINNED = Tokens("pinned", str, [], lambda ids, size: [i for i in ids if i < size])
 
-scene = page("Logit lens", keep=lens.KEEP, params=(COLOUR, ROW, PINNED, TARGET))
+frame = sheet.start_page("Logit lens", choices=[COLOUR, ROW, PINNED, TARGET])
+prompt = sheet.read_text(frame)
+scene = sheet.trace(prompt, keep=lens.KEEP)
+
 lm = scene.lm
 position = scene.position
-label = as_code(scene.label)
+label = words.as_code(scene.label)
 count = len(scene.tokens)
 vocabulary = lm.config.vocab_size
 names = lens.row_names(lm.config)
-show = partial(show_id, lm)
+show = partial(words.show_id, lm)
 last = len(names) - 1
 both = sheet.of(scene, lens.depths, position)
 now = both.now
@@ -77,48 +74,60 @@ def short(row: int) -> str:
 
 def says(found: lens.Depths, row: int) -> str:
     """A row's most probable token and its probability: "`x`, 14 %"."""
-    return f"{as_code(show(int(found.top[row])))}, {percent(float(found.reading.probabilities[row, 0]))}"
+    return (
+        f"{words.as_code(show(int(found.top[row])))}, "
+        f"{words.percent(float(found.reading.probabilities[row, 0]))}"
+    )
 
 
 def since(found: lens.Depths) -> str:
     if found.settled == last:
         return "only at the very last step"
-    return f"from {place(found.settled)} on" if found.settled else "at every depth"
+    if found.settled:
+        return f"from {place(found.settled)} on"
+    return "at every depth"
 
 
-model = "the model" if both.was is None else "the **changed** model"
+model = "the **changed** model"
+if both.was is None:
+    model = "the model"
 end_says = both.map(lambda d: says(d, last))
 since_when = both.map(since)
-text = f"After {label} (position {position}) {model} says {end_says}. "
-text += f"It would say so {since_when}"
+text = f"After {label} (position {position}) {model} says {end_says}. It would say so {since_when}"
 if now.settled:
     text += f": stopped after {place(now.settled - 1)}, it would have said {says(now, now.settled - 1)}"
-prose(f"{text}.", "block", "embedding", "attention", "feed-forward")
+words.prose(f"{text}.", "block", "embedding", "attention", "feed-forward")
 
 # ---- the grid ----
 
 with st.container(horizontal=True, vertical_alignment="bottom", gap="medium", key="set_lens"):
-    told = "Entropy: how unsure the reading is. Distance to the end: how many bits a depth would need on top "
-    told += "to answer as the model does in the end (KL divergence)."
+    told = (
+        "Entropy: how unsure the reading is. Distance to the end: how many bits a depth would need "
+        "on top to answer as the model does in the end (KL divergence)."
+    )
     measure = COLOUR.choose("Colour", NAMES, help=told)
     target = target_input(scene, "Token to follow", against=None)
 chosen = ROW.within(len(names))
 row = max(0, now.settled - 1) if chosen is None else chosen
 ranked = target.token if measure == "rank" else None
-everything = parts_of(lm.config, count)
+everything = columns.parts_of(lm.config, count)
 wanted = st.session_state.get(ASKED) == scene.run
 is_read = (scene.run, ranked) in st.session_state.get(READ, ())
-parts = everything if is_read else unasked(lm.config, count, position)
+if is_read:
+    parts = everything
+else:
+    parts = columns.unasked(lm.config, count, position)
 start = parts[0][0]
 stop = parts[-1][1]
 
 bar = st.container()
 if parts != everything and not wanted:
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="lens_offer"):
-        button(f"Read all {count:,} columns", "lens_all", st.session_state.update, {ASKED: scene.run})
+        sheet.button(f"Read all {count:,} columns", "lens_all", st.session_state.update, {ASKED: scene.run})
         st.caption(
-            f"{stop - start:,} of {count:,} columns are read, those around the selected token: each of the "
-            f"{len(names)} rows of a column takes {vocabulary:,} logits. The others are grey."
+            f"{stop - start:,} of {count:,} columns are read, those around the selected token: "
+            f"each of the {len(names)} rows of a column takes {vocabulary:,} logits. The others "
+            "are grey."
         )
 
 
@@ -138,7 +147,7 @@ title = {
 }[measure]
 rows = [(short(i), f"After {place(i)}") for i in range(last)]
 with st.spinner("Reading the columns"):
-    grid = drawn(scene.run, scene.other, parts, measure, ranked)
+    grid = columns.drawn(scene.run, scene.other, parts, measure, ranked)
 lens_grid(
     grid,
     [*rows, ("output", f"After {place(last)}: the model's own output")],
@@ -149,30 +158,39 @@ lens_grid(
     saved=scene.saved("logit_lens", f"What the model would say at each depth: {title}", measure),
 )
 text = (
-    "**What to look for.** A column is a token, a row a depth: the residual stream as it is there, put "
-    "through the final LayerNorm and the output head. The cell shows the token that comes out on top; point "
-    "at it for the first ten. Follow a column down and see the answer take shape. The last row is no "
-    "reading: it is the model's own output. **What it is not.** The model never reads itself like this. Its "
-    "final norm and head were trained for the last depth alone: an odd token in an early row may say more "
-    "about the reading than about the model."
+    "**What to look for.** A column is a token, a row a depth: the residual stream as it is there, "
+    "put through the final LayerNorm and the output head. The cell shows the token that comes out "
+    "on top; point at it for the first ten. Follow a column down and see the answer take shape. "
+    "The last row is no reading: it is the model's own output. **What it is not.** The model never "
+    "reads itself like this. Its final norm and head were trained for the last depth alone: an odd "
+    "token in an early row may say more about the reading than about the model."
 )
-top = columns(scene.run, parts, lens.cells).ids[..., 0]
+top = columns.columns(scene.run, parts, lens.cells).ids[..., 0]
 itself = int((top[0] == np.array(scene.run.ids[start:stop])).sum())
 if itself:
     text += f" In {itself} of {stop - start} columns the first row gives back the very token that was read"
-    text += ": the output head is the token embedding." if lm.config.tie_embeddings else "."
+    if lm.config.tie_embeddings:
+        text += ": the output head is the token embedding."
+    else:
+        text += "."
 pieces = top[np.isin(top, grid["pieces"])]
 if len(pieces):
-    text += f" In {len(pieces):,} of {top.size:,} cells the token on top is a **piece of a character**, such "
-    text += f"as {as_code(show(int(pieces[0])))}: some of the bytes that write one."
+    text += (
+        f" In {len(pieces):,} of {top.size:,} cells the token on top is a **piece of a "
+        f"character**, such as {words.as_code(show(int(pieces[0])))}: some of the bytes that write "
+        "one."
+    )
 if scene.other is not None:
     text += " A dashed frame marks a cell where the unchanged model has another token on top."
-prose(text, "token", "residual stream", "LayerNorm", "logit lens", "entropy")
-example_row("A copied passage", "A quotation closes", "He and she", "Counting")
+words.prose(text, "token", "residual stream", "LayerNorm", "logit lens", "entropy")
+sheet.example_row("A copied passage", "A quotation closes", "He and she", "Counting")
 
 # ---- a cell beside the end ----
 
-heading = "The model's own output" if row == last else f"After {place(row)} beside the end"
+if row == last:
+    heading = "The model's own output"
+else:
+    heading = f"After {place(row)} beside the end"
 st.subheader(f"{heading}, for {label} (position {position})", anchor=False)
 sheet.end_unless_near("lens_end")
 ends = both.map(lambda d: d.reading.ids[[row, last]])  # (2, 10)
@@ -191,7 +209,9 @@ def rank(side: int, token: int) -> str:
 
 def written(bits: float) -> str:
     """Bits to two decimals; a number that would read as 0 to two digits that mean something."""
-    return fixed(bits, 2) if bits >= 0.005 or bits == 0 else significant(bits, 2)
+    if bits >= 0.005 or bits == 0:
+        return words.fixed(bits, 2)
+    return words.significant(bits, 2)
 
 
 def bits(name: str, row: int) -> str:
@@ -202,17 +222,25 @@ def bits(name: str, row: int) -> str:
 first = int(now.top[row])
 end = int(now.top[last])
 if row == last:
-    text = f"In the last row the lens and the model are the same. Its entropy is {bits('entropy', last)}. "
-    text += "Click a cell of another row to set that one beside it."
+    text = (
+        "In the last row the lens and the model are the same. Its entropy is "
+        f"{bits('entropy', last)}. Click a cell of another row to set that one beside it."
+    )
 else:
-    text = f"Stopped after {place(row)} the model would say {as_code(show(first))}, {chance(0, first)}; "
-    text += f"in the end that has {chance(1, first)}, rank {rank(1, first)}. "
+    text = (
+        f"Stopped after {place(row)} the model would say {words.as_code(show(first))}, "
+        f"{chance(0, first)}; in the end that has {chance(1, first)}, rank {rank(1, first)}. "
+    )
     if first != end:
-        text += f"Its final answer {as_code(show(end))} has {chance(0, end)} there, rank {rank(0, end)}, and "
-        text += f"{chance(1, end)} in the end. "
-    text += f"The entropy is {bits('entropy', row)} here and {bits('entropy', last)} in the end; the "
-    text += f"distance to the end (KL divergence) is {bits('kl', row)}."
-prose(text, "entropy", "KL divergence")
+        text += (
+            f"Its final answer {words.as_code(show(end))} has {chance(0, end)} there, rank "
+            f"{rank(0, end)}, and {chance(1, end)} in the end. "
+        )
+    text += (
+        f"The entropy is {bits('entropy', row)} here and {bits('entropy', last)} in the end; the "
+        f"distance to the end (KL divergence) is {bits('kl', row)}."
+    )
+words.prose(text, "entropy", "KL divergence")
 
 
 def named(ids: list[int]) -> list[str]:
@@ -230,10 +258,10 @@ def beside(key: str, side: int, where: str) -> None:
 
     def hovers(found: lens.Followed) -> list[str]:
         pairs = zip(named(ids), found.probabilities[side], found.ranks[side], strict=True)
-        return [f"`{token}`: {probability_text(float(p))} {where}, rank {r:,}" for token, p, r in pairs]
+        return [f"`{token}`: {words.probability_text(float(p))} {where}, rank {r:,}" for token, p, r in pairs]
 
     st.caption(f"**{where.capitalize()}**")
-    colors = palette(scene.mode)
+    colors = scene.palette
     sheet.bars(
         scene,
         key,
@@ -246,13 +274,13 @@ def beside(key: str, side: int, where: str) -> None:
         says=sides.map(hovers),
         colors=colors.output if side else colors.quiet,
         lying=True,
-        text=Both([probability_text(float(p)) for p in sides.now.probabilities[side]]),
+        text=Both([words.probability_text(float(p)) for p in sides.now.probabilities[side]]),
         height=44 + 21 * len(ids),
     )
 
 
 pictures = (("lens_cell", 0, f"after {place(row)}"), ("lens_end", 1, "in the end"))[row == last :]
-for picture in side_by_side(pictures, "small"):
+for picture in sheet.side_by_side(pictures, "small"):
     beside(*picture)
 
 # ---- tokens through the depth ----
@@ -274,10 +302,15 @@ lines = list(dict.fromkeys([target.token, *(pinned or lens.leaders(now.top))]))
 trails = both.map(lambda d: lens.followed(d.logits, lines))  # (R, n)
 
 
+def column_of(values: Both[np.ndarray], n: int) -> Both[np.ndarray]:
+    """(R,): the n-th followed token's."""
+    return values.map(lambda all_tokens: all_tokens[:, n])
+
+
 def curves(key: str, name: str, values: Both[np.ndarray], **more: Any) -> None:
     """The followed tokens through the depth; a click chooses the row."""
     few = len(names) <= 15  # of many each second has its name: the embedding, and those after a whole block
-    through = {token: values.map(lambda v, n=n: v[:, n]) for n, token in enumerate(named(lines))}  # type: ignore[misc]
+    through = {token: column_of(values, n) for n, token in enumerate(named(lines))}
     alt = f"{name.capitalize()} of {', '.join(named(lines))} at each depth"
     shown = [short(i) if few or i % 2 == 0 else "" for i in range(len(names))]
     ticks = {"tickvals": [*range(len(names))], "ticktext": shown, "tickangle": -40}
@@ -287,7 +320,9 @@ def curves(key: str, name: str, values: Both[np.ndarray], **more: Any) -> None:
 
 chances = trails.map(lambda f: f.probabilities)
 most = max(1.08 * max(float(p.max()) for p in chances.all), 1e-6)
-curves("lens_lines", "probability", chances, up={"range": [0, most]}, written=probability_text, height=290)
+curves(
+    "lens_lines", "probability", chances, up={"range": [0, most]}, written=words.probability_text, height=290
+)
 on_top = [math.log10(vocabulary * 1.3), -0.12]  # rank 1
 downwards = {"type": "log", "range": on_top, "dtick": 1, "exponentformat": "none"}
 curves("lens_ranks", "rank", trails.map(lambda f: f.ranks), up=downwards, written="{:,}".format, height=270)
@@ -296,11 +331,13 @@ text = ""
 loser = int((found.probabilities.max(axis=0) - found.probabilities[-1]).argmax())
 peak = int(found.probabilities[:, loser].argmax())
 if peak < last and found.ranks[-1, loser] > found.ranks[peak, loser]:
-    at_peak, in_the_end = (
-        f"{percent(float(found.probabilities[r, loser]))} {where} (rank {found.ranks[r, loser]:,})"
-        for r, where in ((peak, f"after {place(peak)}"), (last, "in the end"))
+    at_peak = words.percent(float(found.probabilities[peak, loser]))
+    in_the_end = words.percent(float(found.probabilities[last, loser]))
+    text = (
+        f"{words.as_code(show(lines[loser]))} peaks and loses: {at_peak} after {place(peak)} "
+        f"(rank {found.ranks[peak, loser]:,}), {in_the_end} in the end "
+        f"(rank {found.ranks[last, loser]:,}). "
     )
-    text = f"{as_code(show(lines[loser]))} peaks and loses: {at_peak}, {in_the_end}. "
 if not pinned:
     text += "As long as none is chosen, the curves are those of tokens that some depth has on top."
 st.markdown(text)
@@ -310,7 +347,7 @@ st.markdown(text)
 
 def grid_table(run: Run) -> pd.DataFrame:
     """A row a cell, column after column: that of the selected token first."""
-    found = columns(run, parts, lens.cells)
+    found = columns.columns(run, parts, lens.cells)
     order = sorted(range(start, stop), key=lambda p: p != position)
 
     def flat(values: np.ndarray) -> np.ndarray:
@@ -328,7 +365,7 @@ def grid_table(run: Run) -> pd.DataFrame:
     table["entropy_bits"] = flat(found.entropy)
     table["kl_bits"] = flat(found.kl)
     if ranked is not None:
-        own = columns(run, parts, lens.followed_cells, (ranked,))
+        own = columns.columns(run, parts, lens.followed_cells, (ranked,))
         table[f"probability of {target.shown}"] = flat(own.probabilities[..., 0])
         table[f"rank of {target.shown}"] = flat(own.ranks[..., 0])
     return table
@@ -345,13 +382,16 @@ def followed_table(found: lens.Depths) -> pd.DataFrame:
     return table.assign(probability=own.probabilities.T.ravel(), rank=own.ranks.T.ravel())
 
 
-caption = "Every cell that has been read, the selected token's column first. entropy_bits: how unsure the "
-caption += "reading is; kl_bits: its distance to the end (KL divergence of the final distribution from the "
-caption += "row's)."
+caption = (
+    "Every cell that has been read, the selected token's column first. entropy_bits: how unsure "
+    "the reading is; kl_bits: its distance to the end (KL divergence of the final distribution "
+    "from the row's)."
+)
 runs_of = Both(scene.run, scene.other)
 sheet.numbers_of("logit_lens_grid", lambda: runs_of.map(grid_table), caption, "every cell")
-caption = "The tokens of the curves and of the bars at each depth: probability, and rank in the whole "
-caption += "vocabulary."
+caption = (
+    "The tokens of the curves and of the bars at each depth: probability, and rank in the whole vocabulary."
+)
 sheet.numbers_of("logit_lens_followed", lambda: both.map(followed_table), caption, "tokens through the depth")
 sheet.code_of(
     scene,
@@ -365,12 +405,13 @@ sheet.code_of(
 if wanted and parts != everything:  # at the end: the page stands, and a click interrupts
     stop_it = partial(st.session_state.pop, ASKED, None)
     asked: list[tuple[Run, Any, tuple[Any, ...]]] = [(run, lens.cells, ()) for run in runs_of.all]
-    asked += [(scene.run, lens.followed_cells, ((ranked,),))] if ranked is not None else []
+    if ranked is not None:
+        asked.append((scene.run, lens.followed_cells, ((ranked,),)))
     says = "Reading the columns: {} of {} parts".format
     with bar:
         for run, numbers, more in asked:
             given = [(run.ids, numbers, *part, *more) for part in everything]
-            every = all_worked(run, of_text, given, says, "lens_stop", stop_it)
+            every = sheet.all_worked(run, of_text, given, says, "lens_stop", stop_it)
             for (_, _, *args), value in zip(given, every, strict=True):
                 runs.known(sheet.once, lambda value=value: value, run, numbers, tuple(args))  # type: ignore[misc]
     st.session_state[READ] = {(scene.run, None), (scene.run, ranked)}

@@ -10,25 +10,25 @@ import torch
 from gptviz.analysis import loss as lesson
 from gptviz.analysis.next_token import losses, surprises
 from gptviz.both import Both
-from gptviz.digits import fixed, significant, term, weight as short
+from gptviz.digits import weight as short
 from gptviz.engine.sampling import Sampling
+from gptviz.figures import next_token as figures
 from gptviz.figures.marks import token_ticks
-from gptviz.figures.next_token import loss_text, probability_text, surprise_color, surprise_rows
 from gptviz.model import GPTModel
-from gptviz.ui import sheet
+from gptviz.ui import sheet, tables, words
 from gptviz.ui.components.surprise import surprise_chips
-from gptviz.ui.sheet import example_row, page
 from gptviz.ui.shell.target import candidates_at, logits_at
-from gptviz.ui.tables import STYLE, Cell, Row, table
-from gptviz.ui.words import Place, as_code, counted, prose, show_id, unlike_printed
 
 EXAMPLES = ("A copied passage", "A name comes back", "Once upon a time")
 NAMED = 3  # of the most expensive positions
 ROWS = 5  # of the largest logits
 FEWEST = 8  # places on the axis: one bar alone would be a wall
 
-scene = page("Loss", keep=("final",))
-st.html(STYLE)
+frame = sheet.start_page("Loss")
+prompt = sheet.read_text(frame)
+scene = sheet.trace(prompt, keep=["final"])
+
+st.html(tables.STYLE)
 found = sheet.of(scene, losses)
 labels = scene.labels
 last = len(scene.tokens) - 1
@@ -36,15 +36,16 @@ vocabulary = scene.lm.config.vocab_size
 nats = found.map(lambda one: one["nats"].to_numpy()[1:])  # (T - 1,): of the positions that have a target
 mean = nats.map(lambda one: float(one.mean()) if len(one) else math.nan)
 guess = lesson.uniform_loss(vocabulary)
-loss = mean.map(lambda x: loss_text(x)[0])
-perplexity = mean.map(lambda x: loss_text(x)[1])
+loss = mean.map(lambda x: words.loss_text(x)[0])
+perplexity = mean.map(lambda x: words.loss_text(x)[1])
 
 
 def bar_says(one: pd.DataFrame) -> list[str]:
     rows = zip(one["probability"].iloc[1:], one["rank"].iloc[1:], one["nats"].iloc[1:], strict=True)
     return [
         f"After `{labels[i]}` (position {i}) came `{labels[i + 1]}`: the model gave it "
-        f"{probability_text(float(p))}, rank {int(rank):,}, and so it costs {short(float(cost))}."
+        f"{words.probability_text(float(p))}, rank {int(rank):,}, and so it costs "
+        f"{short(float(cost))}."
         for i, (p, rank, cost) in enumerate(rows)
     ]
 
@@ -56,11 +57,15 @@ def picture() -> None:
     against = f"That is no better than to give {even}, which costs {cost}."
     if mean.now < guess:
         against = f"A guess that gives {even} costs {cost}."
-    text = f"The loss of this text is **{loss} nats** per token: a perplexity of e^{loss.now} = "
-    text += f"{perplexity}, as if the model chose among {perplexity.now} equally likely tokens each time. "
-    text += f"{against} The last token, {Place(labels[last], last)}, has no target: what comes next is not "
-    text += "in the text."
-    sheet.say(scene, text, "perplexity", "token", about=nats, what="these losses", sites=[("final", None)])
+    text = (
+        f"The loss of this text is **{loss} nats** per token: a perplexity of e^{loss.now} = "
+        f"{perplexity}, as if the model chose among {perplexity.now} equally likely tokens each "
+        f"time. {against} The last token, {words.Place(labels[last], last)}, has no target: what "
+        "comes next is not in the text."
+    )
+    sheet.say(
+        scene, text, terms=["perplexity", "token"], about=nats, what="these losses", sites=[("final", None)]
+    )
     axis = {"title": {"text": "the target: the token that came next"}, "showgrid": False}
     # a click selects the token after which its target came
     sheet.bars(
@@ -73,27 +78,32 @@ def picture() -> None:
         scene.select,
         at=scene.position if scene.position < last else None,
         says=found.map(bar_says),
-        colors=[surprise_color(float(cost), guess, scene.mode) for cost in nats.now],
+        colors=[figures.surprise_color(float(cost), guess, scene.mode) for cost in nats.now],
         rests=[(guess, f"a uniform guess: {cost}"), (mean.now, f"the mean, the cross-entropy: {loss}")],
         axis=axis | token_ticks(labels[1:]) | {"range": [-0.6, max(last, FEWEST) - 0.4]},
         height=330,
     )
     dearest = np.argsort(-nats.now, kind="stable")[:NAMED]
-    parts = [f"{as_code(labels[i + 1])} after {as_code(labels[i])} ({short(nats.now[i])})" for i in dearest]
-    share = 100 * nats.now[dearest].sum() / nats.now.sum() if nats.now.sum() else 0.0
+    parts = [
+        f"{words.as_code(labels[i + 1])} after {words.as_code(labels[i])} ({short(nats.now[i])})"
+        for i in dearest
+    ]
+    share = 0.0
+    if nats.now.sum():
+        share = 100 * nats.now[dearest].sum() / nats.now.sum()
     were = "were" if last > 1 else "was"
     most_expensive = f"Most expensive {were} {', '.join(parts)}"
     if len(parts) < last:
-        of_all = f"{significant(share, 2)} % of all that this text cost"
+        of_all = f"{words.significant(share, 2)} % of all that this text cost"
         most_expensive += f": {of_all}, in {len(parts)} of {last} positions"
-    prose(
-        "A bar is what one token cost: −ln of the probability that it had. "
-        f"{most_expensive}. A token that the model was sure of costs almost nothing. There is no "
-        "limit for one that it thought impossible: −ln p grows for ever as p goes to 0. Training "
-        "makes the mean smaller. Click on a bar, or on a token of the text below.",
+    words.prose(
+        f"A bar is what one token cost: −ln of the probability that it had. {most_expensive}. A "
+        "token that the model was sure of costs almost nothing. There is no limit for one that it "
+        "thought impossible: −ln p grows for ever as p goes to 0. Training makes the mean smaller. "
+        "Click on a bar, or on a token of the text below.",
         "logit",
     )
-    chips, legend = surprise_rows(found.now, labels, vocabulary, scene.mode, found.was)
+    chips, legend = figures.surprise_rows(found.now, labels, vocabulary, scene.mode, found.was)
     key = "loss_text"
     raws = [token.raw for token in scene.tokens]
     saved = scene.saved(key, "What each token cost, in nats")
@@ -102,15 +112,22 @@ def picture() -> None:
 
 def one_position() -> None:
     """From logits to loss at the selected position; at the most expensive one where that has no target."""
-    position = scene.position if scene.position < last else int(np.argmax(nats.now))
-    st.markdown(f"#### After {Place(labels[position], position)} came {as_code(labels[position + 1])}")
+    if scene.position < last:
+        position = scene.position
+    else:
+        position = int(np.argmax(nats.now))
+    st.markdown(
+        f"#### After {words.Place(labels[position], position)} came {words.as_code(labels[position + 1])}"
+    )
     if scene.position == last:
         st.markdown(
-            f"{Place(scene.label, last)} is selected and has no target: below is the position that cost most."
+            f"{words.Place(scene.label, last)} is selected and has no target: below is the "
+            "position that cost most."
         )
     row = found.map(lambda one: one.iloc[position + 1])
-    logit, log_sum = (fixed(float(row.now[name]), 4) for name in ("logit", "log_sum"))
-    p = row.map(lambda one: probability_text(float(one["probability"])))
+    logit = words.fixed(float(row.now["logit"]), 4)
+    log_sum = words.fixed(float(row.now["log_sum"]), 4)
+    p = row.map(lambda one: words.probability_text(float(one["probability"])))
     losses_summed = " + ".join(map(short, nats.now[:3].tolist()))
     if last > 3:
         losses_summed += " + …"
@@ -118,17 +135,18 @@ def one_position() -> None:
         losses_summed = f"({losses_summed})"
     lines = (
         f"**logits**: {vocabulary:,} numbers, one per token; the target's is **{logit}**",
-        f"**softmax**: e^{term(logit)} ÷ the sum of such powers over the vocabulary = e^({logit} − "
-        f"{term(log_sum)}) = **{p}**, where {log_sum} is the sum's logarithm",
+        f"**softmax**: e^{words.term(logit)} ÷ the sum of such powers over the vocabulary = "
+        f"e^({logit} − {words.term(log_sum)}) = **{p}**, where {log_sum} is the sum's logarithm",
         f"**−ln** of the target's probability: −ln {p.now} = "
-        f"**{row.map(lambda one: float(one['nats'])):.4}** nats, or {log_sum} − {term(logit)}",
-        f"**mean** over {counted(last, 'position')} with a target: {losses_summed} ÷ "
-        f"{last:,} = **{loss.now}**, the cross-entropy. e^{loss.now} = **{perplexity.now}**, the perplexity; "
-        f"in bits it is {loss.now} ÷ ln 2 = {fixed(mean.now / math.log(2), 4)}.",
+        f"**{row.map(lambda one: float(one['nats'])):.4}** nats, or {log_sum} − "
+        f"{words.term(logit)}",
+        f"**mean** over {words.counted(last, 'position')} with a target: {losses_summed} ÷ "
+        f"{last:,} = **{loss.now}**, the cross-entropy. e^{loss.now} = **{perplexity.now}**, the "
+        f"perplexity; in bits it is {loss.now} ÷ ln 2 = {words.fixed(mean.now / math.log(2), 4)}.",
     )
     left, right = st.columns([4, 6], gap="medium")
     with left:
-        prose("\n".join(f"{i}. {line}" for i, line in enumerate(lines, start=1)), "softmax", "logit")
+        words.prose("\n".join(f"{i}. {line}" for i, line in enumerate(lines, start=1)), "softmax", "logit")
     with right:
         st.html(largest_logits(position, float(row.now["nats"])))
 
@@ -136,27 +154,32 @@ def one_position() -> None:
 def largest_logits(position: int, cost: float) -> str:
     """The largest logits after a position and its target's, through the softmax, as HTML."""
     target = scene.tokens[position + 1].id
-    was = None if scene.other is None else logits_at(scene.other, position).double().softmax(-1)
+    if scene.other is None:
+        was = None
+    else:
+        was = logits_at(scene.other, position).double().softmax(-1)
     found = candidates_at(scene.run, position, Sampling(), ROWS, (target,))
     rows = []
     rest = 1.0
     for id, rank, logit, p in found.table[["id", "rank", "logit", "probability"]].itertuples(index=False):
         before = None if was is None else float(was[id])
-        chance = Both(float(p), before).map(probability_text)
+        chance = Both(float(p), before).map(words.probability_text)
         rest = rest - (before or 0.0)
-        name = show_id(scene.lm, int(id))
+        name = words.show_id(scene.lm, int(id))
         own_cost = ""
         kind = "line"
         if id == target:
             name += ", the target"
-            own_cost = fixed(cost, 4)
+            own_cost = words.fixed(cost, 4)
             kind = "chosen"
-        numbers = [f"{rank:,}", fixed(float(logit), 4), f"{chance}", own_cost]
-        rows.append(Row([Cell(name, "word"), *numbers], kind))
+        numbers = [f"{rank:,}", words.fixed(float(logit), 4), f"{chance}", own_cost]
+        rows.append(tables.Row([tables.Cell(name, "word"), *numbers], kind))
     if found.rest:
-        left = Both(found.rest_probability, None if was is None else max(0.0, rest)).map(probability_text)
-        rows.append(Row([f"{found.rest:,} others", "", "", f"{left}", ""]))
-    return table("position", ["token", "#rank", "#logit", "#softmax", "#−ln"], rows)
+        left = Both(found.rest_probability, None if was is None else max(0.0, rest)).map(
+            words.probability_text
+        )
+        rows.append(tables.Row([f"{found.rest:,} others", "", "", f"{left}", ""]))
+    return tables.table("position", ["token", "#rank", "#logit", "#softmax", "#−ln"], rows)
 
 
 def smallest() -> None:
@@ -164,22 +187,25 @@ def smallest() -> None:
     st.markdown("#### The smallest example")
     logits = torch.tensor([lesson.SLIDE_LOGITS] * len(lesson.SLIDE_LOGITS), dtype=torch.float64)
     steps = lesson.loss_steps(logits, torch.arange(len(lesson.SLIDE_LOGITS)))  # each token as the target once
-    others = unlike_printed(lesson.SLIDE_LOSSES, steps.loss.tolist())
+    others = words.unlike_printed(lesson.SLIDE_LOSSES, steps.loss.tolist())
     left, right = st.columns([5, 6], gap="medium")
     with left:
-        text = "A vocabulary of five, from Fijalkow's slides *Transformers from scratch*: five logits, their "
-        text += "softmax, and the loss that each token would cost as the target. The target is token 0. The "
-        text += "slides print 1.4411, and so does `torch.nn.functional.cross_entropy`."
+        text = (
+            "A vocabulary of five, from Fijalkow's slides *Transformers from scratch*: five "
+            "logits, their softmax, and the loss that each token would cost as the target. The "
+            "target is token 0. The slides print 1.4411, and so does "
+            "`torch.nn.functional.cross_entropy`."
+        )
         if others:
             text += f" Its logits have more digits than it prints, and so it has {', '.join(others)}."
-        prose(text, "softmax")
+        words.prose(text, "softmax")
         characters = lesson.NOTEBOOK_CHARACTERS
-        start = fixed(lesson.uniform_loss(characters), 4)
+        start = words.fixed(lesson.uniform_loss(characters), 4)
         st.markdown(
-            "Before training, a model should start near ln V. The first model of Karpathy's *Let's build "
-            f"GPT*, a table of random logits over {characters} characters, has a loss of "
-            f"**{fixed(lesson.NOTEBOOK_LOSS, 4)}**, while ln {characters} = **{start}**: random logits are "
-            "worse than none, since they are sure of the wrong things."
+            "Before training, a model should start near ln V. The first model of Karpathy's *Let's "
+            f"build GPT*, a table of random logits over {characters} characters, has a loss of "
+            f"**{words.fixed(lesson.NOTEBOOK_LOSS, 4)}**, while ln {characters} = **{start}**: "
+            "random logits are worse than none, since they are sure of the wrong things."
         )
     with right:
         rows = []
@@ -190,9 +216,9 @@ def smallest() -> None:
             if i == lesson.SLIDE_TARGET:
                 name += ", the target"
                 kind = "chosen"
-            numbers = [fixed(value, 4) for value in cells]
-            rows.append(Row([Cell(name, "word"), *numbers], kind))
-        st.html(table("slides", ["", "#logit", "#softmax", "#−ln"], rows))
+            numbers = [words.fixed(value, 4) for value in cells]
+            rows.append(tables.Row([tables.Cell(name, "word"), *numbers], kind))
+        st.html(tables.table("slides", ["", "#logit", "#softmax", "#−ln"], rows))
 
 
 def table_of(one: pd.DataFrame) -> pd.DataFrame:
@@ -211,15 +237,17 @@ if last:
     one_position()
 else:
     st.markdown(
-        f"{as_code(labels[0])} is the only token, so nothing came next: there is no target, and no loss. "
-        f"Type a longer text. A guess that gives all {vocabulary:,} tokens the same costs ln {vocabulary:,} "
-        f"= {short(guess)}."
+        f"{words.as_code(labels[0])} is the only token, so nothing came next: there is no target, "
+        f"and no loss. Type a longer text. A guess that gives all {vocabulary:,} tokens the same "
+        f"costs ln {vocabulary:,} = {short(guess)}."
     )
-example_row(*EXAMPLES)
+sheet.example_row(*EXAMPLES)
 smallest()
-caption = "A row per token of the text, as the target of the position before it: its logit, log_sum (the "
-caption += "logarithm of the sum of e^logit over the vocabulary), the probability, and the loss in nats and "
-caption += "in bits. The first token is no target."
+caption = (
+    "A row per token of the text, as the target of the position before it: its logit, log_sum (the "
+    "logarithm of the sum of e^logit over the vocabulary), the probability, and the loss in nats "
+    "and in bits. The first token is no target."
+)
 if last:
     caption += " The last row is the mean."
 sheet.numbers_of("loss", lambda: found.map(table_of), caption)

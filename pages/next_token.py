@@ -9,53 +9,49 @@ import streamlit as st
 import torch
 
 from gptviz import Run
-from gptviz.analysis.next_token import Candidates, curve, entropies, entropy, next_table, rest_of
+from gptviz.analysis import next_token as numbers
 from gptviz.analysis.shapes import run_first_block
 from gptviz.both import Both
-from gptviz.digits import fixed, percent, significant
 from gptviz.engine.sampling import AS_IT_IS, Sampling, distribution, draw
+from gptviz.figures import next_token as figures
 from gptviz.figures.candidates import candidate_rows, column_heads
 from gptviz.figures.marks import UNCHANGED
-from gptviz.figures.next_token import probability_text, vocabulary_curve
-from gptviz.figures.theme import palette
 from gptviz.model import GPTModel
-from gptviz.tokenizer import show_token
-from gptviz.ui import sheet
+from gptviz.ui import sheet, words
 from gptviz.ui.components.candidates import candidate_bars
-from gptviz.ui.sheet import Param, if_there, page
-from gptviz.ui.shell import prompt, state
+from gptviz.ui.shell import prompt as prompt_box, sampling as controls, state, target
 from gptviz.ui.shell.navigation import page_target
-from gptviz.ui.shell.sampling import PARAMS, SEED, SEEDS, WRITTEN, sampling_controls, seed_input, written
-from gptviz.ui.shell.target import candidates_at, logits_at
-from gptviz.ui.words import Place, as_code, counted, is_whole, prose, show_id
 
 ROWS = (10, 20, 50, 100)  # how many bars
-COUNT = Param("next_rows", int, ROWS[0], if_there)
+COUNT = sheet.Param("next_rows", int, ROWS[0], sheet.if_there)
 MANY = 20  # tokens that "Write on" writes
 SAID = "next_said"  # in the session: a sentence, and the text it is about
 TAIL = 36  # characters of the prompt before the predicted token
 
-scene = page("Next token", keep=("final",), params=(*PARAMS, COUNT))
+frame = sheet.start_page("Next token", choices=[*controls.PARAMS, COUNT])
+prompt = sheet.read_text(frame)
+scene = sheet.trace(prompt, keep=["final"])
+
 last = scene.position == len(scene.tokens) - 1
 came = None if last else scene.tokens[scene.position + 1].id
 runs_of = Both(scene.run, scene.other)
 
 
-def first(found: Candidates) -> int:
+def first(found: numbers.Candidates) -> int:
     return int(found.table["id"].iloc[0])
 
 
-def found_for(sampling: Sampling, count: int) -> Both[Candidates]:
+def found_for(sampling: Sampling, count: int) -> Both[numbers.Candidates]:
     """The bars of each model: the first `count`, the token that came, and the unchanged one's first."""
     also = () if came is None else (came,)
     if scene.other is not None:
-        also = (*also, first(candidates_at(scene.other, scene.position, AS_IT_IS, ROWS[0], also)))
-    return runs_of.map(lambda run: candidates_at(run, scene.position, sampling, count, also))
+        also = (*also, first(target.candidates_at(scene.other, scene.position, AS_IT_IS, ROWS[0], also)))
+    return runs_of.map(lambda run: target.candidates_at(run, scene.position, sampling, count, also))
 
 
 def chance(run: Run, token: int) -> float:
     """A token's probability after the selected position, at temperature 1, with nothing cut off."""
-    return float(torch.softmax(logits_at(run, scene.position).double(), dim=0)[token])
+    return float(torch.softmax(target.logits_at(run, scene.position).double(), dim=0)[token])
 
 
 def sentence() -> str:
@@ -68,27 +64,31 @@ def sentence() -> str:
     best = first(candidates.now)
     given = runs_of.map(lambda run: chance(run, best))
     unsure = candidates.map(lambda of_run: of_run.entropy.perplexity)
-    model = "the model" if scene.other is None else "the **changed** model"
-    token_says = as_code(show_id(lm, best))
-    text = f"After {Place(scene.label, scene.position)} {model} gives {token_says} {given:%}. "
-    text += f"It is as unsure as between {unsure:3} equally likely tokens."
+    model = "the **changed** model"
+    if scene.other is None:
+        model = "the model"
+    token_says = words.as_code(words.show_id(lm, best))
+    text = (
+        f"After {words.Place(scene.label, scene.position)} {model} gives {token_says} {given:%}. "
+        f"It is as unsure as between {unsure:3} equally likely tokens."
+    )
     if scene.other is not None and candidates.was is not None:
         old = first(candidates.was)
         if old != best:
-            before = percent(chance(scene.other, old))
-            now = percent(chance(scene.run, old))
-            expected = as_code(show_id(lm, old))
+            before = words.percent(chance(scene.other, old))
+            now = words.percent(chance(scene.run, old))
+            expected = words.as_code(words.show_id(lm, old))
             text += f" The unchanged model expects {expected}, {before}, which now has {now}."
     if came is not None:
         token = came
         p = runs_of.map(lambda run: chance(run, token))
         rank = candidates.map(lambda of_run: f"{int(of_run.chosen.rank[token]) + 1:,}")
-        after = as_code(show_token(scene.tokens[scene.position + 1].raw))
+        after = words.as_code(words.show_token(scene.tokens[scene.position + 1].raw))
         text += f" In the prompt {after} came next: the model gave it {p:%}, rank {rank}."
     return text
 
 
-prose(sentence(), "perplexity")
+words.prose(sentence(), "perplexity")
 
 
 @st.fragment
@@ -97,13 +97,13 @@ def stage() -> None:  # it may outlive the visit: it holds the scene, and looks 
     top = st.container(key="next_headline", horizontal=True, horizontal_alignment="distribute")
     # not columns: on a phone they would fill the screen before the picture
     row = st.container(key="set_next", horizontal=True, vertical_alignment="bottom", gap="small")
-    sampling = sampling_controls(row, lm.config.vocab_size)
+    sampling = controls.sampling_controls(row, lm.config.vocab_size)
     COUNT.within(ROWS)
     count = COUNT.widget(row.selectbox, "Rows", options=ROWS, width=100, help="How many bars to show.")
     found = found_for(sampling, count)
     headline(top, found)
-    show = partial(show_id, lm)
-    whole = partial(is_whole, lm)
+    show = partial(words.show_id, lm)
+    whole = partial(words.is_whole, lm)
     rows, rest = candidate_rows(found.now, sampling, show, whole, came, found.was)
     # what tells the picture from the one of the model as it is, for the file's name
     set_to = {"temperature": sampling.temperature, "top-k": sampling.top_k, "top-p": sampling.top_p}
@@ -122,20 +122,22 @@ def stage() -> None:  # it may outlive the visit: it holds the scene, and looks 
     details(sampling, found)
 
 
-def headline(place: st.delta_generator.DeltaGenerator, found: Both[Candidates]) -> None:
+def headline(place: st.delta_generator.DeltaGenerator, found: Both[numbers.Candidates]) -> None:
     """The end of the text with the most probable next token after it, and the entropy of the bars."""
-    colors = palette(scene.mode)
+    colors = scene.palette
     quiet = "font-size: 0.9rem; margin-left: 0.7em"
-    text = show_token(b"".join(token.raw for token in scene.tokens[: scene.position + 1])).replace("·", " ")
+    text = words.show_token(b"".join(token.raw for token in scene.tokens[: scene.position + 1])).replace(
+        "·", " "
+    )
     tail = ("…" if len(text) > TAIL else "") + text[-TAIL:]
 
-    def token(one: Candidates, test_id: str, style: str) -> str:
+    def token(one: numbers.Candidates, test_id: str, style: str) -> str:
         p = float(one.table["probability"].iloc[0])
         return (
             f'<b data-testid="{test_id}" data-id="{first(one)}" data-probability="{p}" '
-            f'style="{style}; white-space: pre">{escape(show_id(scene.lm, first(one)))}</b> '
+            f'style="{style}; white-space: pre">{escape(words.show_id(scene.lm, first(one)))}</b> '
             f'<span style="color: {colors.quiet}; {quiet}">'
-            f"{probability_text(p)}</span>"
+            f"{words.probability_text(p)}</span>"
         )
 
     best = token(found.now, "predicted", f"color: {colors.accent}; border-bottom: 2px solid {colors.accent}")
@@ -146,12 +148,13 @@ def headline(place: st.delta_generator.DeltaGenerator, found: Both[Candidates]) 
         '<div data-testid="headline" style="font-size: 1.15rem; line-height: 1.5; overflow-wrap: anywhere">'
         f'<span style="color: {colors.quiet}">{escape(tail)}</span>{best}</div>'
     )
-    bits = found.map(lambda one: fixed(one.entropy.bits, 2))
-    kept = f"{counted(found.now.kept, 'token')} kept"
+    bits = found.map(lambda one: words.fixed(one.entropy.bits, 2))
+    kept = f"{words.counted(found.now.kept, 'token')} kept"
     now = found.now.entropy
     ghost = ""
     said = (
-        f"entropy {bits} bits = {fixed(now.nats, 2)} nats · perplexity {significant(now.perplexity)} · {kept}"
+        f"entropy {bits} bits = {words.fixed(now.nats, 2)} nats · perplexity "
+        f"{words.significant(now.perplexity)} · {kept}"
     )
     if found.was is not None:  # beside a longer headline
         said = f"entropy {bits} bits · {kept}"
@@ -161,37 +164,51 @@ def headline(place: st.delta_generator.DeltaGenerator, found: Both[Candidates]) 
     )
 
 
-def look_for(sampling: Sampling, found: Both[Candidates]) -> None:
-    bits = found.map(lambda one: fixed(one.entropy.bits, 2))
-    own = found.map(lambda one: fixed(one.model_entropy.bits, 2))
-    said = "**What to look for.** The model ends in one logit per token of its vocabulary, "
-    said += f"{scene.lm.config.vocab_size:,} of them. Softmax makes them probabilities, with an entropy of "
-    said += f"{own} bits."
+def look_for(sampling: Sampling, found: Both[numbers.Candidates]) -> None:
+    bits = found.map(lambda one: words.fixed(one.entropy.bits, 2))
+    own = found.map(lambda one: words.fixed(one.model_entropy.bits, 2))
+    said = (
+        "**What to look for.** The model ends in one logit per token of its vocabulary, "
+        f"{scene.lm.config.vocab_size:,} of them. Softmax makes them probabilities, with an "
+        f"entropy of {own} bits."
+    )
     if sampling.changes_nothing:
         said += " Lower the temperature, and the largest logits pull away from the others."
     else:
         said += f" With your settings it is {bits} bits"
         cut = found.now.kept < scene.lm.config.vocab_size  # a temperature alone cuts nothing
-        said += ": what is cut has 0, and the others grow to a sum of 1." if cut else "."
+        if cut:
+            said += ": what is cut has 0, and the others grow to a sum of 1."
+        else:
+            said += "."
     if scene.other is not None:
         said += " A grey outline is the unchanged model: a bar that ends inside lost, one past it gained."
     elif not sampling.changes_nothing:
         said += " A dashed outline is what the model gives by itself."
-    prose(said, "logit", "vocabulary", "softmax", "entropy", "temperature", "top-k", "top-p")
+    words.prose(said, "logit", "vocabulary", "softmax", "entropy", "temperature", "top-k", "top-p")
 
 
-def show_vocabulary(found: Both[Candidates]) -> None:
+def curve_of(run: Run, candidates: numbers.Candidates) -> tuple[pd.DataFrame, list[str]]:
+    """The line of a model over the whole vocabulary, and the tokens as the screen shows them."""
+    line = numbers.curve(target.logits_at(run, scene.position), candidates)
+    return line, [words.show_id(scene.lm, i) for i in line["id"]]
+
+
+def show_vocabulary(found: Both[numbers.Candidates]) -> None:
     lm = scene.lm
     own = found.now
-    pairs = zip(runs_of.all, found.all, strict=True)
-    lines = [curve(logits_at(run, scene.position), one) for run, one in pairs]
-    *old, (now, names) = [(line, [show_id(lm, i) for i in line["id"]]) for line in lines]
-    arrived = None if came is None else (int(own.chosen.rank[came]) + 1, show_id(lm, came))
+    now, names = curve_of(scene.run, own)
+    old = None
+    if scene.other is not None and found.was is not None:
+        old = curve_of(scene.other, found.was)
+    arrived = None
+    if came is not None:
+        arrived = (int(own.chosen.rank[came]) + 1, words.show_id(lm, came))
     st.markdown("#### The whole vocabulary")
-    fig = vocabulary_curve(now, names, own.kept, scene.mode, arrived, old[0] if old else None)
+    fig = figures.vocabulary_curve(now, names, own.kept, scene.mode, arrived, old)
     scene.chart(fig, key="next_curve", alt="The probability of every token of the vocabulary by its rank")
     said = "Grey is what the model gives, purple what your settings make of it."
-    if old:
+    if old is not None:
         said = "Purple is the changed model, the dashed line the unchanged one, each with its own ranks."
     tilts = "Temperature tilts the line, top-k and top-p cut it off."
     st.markdown(f"All tokens from the most probable to the least, both axes in powers of ten. {said} {tilts}")
@@ -207,28 +224,31 @@ def say(sentence: str) -> None:
 
 def append(token: int) -> str:
     """Callback: the text up to the selected token, and then this one; or a sentence why that cannot be."""
-    return prompt.append(scene.lm, list(scene.tokens[: scene.position + 1]), token) or ""
+    return prompt_box.append(scene.lm, list(scene.tokens[: scene.position + 1]), token) or ""
 
 
 def sample_one(sampling: Sampling) -> None:
-    chances = distribution(logits_at(scene.run, scene.position), sampling)
+    chances = distribution(target.logits_at(scene.run, scene.position), sampling)
     number = sampling.seed or 0
     token = draw(chances, sampling.points(1)[0])
     refusal = append(token)
-    p = probability_text(float(chances.probabilities[token]))
-    say(f"Seed {number} drew {as_code(show_id(scene.lm, token))}, which had probability {p}. {refusal}")
-    SEED.set((number + 1) % SEEDS)
+    p = words.probability_text(float(chances.probabilities[token]))
+    say(
+        f"Seed {number} drew {words.as_code(words.show_id(scene.lm, token))}, which had "
+        f"probability {p}. {refusal}"
+    )
+    controls.SEED.set((number + 1) % controls.SEEDS)
 
 
 def write_on(seed: int) -> None:
-    SEED.set(seed)  # as it stands here, also where nobody chose it
-    WRITTEN.set(written(MANY, scene.run.ids[: scene.position + 1]))
+    controls.SEED.set(seed)  # as it stands here, also where nobody chose it
+    controls.WRITTEN.set(controls.written(MANY, scene.run.ids[: scene.position + 1]))
 
 
 def go_on(sampling: Sampling) -> None:
     """Seed, "Sample one" and "Write on", with what the one gave."""
     row = st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="next_go_on")
-    seed = seed_input(row, "The same seed draws the same tokens from the same text and settings.")
+    seed = controls.seed_input(row, "The same seed draws the same tokens from the same text and settings.")
     told = "Draw one token from these probabilities, append it, and take the next seed."
     how = replace(sampling, seed=seed)
     sampled = row.button("Sample one", key="next_sample", on_click=sample_one, args=(how,), help=told)
@@ -244,28 +264,33 @@ def go_on(sampling: Sampling) -> None:
         st.switch_page(page_target("generate"), query_params=state.link())
 
 
-def details(sampling: Sampling, found: Both[Candidates]) -> None:
+def details(sampling: Sampling, found: Both[numbers.Candidates]) -> None:
     lm = scene.lm
     ids = tuple(int(i) for i in found.now.table["id"])
 
     def rows(run: Run) -> pd.DataFrame:
-        frame = sheet.once(run, next_table, scene.position, sampling, ids)
+        frame = sheet.once(run, numbers.next_table, scene.position, sampling, ids)
         frame = frame.astype({"rank": "Int64", "id": "Int64"})
-        frame.insert(1, "token", [show_id(lm, i) for i in ids])
-        logits = logits_at(run, scene.position)
+        frame.insert(1, "token", [words.show_id(lm, i) for i in ids])
+        logits = target.logits_at(run, scene.position)
         shown = torch.tensor(ids)
         settings = {"probability": sampling, "model_probability": AS_IT_IS}
         others = {
-            name: rest_of(distribution(logits, how).probabilities, shown) for name, how in settings.items()
+            name: numbers.rest_of(distribution(logits, how).probabilities, shown)
+            for name, how in settings.items()
         }
         rest = pd.DataFrame([{"token": f"{found.now.rest:,} others"} | others])
-        return pd.concat([frame, rest], ignore_index=True) if found.now.rest else frame
+        if found.now.rest:
+            return pd.concat([frame, rest], ignore_index=True)
+        return frame
 
     def unsure(run: Run) -> pd.DataFrame:
-        return sheet.once(run, entropies, scene.position, sampling)
+        return sheet.once(run, numbers.entropies, scene.position, sampling)
 
-    told = "From logit to probability, for the bars above. `filter` says which filter cut a token; "
-    told += "`model_probability` is without any settings."
+    told = (
+        "From logit to probability, for the bars above. `filter` says which filter cut a token; "
+        "`model_probability` is without any settings."
+    )
     if found.now.rest:
         told += " The last row is the sum over all other tokens."
     sheet.numbers_of("next_token", lambda: runs_of.map(rows), told, what="the next token")
@@ -274,12 +299,12 @@ def details(sampling: Sampling, found: Both[Candidates]) -> None:
 
     def run() -> None:  # what is shown, once, so that its shapes can be taken down
         run_first_block(scene.lm, scene.run.ids)
-        distribution(logits_at(scene.run, scene.position), sampling)
+        distribution(target.logits_at(scene.run, scene.position), sampling)
 
     sources = (GPTModel.forward, GPTModel.final_hidden, distribution)
-    sheet.code_of(scene, sources, next_table, scene.position, sampling, ids, run=run)
+    sheet.code_of(scene, sources, numbers.next_table, scene.position, sampling, ids, run=run)
     asked = (scene.position, sampling)
-    sheet.code_of(scene, [entropy], entropies, *asked, key="in_code_entropy", what=unsure_of)
+    sheet.code_of(scene, [numbers.entropy], numbers.entropies, *asked, key="in_code_entropy", what=unsure_of)
 
 
 stage()

@@ -1,32 +1,25 @@
 """The whole machine on this text, as one picture to fall into: down to a single number, and back."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from urllib.parse import urlencode
 
 import streamlit as st
 
 from gptviz import LanguageModel
-from gptviz.analysis import machine
-from gptviz.analysis.overview import spreads, token_table
+from gptviz.analysis import machine, overview
 from gptviz.analysis.places import parse, resolve
 from gptviz.analysis.reads import Sites, sites_of
 from gptviz.both import Both
 from gptviz.engine.reduction import Reduction
-from gptviz.engine.tokens import Token
 from gptviz.model import GPTModel
-from gptviz.teach.guides import FOLDER, read
-from gptviz.ui import heads, runs, sheet, tables
+from gptviz.teach import guides
+from gptviz.ui import heads, runs, sheet, tables, words
 from gptviz.ui.components.machine import machine as draw
-from gptviz.ui.sheet import example_row, page
-from gptviz.ui.shell import picture, state
-from gptviz.ui.shell.navigation import PAGES, page_target
-from gptviz.ui.shell.picture import AT
+from gptviz.ui.shell import navigation, picture, state
 from gptviz.ui.teach import guide
-from gptviz.ui.words import counted, prose
 
 
-def reads(lm: LanguageModel, tokens: Sequence[Token]) -> tuple[Sites, tuple[Reduction, ...]]:
+def reads(lm: LanguageModel, count: int) -> tuple[Sites, tuple[Reduction, ...]]:
     """The sites and reductions that the page needs, for the place in hand and where *Play* leads.
 
     The view of the whole model needs only the residual stream's lengths, reduced during the pass.
@@ -34,21 +27,25 @@ def reads(lm: LanguageModel, tokens: Sequence[Token]) -> tuple[Sites, tuple[Redu
     places = [(at, 0) for at in way]
     sites = machine.reading(lm)
     lengths = machine.LENGTHS
-    if AT.value:
-        places.append((AT.value, len(tokens) - 1))
-        sites = sites_of(machine.level, lm, AT.value)
+    if picture.AT.value:
+        places.append((picture.AT.value, count - 1))
+        sites = sites_of(machine.level, lm, picture.AT.value)
         lengths = ()
     return (*sites, *(site for place in places for site in sites_of(resolve, lm, *place))), lengths
 
 
-steps = read((FOLDER / "way.md").read_text("utf-8")).steps
+steps = guides.read((guides.FOLDER / "way.md").read_text("utf-8")).steps
 way = [dict(step.place).get("at", "") for step in steps]
 picture.arrive()
-chosen = parse(AT.value)
+chosen = parse(picture.AT.value)
 named = state.TOKEN.value is not None or "token" in st.query_params
 if chosen.kind == "cell" and chosen.query >= 0 and not named:
     state.TOKEN.set(chosen.query)  # the link of a cell names its query
-scene = page("Overview", reads, params=(AT,))
+frame = sheet.start_page("Overview", choices=[picture.AT])
+prompt = sheet.read_text(frame)
+sites, lengths = reads(frame.lm, len(prompt.tokens))
+scene = sheet.trace(prompt, keep=sites, reduce=lengths)
+
 config = scene.lm.config
 position = scene.position
 if chosen.kind == "cell" and 0 <= chosen.query != position:  # another token was selected: its own cell
@@ -66,7 +63,7 @@ about = picture.page_about(here)
 
 def go(at: str) -> None:
     """Callback: to another place, whose block, head and token every page then shows."""
-    AT.set(parse(at).at)
+    picture.AT.set(parse(at).at)
     _, chosen = picture.page_about(parse(at)) or ("", {})
     for name in ("block", "head", "token"):
         if chosen.get(name, -1) >= 0:
@@ -75,9 +72,11 @@ def go(at: str) -> None:
 
 more = None
 if about is not None:
-    query = urlencode(state.link() | {name: str(value) for name, value in about[1].items()})
-    more = {"page": about[0], "title": PAGES[about[0]].title, "href": f"./{about[0]}?{query}"}
-path, beside = ([(one.at, one.name) for one in some] for some in (here.path, here.beside(config)))
+    page, page_choices = about
+    query = urlencode(state.link() | {name: str(value) for name, value in page_choices.items()})
+    more = {"page": page, "title": navigation.PAGES[page].title, "href": f"./{page}?{query}"}
+path = [(one.at, one.name) for one in here.path]
+beside = [(one.at, one.name) for one in here.beside(config)]
 along = [sheet.once(scene.run, resolve, at, position).at for at in way]
 played = [{"at": at, "says": step.text} for at, step in zip(along, steps, strict=True)]
 saved = scene.saved("overview", f"From a text to the next token: {here.name}", here.at.replace(".", "-"))
@@ -85,34 +84,44 @@ where = (path, scene.labels, position, beside)
 table = tables.joined(both.map(machine.table))
 opened = draw(here.kind, both, table, *where, more, played, go, scene.select, saved)
 if opened is not None and about is not None:
-    for name, value in about[1].items():
+    for name, value in page_choices.items():
         st.session_state[name] = value
-    st.switch_page(page_target(opened), query_params=state.link())
+    st.switch_page(navigation.page_target(opened), query_params=state.link())
 guide.offers()
-example_row()
-blocks = "the one block" if config.n_layers == 1 else f"each of {config.n_layers} blocks"
+sheet.example_row()
+if config.n_layers == 1:
+    blocks = "the one block"
+else:
+    blocks = f"each of {config.n_layers} blocks"
 text = (
-    "**What you see** is one pass of a real GPT over your text; nothing is made up. Each token is a row of "
-    f"{config.emb_dim} numbers that runs from left to right, the thicker the larger they are. "
-    f"In {blocks} attention (purple) reads earlier rows through {counted(config.n_heads, 'head')}, "
-    "the feed-forward (orange) works on the row alone, and what each makes is added: that is the "
-    "residual stream. The lines show what the selected token reads most. Click anything to fall "
-    "into it (or Ctrl and the wheel, or two fingers); Escape leads back out."
+    "**What you see** is one pass of a real GPT over your text; nothing is made up. Each token is "
+    f"a row of {config.emb_dim} numbers that runs from left to right, the thicker the larger they "
+    f"are. In {blocks} attention (purple) reads earlier rows through "
+    f"{words.counted(config.n_heads, 'head')}, the feed-forward (orange) works on the row alone, "
+    "and what each makes is added: that is the residual stream. The lines show what the selected "
+    "token reads most. Click anything to fall into it (or Ctrl and the wheel, or two fingers); "
+    "Escape leads back out."
 )
 if scene.other is not None:
     text += " Dashed and outlined is the unchanged model."
-prose(text, "token", "block", "attention", "head", "feed-forward", "residual stream")
+words.prose(text, "token", "block", "attention", "head", "feed-forward", "residual stream")
 
 # ---- details ----
 
 sheet.numbers_of("overview-place", lambda: both.map(machine.table), what="this picture")
-caption = "A row per token: its embeddings' lengths, and the variance (the spread, squared) of its numbers "
-caption += "before the first and the last LayerNorm."
-sheet.numbers_of("overview.csv", lambda: sheet.of(scene, token_table), caption)
+caption = (
+    "A row per token: its embeddings' lengths, and the variance (the spread, squared) of its "
+    "numbers before the first and the last LayerNorm."
+)
+sheet.numbers_of("overview.csv", lambda: sheet.of(scene, overview.token_table), caption)
 caption = "The selected token's spread (standard deviation) before and after each LayerNorm."
-sheet.numbers_of("overview-norms", lambda: sheet.of(scene, spreads, position), caption, what="the LayerNorms")
+sheet.numbers_of(
+    "overview-norms", lambda: sheet.of(scene, overview.spreads, position), caption, what="the LayerNorms"
+)
 if scene.other is not None:
-    caption = "A row per head: whether it is itself changed, and how far its pattern moved by what is "
-    caption += "changed (the mean total variation of its rows: 0 for none, 1 for all)."
+    caption = (
+        "A row per head: whether it is itself changed, and how far its pattern moved by what is "
+        "changed (the mean total variation of its rows: 0 for none, 1 for all)."
+    )
     sheet.numbers_of("overview-heads", lambda: heads.marks_table(scene.run), caption, what="the heads")
 sheet.code_of(scene, [GPTModel.forward, GPTModel.final_hidden], machine.level, here.at, position)

@@ -10,30 +10,23 @@ import pandas as pd
 import streamlit as st
 
 from gptviz import Run
-from gptviz.analysis.activation_patching import SHARES_FROM, Ends, ends_of, estimates, patching, strongest
+from gptviz.analysis import activation_patching
 from gptviz.analysis.alignment import differing
 from gptviz.analysis.patches import HEAD_SITES, Patch, value_of
 from gptviz.analysis.reach import unseen
 from gptviz.both import Both
-from gptviz.digits import percent, significant
-from gptviz.figures.maps import Map, maps
-from gptviz.figures.theme import palette
+from gptviz.figures import maps
 from gptviz.model import TransformerBlock
-from gptviz.ui import many, runs, sheet
-from gptviz.ui.buttons import button
+from gptviz.ui import many, runs, sheet, tables, words
 from gptviz.ui.components.cell_clicks import cell_clicks
 from gptviz.ui.parts.patching import guessed, other as second
-from gptviz.ui.parts.patching.other import DENOISING, MADE, OTHER, WAY, Other
-from gptviz.ui.sheet import Param, end_page, if_there, is_asked_for, page, sideways, worked
 from gptviz.ui.shell import target
-from gptviz.ui.tables import joined
-from gptviz.ui.words import as_code, capital, escaped, prose, show_id
 
-SITE = Param("patch_site", str, "resid_pre", if_there)
-OF_MANY = Param("patch_many", str, "z", if_there)  # what is patched in a set of texts
-GO = Param("patch_go", bool, False)  # for what takes so long that it waits for a click
+SITE = sheet.Param("patch_site", str, "resid_pre", sheet.if_there)
+OF_MANY = sheet.Param("patch_many", str, "z", sheet.if_there)  # what is patched in a set of texts
+GO = sheet.Param("patch_go", bool, False)  # for what takes so long that it waits for a click
 
-WAYS = {DENOISING: "Denoising: enough?", "noising": "Noising: needed?"}
+WAYS = {second.DENOISING: "Denoising: enough?", "noising": "Noising: needed?"}
 SITES = {"resid_pre": "Residual stream", "attn_out": "Attention", "mlp_out": "Feed-forward"}
 PLACES = {
     "resid_pre": "the residual stream into",
@@ -67,35 +60,47 @@ class Pair:
 
     @property
     def clean_and_corrupt(self) -> tuple[Run, Run]:
-        return (self.other, self.own) if WAY.value == DENOISING else (self.own, self.other)
+        if second.WAY.value == second.DENOISING:
+            return (self.other, self.own)
+        return (self.own, self.other)
 
 
-scene = page("Patching", params=(OTHER, WAY, SITE, OF_MANY, MADE, GO, *target.PARAMS, many.SET))
+frame = sheet.start_page(
+    "Patching", choices=[second.OTHER, second.WAY, SITE, OF_MANY, second.MADE, GO, *target.PARAMS, many.SET]
+)
+prompt = sheet.read_text(frame)
+scene = sheet.trace(prompt)
+
 lm = scene.lm
 config = scene.lm.config
 at = scene.position
-WAY.within(WAYS)
+second.WAY.within(WAYS)
 SITE.within(SITES)
 other = second.choose(scene)
 
 
 def both_texts() -> None:
     """*In numbers*: the tokens of both texts."""
-    theirs = [] if other is None else [show_id(lm, i) for i in other.ids]
+    if other is None:
+        theirs = []
+    else:
+        theirs = [words.show_id(lm, i) for i in other.ids]
     frame = pd.DataFrame(zip_longest(scene.labels, theirs), columns=["prompt", "other text"])
     frame.insert(0, "position", range(len(frame)))
     sheet.numbers_of("patching-tokens", frame, what="both texts", missing="–")
 
 
-def guide(other: Other) -> None:
+def guide(other: second.Other) -> None:
     """Draw how to read the map, and pairs to try."""
-    text = f"{WATCH[SITE.value]} A click puts that cell's value into your prompt, on every page, until it is "
-    text += "undone; tinted is all that it can reach."
-    prose(text, "block", "attention", "feed-forward")
-    prose(
-        "**Denoising** puts clean values into the corrupt text: is this one place *enough* to bring the "
-        "answer back (1: all of it)? **Noising** puts corrupt values into the clean text: is this one place "
-        "*needed* (−1: without it all is lost)?"
+    text = (
+        f"{WATCH[SITE.value]} A click puts that cell's value into your prompt, on every page, "
+        "until it is undone; tinted is all that it can reach."
+    )
+    words.prose(text, "block", "attention", "feed-forward")
+    words.prose(
+        "**Denoising** puts clean values into the corrupt text: is this one place *enough* to "
+        "bring the answer back (1: all of it)? **Noising** puts corrupt values into the clean "
+        "text: is this one place *needed* (−1: without it all is lost)?"
     )
     second.pairs_row(scene, other, bool(pair.own.edits))
 
@@ -103,7 +108,7 @@ def guide(other: Other) -> None:
 if other is None or second.lengths_differ(scene, other):
     second.pairs_row(scene, other, bool(scene.run.edits))
     both_texts()
-    end_page()
+    sheet.end_page()
 
 patches = tuple(edit for edit in scene.run.edits if edit.value == value_of(other.ids))
 unpatched = replace(scene.run, edits=tuple(edit for edit in scene.run.edits if edit not in patches))
@@ -113,7 +118,7 @@ sentence = st.container()
 with st.container(horizontal=True, vertical_alignment="bottom", gap="medium", key="set_patching"):
     told = "The two texts change places: the clean one stays the clean one."
     turns: dict[str, Any] = {"help": told, "on_change": second.turn, "args": (scene, other)}
-    way = WAY.choose("Direction", WAYS, label_visibility="collapsed", **turns)
+    way = second.WAY.choose("Direction", WAYS, label_visibility="collapsed", **turns)
     told = "What is patched, at one position of one block"
     site = SITE.choose(told, SITES, label_visibility="collapsed")
 picture = st.container()
@@ -127,38 +132,42 @@ chosen = target.pair_input(
     ("Clean answer", "Corrupt answer"),
     (f"the clean text's: {firsts[0].shown}", f"the corrupt text's: {firsts[1].shown}"),
 )
-words = [first.id if one is None else one for one, first in zip(chosen, firsts, strict=True)]
+answers = [first.id if one is None else one for one, first in zip(chosen, firsts, strict=True)]
 
 
-def scale_of(pair: Pair) -> Ends:
+def scale_of(pair: Pair) -> activation_patching.Ends:
     clean, corrupt = pair.clean_and_corrupt
     logits = target.logits_at(clean, at), target.logits_at(corrupt, at)
-    return ends_of(runs.model(clean), *logits, (words[0], words[1]))
+    return activation_patching.ends_of(runs.model(clean), *logits, (answers[0], answers[1]))
 
 
-ends: Both[Ends] | None = None
+ends: Both[activation_patching.Ends] | None = None
 problem = ""
-if chosen == (None, None) and words[0] == words[1]:
-    problem = f"The model says {as_code(firsts[0].shown)} after both texts. Choose two words to compare, or "
-    problem += "change the other text."
+if chosen == (None, None) and answers[0] == answers[1]:
+    problem = (
+        f"The model says {words.as_code(firsts[0].shown)} after both texts. Choose two words to "
+        "compare, or change the other text."
+    )
 else:
     try:
         ends = pairs.map(scale_of)
     except ValueError as error:
-        problem = f"{capital(escaped(str(error)))}."
-shown = [as_code(show_id(lm, word)) for word in words]
+        problem = f"{words.capital(words.escaped(str(error)))}."
+shown = [words.as_code(words.show_id(lm, word)) for word in answers]
 if ends is not None:
     clean = ends.map(lambda e: e.clean)
     corrupt = ends.map(lambda e: e.corrupt)
     if not ends.now.is_scale:
-        problem = f"{shown[0]} minus {shown[1]} is {clean:.3} in the clean text and {corrupt:.3} in the "
-        problem += "corrupt one: there is nothing that a patch could bring back. Choose two other words, or "
-        problem += "change a text."
+        problem = (
+            f"{shown[0]} minus {shown[1]} is {clean:.3} in the clean text and {corrupt:.3} in the "
+            "corrupt one: there is nothing that a patch could bring back. Choose two other words, "
+            "or change a text."
+        )
 if problem or ends is None:
     st.warning(problem)
     guide(other)
     both_texts()
-    end_page()
+    sheet.end_page()
 in_logits = any(e.is_scale and not e.tells_shares for e in ends.all)
 size = "effect"  # the column of the table that the maps show
 unit = ""
@@ -173,10 +182,10 @@ if in_logits:
     if ends.now.tells_shares:
         these_lie = "The unchanged model has them"
     sentences += [
-        f"{these_lie} less than {SHARES_FROM:g} logit apart, too little for percents.",
+        f"{these_lie} less than {activation_patching.SHARES_FROM:g} logit apart, too little for percents.",
         "So a cell is in logits: the difference with the patch minus the one without.",
     ]
-elif way == DENOISING:
+elif way == second.DENOISING:
     sentences.append("A cell is (patched − corrupt) / (clean − corrupt).")
 else:
     sentences.append("A cell is (patched − corrupt) / (clean − corrupt) − 1: what is lost.")
@@ -187,27 +196,45 @@ st.caption(" ".join(sentences))
 # ---- the passes ----
 
 
-def patched(pair: Pair, ends: Ends, sites: tuple[str, ...], key: str) -> pd.DataFrame | None:
+def patched(
+    pair: Pair, ends: activation_patching.Ends, sites: tuple[str, ...], key: str
+) -> pd.DataFrame | None:
     """`patching` of these sites for the selected position; None where it waits for a click."""
     different = differing(pair.own.ids[: at + 1], pair.other.ids[: at + 1])
     after = at + 1 - different[0] if different else 0
     places = sum(config.n_heads if site in HEAD_SITES else after for site in sites)
     passes = config.n_layers * places  # that change anything, about
-    slow = is_asked_for(lm, at + 1, passes if pair.own.edits else passes // 2)  # half starts half way up
+    # half starts half way up
+    slow = sheet.is_asked_for(lm, at + 1, passes if pair.own.edits else passes // 2)
     if slow and not GO.value:
         st.markdown(f"Each place takes a pass of the model: {passes:,} of them for this text.")
-        button("Patch every place", f"{key}_go", GO.set, True, primary=True)
+        sheet.button("Patch every place", f"{key}_go", GO.set, True, primary=True)
         return None
     clean, corrupt = pair.clean_and_corrupt
-    asked = (words[0], words[1])
+    asked = (answers[0], answers[1])
     says = "{} of {} places patched".format
     how: dict[str, Any] = {"key": f"{key}_stop", "stop": (lambda: GO.set(False)) if slow else None}
     how["estimate"] = len(sites) > 1  # not of the map, which comes first
-    table = worked(pair.own, patching, clean.ids, corrupt.ids, asked, sites, way, at, says=says, **how)
-    return table.drop(columns=["metric", "effect"]) if in_logits else table
+    table = sheet.worked(
+        pair.own,
+        activation_patching.patching,
+        clean.ids,
+        corrupt.ids,
+        asked,
+        sites,
+        way,
+        at,
+        says=says,
+        **how,
+    )
+    if in_logits:
+        return table.drop(columns=["metric", "effect"])
+    return table
 
 
-def measured(ends: Both[Ends], sites: tuple[str, ...], key: str) -> Both[pd.DataFrame] | None:
+def measured(
+    ends: Both[activation_patching.Ends], sites: tuple[str, ...], key: str
+) -> Both[pd.DataFrame] | None:
     """The same of both models; of the unchanged one where it has a scale."""
     now = patched(pair, ends.now, sites, key)
     was = None
@@ -219,6 +246,16 @@ def measured(ends: Both[Ends], sites: tuple[str, ...], key: str) -> Both[pd.Data
 def grids(tables: Both[pd.DataFrame], count: int) -> Both[np.ndarray]:
     """Their effects, a map a site: (S, L, T) or (S, L, H)."""
     return tables.map(lambda t: t[size].to_numpy(float).reshape(count, config.n_layers, -1))
+
+
+def effect_at(effects: Both[np.ndarray], place: tuple[int, int]) -> Both[float]:
+    """The effect at a block and a position."""
+    return effects.map(lambda grid: float(grid[place]))
+
+
+def part_of(by_part: Both[np.ndarray], number: int) -> Both[np.ndarray]:
+    """(L, H): the effects of one of the parts of a head."""
+    return by_part.map(lambda grids: grids[number])
 
 
 def cells_of(site: str) -> list[tuple[int, int]]:
@@ -241,24 +278,30 @@ def in_short(effect: float) -> str:
         return "nothing"
     if in_logits:
         sign = "+" if effect > 0 else ""
-        return f"{sign}{significant(effect, 2)} logits"
-    is_wanted = (effect > 0) == (way == DENOISING)
+        return f"{sign}{words.significant(effect, 2)} logits"
+    is_wanted = (effect > 0) == (way == second.DENOISING)
     if is_wanted:
-        return percent(abs(effect))
-    return f"{percent(abs(effect))} the other way"
+        return words.percent(abs(effect))
+    return f"{words.percent(abs(effect))} the other way"
 
 
 def does(both: Both[float]) -> str:
     """As a sentence goes on: "brings back **93 %** of the answer (unchanged 95 %)"."""
     effect = both.now
     short = both.map(in_short)
-    share = f"**{percent(abs(both.now))}**"
+    share = f"**{words.percent(abs(both.now))}**"
     if in_logits:
         clause = f"moves the difference by **{in_short(effect)}**"
-    elif way == DENOISING:
-        clause = f"brings back {share} of the answer" if effect > 0 else f"moves it {share} further away"
+    elif way == second.DENOISING:
+        if effect > 0:
+            clause = f"brings back {share} of the answer"
+        else:
+            clause = f"moves it {share} further away"
     else:
-        clause = f"is needed for {share} of the answer" if effect < 0 else f"held {share} of it back"
+        if effect < 0:
+            clause = f"is needed for {share} of the answer"
+        else:
+            clause = f"held {share} of it back"
     if short.moved:
         clause += f" (unchanged {short.was})"
     return clause
@@ -272,7 +315,7 @@ with picture:
 if found is not None:
     n = at + 1
     effects = grids(found, 1).map(lambda e: e[0])
-    both = zip(scene.labels[:n], (show_id(lm, i) for i in other.ids[:n]), strict=True)
+    both = zip(scene.labels[:n], (words.show_id(lm, i) for i in other.ids[:n]), strict=True)
     words_at = [tuple(dict.fromkeys(pair)) for pair in both]  # one word, or two where the texts differ
     reached = np.zeros((config.n_layers, n), dtype=bool)  # what the patches can change beside their own cells
     for block, position in np.ndindex(reached.shape):
@@ -282,49 +325,62 @@ if found is not None:
             for edit in patches
         )
 
-    def pick_position(block: int, position: int, source: Other = other) -> None:
+    def pick_position(block: int, position: int, source: second.Other = other) -> None:
         second.toggle(Patch(site, block, position=position).edit(source.ids), source)
 
     with picture:
         if n > 12:
-            sideways("patching_map", 560)
+            sheet.sideways("patching_map", 560)
         labels = list(map(" | ".join, words_at))
         made_here = [(block, position) for block, position in cells_of(site) if position < n]
-        grid = Map("", effects, ends=(-1, 1), unit=f"{size}{unit}", framed=made_here, tint=reached)
-        fig = maps([grid], blocks, labels, None, scene.mode)
+        grid = maps.Map("", effects, ends=(-1, 1), unit=f"{size}{unit}", framed=made_here, tint=reached)
+        fig = maps.maps([grid], blocks, labels, None, scene.mode)
         alt = f"{SITES[site]} patched at each block and position ({way})"
         scene.chart(fig, key="patching_map", alt=alt, which=(way, site), on_cell=pick_position)
     mine, theirs = (target.top(run, at)[0] for run in (pair.own, pair.other))
-    my_words = f"{as_code(mine.shown)} ({significant(mine.probability)})"
+    my_words = f"{words.as_code(mine.shown)} ({words.significant(mine.probability)})"
     their_words = "and the same"
     if mine.id != theirs.id:
-        their_words = f"{as_code(theirs.shown)} ({significant(theirs.probability)})"
-    text = f"After {as_code(scene.label)} the model says {my_words} to your prompt, "
-    text += f"{their_words} to the other."
-    places = strongest(site, effects.now, differing(scene.run.ids, other.ids), LEAST)
-    sizes = [effects.map(lambda e, place=place: float(e[place])) for place in places]  # type: ignore[misc]
-    named = [f"block {b} at {' | '.join(map(as_code, words_at[p]))} (position {p})" for b, p in places]
+        their_words = f"{words.as_code(theirs.shown)} ({words.significant(theirs.probability)})"
+    text = (
+        f"After {words.as_code(scene.label)} the model says {my_words} to your prompt, "
+        f"{their_words} to the other."
+    )
+    places = activation_patching.strongest(site, effects.now, differing(scene.run.ids, other.ids), LEAST)
+    sizes = [effect_at(effects, place) for place in places]
+    named = [f"block {b} at {' | '.join(map(words.as_code, words_at[p]))} (position {p})" for b, p in places]
     if abs(sizes[0].now) < LEAST:
-        least = f"{LEAST} logits" if in_logits else percent(LEAST)
+        if in_logits:
+            least = f"{LEAST} logits"
+        else:
+            least = words.percent(LEAST)
         what = SITES[site].lower()
         if site == "resid_pre":
             what += ", but for the difference itself,"
         moves = f"No single place of {what} moves the answer: each is below {least}."
     else:
-        moves = f"{capital(PLACES[site])} {named[0]} {does(sizes[0])}"
+        moves = f"{words.capital(PLACES[site])} {named[0]} {does(sizes[0])}"
         if len(places) > 1 and abs(sizes[1].now) >= LEAST:
-            second_place = "that into" if site == "resid_pre" else "that in"
+            second_place = "that in"
+            if site == "resid_pre":
+                second_place = "that into"
             moves += f", {second_place} {named[1]} {sizes[1].map(in_short)}"
         moves += "."
     with sentence:
-        prose(f"{text} {moves}", "block", "residual stream")
+        words.prose(f"{text} {moves}", "block", "residual stream")
 made: dict[str, float] = {}
 if found is not None and patches:  # all that were clicked, at once
-    logit = target.whole(scene.run, at, words[0], words[1])[0]
-    before = ends.now.corrupt if way == DENOISING else ends.now.clean
+    logit = target.whole(scene.run, at, answers[0], answers[1])[0]
+    if way == second.DENOISING:
+        before = ends.now.corrupt
+    else:
+        before = ends.now.clean
     change = logit - before
     metric = ends.now.metric(logit)
-    shares = {} if in_logits else {"metric": metric, "effect": metric - ends.now.metric(before)}
+    if in_logits:
+        shares = {}
+    else:
+        shares = {"metric": metric, "effect": metric - ends.now.metric(before)}
     made = {"logit": logit, **shares, "change": change}
     count = len(patches)
     data = f'data-count="{count}" data-effect="{made[size]}" data-logit="{logit}"'
@@ -334,20 +390,23 @@ if found is not None and patches:  # all that were clicked, at once
     if count == 1:
         what = "This patch is"
         them = "it"
-    text = f"brings back {percent(made[size])} of the answer"
+    text = f"brings back {words.percent(made[size])} of the answer"
     if in_logits:
         text = f"moves the difference by {in_short(change)}"
-    elif way != DENOISING:
-        text = f"takes away {percent(-made[size])} of the answer"
-    prose(f"{what} made on every page, which {text}. The maps are of your prompt without {them}.")
+    elif way != second.DENOISING:
+        text = f"takes away {words.percent(-made[size])} of the answer"
+    words.prose(f"{what} made on every page, which {text}. The maps are of your prompt without {them}.")
 guide(other)
 
 # ---- one head at a time ----
 
 st.subheader("Which head, and what of it", anchor=False)
-said = "The same for one head at a time, at all positions. Where its **values** matter and its **pattern** "
-said += "does not, it looks at the same places in both texts, and finds something else there."
-prose(said, "head", "query", "key", "value")
+said = (
+    "The same for one head at a time, at all positions. Where its **values** matter and its "
+    "**pattern** does not, it looks at the same places in both texts, and finds something else "
+    "there."
+)
+words.prose(said, "head", "query", "key", "value")
 sheet.end_unless_near("patching_heads")
 every = measured(ends, (site, *HEAD_SITES), "patching_heads")
 if every is not None:
@@ -360,31 +419,42 @@ if every is not None:
     names = {part: "attention pattern" if part == "attn" else PARTS[part][0] for part in inside}
     most = max(inside, key=lambda part: abs(inside[part]))
     rest = [f"its {names[part]} {in_short(effect)}" for part, effect in inside.items() if part != most]
-    text = f"Block {block} · head {head} moves most: its output {does(of_head.map(lambda e: e['z']))}, its "
-    text += f"{names[most]} alone {in_short(inside[most])}, {', '.join(rest[:-1])} and {rest[-1]}."
+    text = (
+        f"Block {block} · head {head} moves most: its output "
+        f"{does(of_head.map(lambda e: e['z']))}, its {names[most]} alone {in_short(inside[most])}, "
+        f"{', '.join(rest[:-1])} and {rest[-1]}."
+    )
     coming = [
         f"block {b} · head {h} ({in_short(outputs[b, h])})" for b, h in after if abs(outputs[b, h]) >= LEAST
     ]
     still = in_short(outputs[block, head]) == "nothing"
-    text = "No head's output moves the difference." if still else text
-    prose(f"{text} Next come the outputs of {', '.join(coming)}." if coming else text)
-    sideways("patching_head_map", 760)
+    if still:
+        text = "No head's output moves the difference."
+    if coming:
+        text = f"{text} Next come the outputs of {', '.join(coming)}."
+    words.prose(text)
+    sheet.sideways("patching_head_map", 760)
     panels = []
     for number, part in enumerate(HEAD_SITES):
-        name = PARTS[part][0]
-        color = getattr(palette(scene.mode), PARTS[part][1])
-        cells = by_part.map(lambda e, number=number: e[number])  # type: ignore[misc]
-        more = {"unit": f"{name}: {size}{unit}", "framed": cells_of(part), "color": color}
-        panels.append(Map(name, cells, ends=(-1, 1), **more))
+        name, colour_name = PARTS[part]
+        panel = maps.Map(
+            name,
+            part_of(by_part, number),
+            ends=(-1, 1),
+            unit=f"{name}: {size}{unit}",
+            framed=cells_of(part),
+            color=getattr(scene.palette, colour_name),
+        )
+        panels.append(panel)
     numbers = [str(head) for head in range(config.n_heads)]
     scene.chart(
-        maps(panels, blocks, numbers, None, scene.mode, joint=True, place="head %{x}"),
+        maps.maps(panels, blocks, numbers, None, scene.mode, joint=True, place="head %{x}"),
         key="patching_head_map",
         alt=f"Each head's output, queries, keys, values and pattern patched ({way})",
         which=(way, "heads"),
     )
 
-    def pick_head(block: int, head: int, part: int, source: Other = other) -> None:
+    def pick_head(block: int, head: int, part: int, source: second.Other = other) -> None:
         second.toggle(Patch(HEAD_SITES[part], block, head=head).edit(source.ids), source)
 
     size_of = config.n_layers, config.n_heads
@@ -405,7 +475,10 @@ if every is not None:
     else:
         rows = blocks
         noun = f"{PLACES[part]} {{}} at the last token"
-    here = every.now if part in (site, *HEAD_SITES) else patched(pair, ends.now, (part,), "patching_many")
+    if part in (site, *HEAD_SITES):
+        here = every.now
+    else:
+        here = patched(pair, ends.now, (part,), "patching_many")
     if here is not None:
         own = here[(here["site"] == part) & (here["position"].fillna(at) == at)]
         options = {"sites": (part,), "direction": way, "last": True}
@@ -413,34 +486,53 @@ if every is not None:
         told = "What is patched: all positions of a head, or the last position of a block"
         draw = partial(OF_MANY.choose, told, offered, label_visibility="collapsed")
         measures = ["logit", "change"], ("change", 1)
-        many.section(scene, patching, options, *measures, own, rows, nouns, len(rows), draw)
+        many.section(
+            scene, activation_patching.patching, options, *measures, own, rows, nouns, len(rows), draw
+        )
 
 # ---- in numbers, in code ----
 
 
 def all_patches(rows: Both[pd.DataFrame]) -> pd.DataFrame:
     """A row a patch; the last one is all that are made."""
-    last = [pd.DataFrame([{"site": "all that are made"} | made])] if made else []
-    return pd.concat([joined(rows), *last], ignore_index=True)
+    if made:
+        last = [pd.DataFrame([{"site": "all that are made"} | made])]
+    else:
+        last = []
+    return pd.concat([tables.joined(rows), *last], ignore_index=True)
 
 
 found = every or found
 if found is not None:
-    text = "logit is the difference of the two logits in the patched pass, change that minus the one "
-    text += "without, estimate what one gradient guesses for it"
+    text = (
+        "logit is the difference of the two logits in the patched pass, change that minus the one "
+        "without, estimate what one gradient guesses for it"
+    )
     if not in_logits:
         text += ", metric (patched − corrupt) / (clean − corrupt), effect how much that moves"
     sheet.numbers_of("patching", partial(all_patches, found), f"{text}.", "every patch", "–")
 both_texts()
-as_given = scene.special or scene.truncated  # ids, where a text would be read in another way
-texts = [list(other.ids), list(scene.run.ids)] if as_given else [other.text, scene.text]
-without = ends.was is None or not ends.was.is_scale
+own_text: str | list[int] = scene.text
+other_text: str | list[int] = other.text
+if scene.special or scene.truncated:  # the text would be read in another way
+    own_text = list(scene.run.ids)
+    other_text = list(other.ids)
+if way == second.DENOISING:
+    clean_text = other_text
+    corrupt_text = own_text
+else:
+    clean_text = own_text
+    corrupt_text = other_text
+unpatched_plain = None
+if ends.was is not None and ends.was.is_scale:
+    unpatched_plain = pair.own.plain
 sheet.code_of(
-    replace(scene, run=pair.own, other=None if without else pair.own.plain),
-    [TransformerBlock.forward, estimates],
-    patching,
-    *(texts if way == DENOISING else texts[::-1]),
-    (words[0], words[1]),
+    replace(scene, run=pair.own, other=unpatched_plain),
+    [TransformerBlock.forward, activation_patching.estimates],
+    activation_patching.patching,
+    clean_text,
+    corrupt_text,
+    (answers[0], answers[1]),
     (site, *HEAD_SITES),
     way,
     at,

@@ -13,25 +13,19 @@ from gptviz.analysis.embeddings import shared_scale
 from gptviz.analysis.moved import pattern_moved
 from gptviz.analysis.next_token import losses
 from gptviz.both import Both, alike
-from gptviz.digits import fixed, percent, significant
 from gptviz.engine.edit_values import shuffled
 from gptviz.figures import positions as figures
-from gptviz.figures.next_token import loss_text, probability_text
 from gptviz.lessons import positions as lesson
-from gptviz.lessons.positions import SCHEMES, compared, pair_scores, position_rows, products
-from gptviz.ui import heads, runs, sheet
-from gptviz.ui.components.matrix import attention_panel, matrix
-from gptviz.ui.sheet import Param, between, block_and_head_inputs, if_there, in_code, opened_head, page
-from gptviz.ui.shell import changes
-from gptviz.ui.shell.state import BLOCK, HEAD
+from gptviz.ui import heads, runs, sheet, words
+from gptviz.ui.components import matrix
+from gptviz.ui.shell import changes, state
 from gptviz.ui.shell.target import logits_at
-from gptviz.ui.words import as_code, counted, prose, show_id
 
-SCHEME = Param("pos_scheme", str, "learned", if_there)
-DISTANCE = Param("pos_distance", int, 3, between)
-AT = Param("pos_at", int, 8, between)
-WHAT = Param("pos_what", str, "shuffle", if_there)
-SEED = Param("pos_seed", int, 1, between)
+SCHEME = sheet.Param("pos_scheme", str, "learned", sheet.if_there)
+DISTANCE = sheet.Param("pos_distance", int, 3, sheet.between)
+AT = sheet.Param("pos_at", int, 8, sheet.between)
+WHAT = sheet.Param("pos_what", str, "shuffle", sheet.if_there)
+SEED = sheet.Param("pos_seed", int, 1, sheet.between)
 WHAT_IF = {"shuffle": "Shuffled", "mean": "All the same", "zero": "None"}
 
 # of the picture; the numbers are of all
@@ -41,27 +35,30 @@ DIALS = 4  # pairs of dimensions that are drawn as arrows
 LOSS_TOKENS = 256  # a longer text's losses, a row of logits each, are worked out only in *In numbers*
 FIRST = 5  # tokens of each prediction that are listed
 
-scene = page(
-    "Positions", lambda _, tokens: ((), (heads.scores_of(tokens),)), params=(SCHEME, DISTANCE, AT, WHAT, SEED)
-)
+frame = sheet.start_page("Positions", choices=[SCHEME, DISTANCE, AT, WHAT, SEED])
+prompt = sheet.read_text(frame)
+scene = sheet.trace(prompt, reduce=[heads.scores_of(prompt.tokens)])
+
 config = scene.lm.config
 position = scene.position
-label = as_code(scene.label)
+label = words.as_code(scene.label)
 count = config.context_length
 DISTANCE.within((0, count - 1))
 
 # ---- one scheme ----
 
 above = st.container()
-scheme = SCHEME.choose("Positions", SCHEMES, label_visibility="collapsed")
-rows = position_rows(scene.lm, scheme)
-by_distance = products(scene.lm, scheme)
+scheme = SCHEME.choose("Positions", lesson.SCHEMES, label_visibility="collapsed")
+rows = lesson.position_rows(scene.lm, scheme)
+by_distance = lesson.products(scene.lm, scheme)
 size = rows.shape[1]
 distance = DISTANCE.value
-apart = f"{counted(distance, 'token')} apart"
+apart = f"{words.counted(distance, 'token')} apart"
 product = by_distance.iloc[distance]
-same = f"{apart.capitalize()}, the dot product is {significant(product['mean'])} wherever the two stand: "
-same += "only the distance counts, and all three lines are one."
+same = (
+    f"{apart.capitalize()}, the dot product is {words.significant(product['mean'])} wherever the "
+    "two stand: only the distance counts, and all three lines are one."
+)
 example = min(7, count - 1)
 untrained = "-untrained" in scene.lm.name
 slowest = 2 * np.pi / float(lesson.frequencies(size)[-1])
@@ -70,8 +67,8 @@ sentences = {
     "learned": f"**A row per position, {learned} in training.** This model has "
     f"{count:,} rows of {size} numbers; row {example} is added to whatever token stands at position "
     f"{example}. Nothing says that {example} comes after {example - 1}: two rows {apart} have a dot product "
-    f"of {significant(product['mean'])} on average, but from {significant(product['least'])} to "
-    f"{significant(product['most'])}, depending on where they stand (the dashed lines).",
+    f"of {words.significant(product['mean'])} on average, but from {words.significant(product['least'])} to "
+    f"{words.significant(product['most'])}, depending on where they stand (the dashed lines).",
     "sinusoidal": "**Sines and cosines, added to the token; nothing is learned.** Each pair of dimensions "
     f"is a clock's hand: the first goes round in 6.28 tokens, the last in {slowest:,.0f}. {same}",
     "rope": "**Nothing is added: in every head the queries and keys are turned**, pair by pair, farther the "
@@ -82,7 +79,7 @@ sentences = {
     "far*. Later blocks can learn to tell that from it, if trained so (Haviv et al., 2022).",
 }
 with above:
-    prose(sentences[scheme], "position", "dot product", "causal mask", "head", "query", "key")
+    words.prose(sentences[scheme], "position", "dot product", "causal mask", "head", "query", "key")
 
 step = -(-size // MOST_COLUMNS)
 dimensions = [i for i in range(size) if (i // 2) % step == 0]  # pairs, evenly spread
@@ -90,7 +87,7 @@ cells = rows[:MOST_ROWS, dimensions].numpy()
 left, right = st.columns(2, gap="medium")
 with left:
     limit = shared_scale(cells, share=0.98).limit
-    alt = f"{SCHEMES[scheme]}: {len(cells)} positions, a row each; line at the selected one"
+    alt = f"{lesson.SCHEMES[scheme]}: {len(cells)} positions, a row each; line at the selected one"
     fig = figures.position_rows(cells, dimensions, limit, position, scene.mode)
     scene.chart(fig, key="position_rows", alt=alt, which=(scheme,))
     parts = [f"the first {len(cells):,} of {count:,} positions"] * (len(cells) < count)
@@ -105,7 +102,7 @@ with right:
         {name: Both(by_distance[name]) for name in ("mean", "least", "most")},
         [f"{i} apart" for i in by_distance["distance"]],
         "dot product of the two rows",
-        f"{SCHEMES[scheme]}: the dot product of two rows by how far apart they stand",
+        f"{lesson.SCHEMES[scheme]}: the dot product of two rows by how far apart they stand",
         which=(scheme,),
         at=distance,
         rest=0,
@@ -116,10 +113,10 @@ with right:
 if scheme == "sinusoidal" and size % 2 == 0:
     moved = rows[: count - distance] @ lesson.shift_matrix(distance, size).T
     error = float((moved - rows[distance:]).abs().max())
-    prose(
-        f"So {counted(distance, 'step')} further is one {size} × {size} matrix, the same everywhere: M · "
-        f"p(pos) = p(pos + {distance}). Over all positions the two sides differ by at most "
-        f"{significant(error, 2)}: rounding."
+    words.prose(
+        f"So {words.counted(distance, 'step')} further is one {size} × {size} matrix, the same "
+        f"everywhere: M · p(pos) = p(pos + {distance}). Over all positions the two sides differ by "
+        f"at most {words.significant(error, 2)}: rounding."
     )
 
 # ---- a pair that moves ----
@@ -132,8 +129,8 @@ with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
 head_size = lesson.even_part(config.emb_dim // config.n_heads)
 speeds = lesson.frequencies(head_size).tolist()
 pairs = sorted({int(i) for i in np.linspace(0, len(speeds) - 1, min(DIALS, len(speeds)))})
-drawn = counted(len(pairs), "pair")
-prose(f"**RoPE, as arrows.** In {drawn} of a head's dimensions, the slowest on the right:")
+drawn = words.counted(len(pairs), "pair")
+words.prose(f"**RoPE, as arrows.** In {drawn} of a head's dimensions, the slowest on the right:")
 halves = [half for half in (pairs[: DIALS // 2], pairs[DIALS // 2 :]) if half]
 for i, half in sheet.side_by_side(enumerate(halves), "small"):  # one of all is too small on a phone
     alt = f"RoPE: a query at position {at}, a key at {at - distance}; "
@@ -141,37 +138,44 @@ for i, half in sheet.side_by_side(enumerate(halves), "small"):  # one of all is 
     fig = figures.dials({pair: speeds[pair] for pair in half}, at, at - distance, scene.mode)
     scene.chart(fig, key=f"position_dials_{i}", alt=alt, which=(f"at{at}",))
 turned = lesson.rotations(count, head_size)
-prose(
-    f"Query (blue) at position {at}, key (red) at {at - distance}. Move the slider: both turn, and the angle "
-    f"between them stays, **{distance}** times the pair's speed. The dot product of the two is the sum of "
-    f"the cosines of these angles over the head's {counted(len(speeds), 'pair')}: "
-    f"**{fixed(float(turned[at] @ turned[at - distance]), 3)}**."
+words.prose(
+    f"Query (blue) at position {at}, key (red) at {at - distance}. Move the slider: both turn, and "
+    f"the angle between them stays, **{distance}** times the pair's speed. The dot product of the "
+    "two is the sum of the cosines of these angles over the head's "
+    f"{words.counted(len(speeds), 'pair')}: "
+    f"**{words.fixed(float(turned[at] @ turned[at - distance]), 3)}**."
 )
 
 shares = heads.previous_shares(scene.run)  # (n_layers, H): what each head gives the token just before
-first_head = opened_head(config, lambda: (0, int(shares[0].argmax())))[1]
+first_head = sheet.opened_head(config, lambda: (0, int(shares[0].argmax())))[1]
 before = scene.tokens[max(0, position - 1)]
 pair = (scene.tokens[position].id, before.id, first_head, distance)
 known = runs.runs()  # of the weights alone
 plain = scene.run.plain
-scores = known.derived(("pair_scores", pair), plain, lambda: pair_scores(runs.model(plain), *pair))
-by = known.derived(("compared", pair), plain, lambda: compared(runs.model(plain), scores))
+scores = known.derived(("pair_scores", pair), plain, lambda: lesson.pair_scores(runs.model(plain), *pair))
+by = known.derived(("compared", pair), plain, lambda: lesson.compared(runs.model(plain), scores))
 moves = dict(zip(by["scheme"], by["score changes"], strict=True))
 other_label = scene.labels[before.position]
 turns = "Without positions it stays, and at every distance."
 if "RoPE" in moves:
-    turns = f"Turned as in RoPE it stays, to {significant(moves['RoPE'], 2)}: a rotation keeps the distance "
-    turns += "and nothing else. Without positions it stays, too, but at every distance."
+    turns = (
+        f"Turned as in RoPE it stays, to {words.significant(moves['RoPE'], 2)}: a rotation keeps "
+        "the distance and nothing else. Without positions it stays, too, but at every distance."
+    )
 text = (
-    f"{label} looks at {as_code(other_label)}, {counted(distance, 'token')} before it, at every place of a "
-    f"text: the score in head {first_head} of block 0, with this model's own weights. With its learned rows "
-    f"the score changes by **{significant(moves['Learned'])}**; with sines instead, by "
-    f"**{significant(moves['Sinusoidal'])}**, since query and key mix token and position. {turns}"
+    f"{label} looks at {words.as_code(other_label)}, {words.counted(distance, 'token')} before it, "
+    f"at every place of a text: the score in head {first_head} of block 0, with this model's own "
+    "weights. With its learned rows the score changes by "
+    f"**{words.significant(moves['Learned'])}**; with sines instead, by "
+    f"**{words.significant(moves['Sinusoidal'])}**, since query and key mix token and position. "
+    f"{turns}"
 )
 if not untrained:
-    text += " (Only the learned rows are what this model was trained with; the others show the "
-    text += "scheme, not what a model would learn with it.)"
-prose(text, "query", "key")
+    text += (
+        " (Only the learned rows are what this model was trained with; the others show the scheme, "
+        "not what a model would learn with it.)"
+    )
+words.prose(text, "query", "key")
 places = scores.index.tolist()  # of the query: the first is the distance
 ticks = list(range(0, len(places), max(1, len(places) // 8)))
 sheet.curves(
@@ -192,9 +196,9 @@ sheet.curves(
 )
 sheet.table("schemes", Both(by), 3)
 st.caption(
-    f"*Product* is the dot product of two positions' rows {counted(distance, 'token')} apart, *score* that "
-    "of the two tokens above, both on average over all places of a text. *Changes* is the largest minus the "
-    "smallest: 0 where only the distance counts."
+    f"*Product* is the dot product of two positions' rows {words.counted(distance, 'token')} "
+    "apart, *score* that of the two tokens above, both on average over all places of a text. "
+    "*Changes* is the largest minus the smallest: 0 where only the distance counts."
 )
 if scene.other is not None:
     text = "All up to here comes from the model's weights alone: what is changed in a pass cannot matter."
@@ -211,9 +215,15 @@ with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         told = "Another number is another random order."
         SEED.number(st.number_input, "Order", 0, 999, step=1, width=110, help=told)
     edit = Edit("pos_emb", value=f"shuffle{SEED.value}" if what == "shuffle" else what)
-    block = int(shares.max(axis=1).argmax()) if BLOCK.value is None else BLOCK.value
-    head = int(shares[block].argmax()) if HEAD.value is None else HEAD.value
-    block_and_head_inputs(config, block, head)
+    if state.BLOCK.value is None:
+        block = int(shares.max(axis=1).argmax())
+    else:
+        block = state.BLOCK.value
+    if state.HEAD.value is None:
+        head = int(shares[block].argmax())
+    else:
+        head = state.HEAD.value
+    sheet.block_and_head_inputs(config, block, head)
     st.button("Change it on every page", key="pos_keep", help=f"`{edit}`", on_click=changes.add, args=(edit,))
 # where something is changed for the whole app, both passes have it: this page's edit comes after
 changed = replace(scene, run=scene.run.edited(edit), other=None)
@@ -235,7 +245,7 @@ if scene.other is not None:
     text = "Both passes have what is changed above in them, and the second has other positions, too."
     if any(made.site == "pos_emb" for made in scene.run.edits):
         text += " Positions are changed above already: this is done to what stands there now."
-    prose(text)
+    words.prose(text)
 order = shuffled(len(scene.tokens), SEED.value)
 kept = what == "shuffle" and bool((order == np.arange(len(order))).all())
 said = {
@@ -245,50 +255,66 @@ said = {
 }[what]
 if kept:
     said = "In this order every position keeps its own row, so that nothing changes. "
-patterns = [one.get((site,))[site][head] for one in (scene, changed)]  # (T, T) each
+own_pattern = scene.get((site,))[site][head]  # (T, T)
+changed_pattern = changed.get((site,))[site][head]
 if len(scene.tokens) > 1:
-    had, has = (percent(float(one.diagonal(-1).mean())) for one in patterns)  # from position 1 on, as `moved`
-    moved_share = percent(pattern_moved(*patterns))
-    said += f"In block {block}, **{moved_share}** of the attention of head {head} goes elsewhere, on average "
-    said += f"over all tokens but the first: the token just before gets {has} of it, and had {had}."
+    # from position 1 on, as `moved`
+    had = words.percent(float(own_pattern.diagonal(-1).mean()))
+    has = words.percent(float(changed_pattern.diagonal(-1).mean()))
+    moved_share = words.percent(pattern_moved(own_pattern, changed_pattern))
+    said += (
+        f"In block {block}, **{moved_share}** of the attention of head {head} goes elsewhere, on "
+        f"average over all tokens but the first: the token just before gets {has} of it, and had "
+        f"{had}."
+    )
 else:
     said += "The only token can look at nothing but itself, whatever its position."
-said += f" After {label} the model said {as_code(show_id(scene.lm, best))} with {percent(float(own[best]))}; "
-said += f"it now has {percent(float(now[best]))}, and "
-said += "is still the first." if best_now == best else f"{as_code(show_id(scene.lm, best_now))} is the first."
+said += (
+    f" After {label} the model said {words.as_code(words.show_id(scene.lm, best))} with "
+    f"{words.percent(float(own[best]))}; it now has {words.percent(float(now[best]))}, and "
+)
+if best_now == best:
+    said += "is still the first."
+else:
+    said += f"{words.as_code(words.show_id(scene.lm, best_now))} is the first."
 if 1 < len(scene.tokens) <= LOSS_TOKENS:
-    was_loss, new_loss = (loss_text(sheet.of(one, losses).now["nats"].mean())[0] for one in (scene, changed))
+    was_loss, _ = words.loss_text(sheet.of(scene, losses).now["nats"].mean())
+    new_loss, _ = words.loss_text(sheet.of(changed, losses).now["nats"].mean())
     said += f" Over the whole text the mean loss goes from {was_loss} to **{new_loss}**."
 if alike(own, now) and not kept:
     said += " With other positions the prediction is the same as without them."
-prose(said, "attention", "token")
+words.prose(said, "attention", "token")
 
 
-titles = (
-    "As the model is" if scene.other is None else "With what is changed above",
-    f"Its positions: {WHAT_IF[what].lower()}",
+own_title = "As the model is"
+if scene.other is not None:
+    own_title = "With what is changed above"
+passes = (
+    ("own", own_title, scene, own_pattern),
+    ("changed", f"Its positions: {WHAT_IF[what].lower()}", changed, changed_pattern),
 )
-passes = zip(("own", "changed"), titles, (scene, changed), patterns, strict=True)
 for name, title, one, weights in sheet.side_by_side(passes):
     st.markdown(f"**{title}**")
     which = f"block{block}", f"head{head}"
     saved = one.saved(f"positions_{name}", f"{title}: attention of block {block}, head {head}", *which)
-    panel = attention_panel(title)
+    panel = matrix.attention_panel(title)
     cells_of = {"weights": weights.numpy()}
-    matrix(f"positions_{name}", [panel], cells_of, scene.labels, position, None, scene.pick, saved=saved)
+    matrix.matrix(
+        f"positions_{name}", [panel], cells_of, scene.labels, position, None, scene.pick, saved=saved
+    )
 
 columns = {"as it is" if scene.other is None else "changed above": own, WHAT_IF[what].lower(): now}
 if scene.other is not None:
     columns = {"unchanged": following(scene.other)} | columns
 ids = list(dict.fromkeys(int(i) for p in columns.values() for i in np.argsort(-p, kind="stable")[:FIRST]))
-written = {name: [probability_text(p[i]) for i in ids] for name, p in columns.items()}
-sheet.table("predictions", Both(pd.DataFrame({"token": [show_id(scene.lm, i) for i in ids]} | written)))
+written = {name: [words.probability_text(p[i]) for i in ids] for name, p in columns.items()}
+sheet.table("predictions", Both(pd.DataFrame({"token": [words.show_id(scene.lm, i) for i in ids]} | written)))
 
 # ---- details ----
 
 
 def all_products() -> pd.DataFrame:
-    every = [products(scene.lm, s).assign(scheme=name) for s, name in SCHEMES.items()]
+    every = [lesson.products(scene.lm, s).assign(scheme=name) for s, name in lesson.SCHEMES.items()]
     return pd.concat(every, ignore_index=True)
 
 
@@ -304,9 +330,12 @@ sheet.numbers_of("position_products", all_products, what="dot products by distan
 sheet.numbers_of("position_scores", scores.reset_index, what="a pair along the text")
 caption = "Each token's loss, −ln of its probability, and the same with other positions (changed)."
 sheet.numbers_of("position_losses", all_losses, caption, what="the changed pass", missing="nothing before it")
-program = sheet.program(scene, position_rows, scheme) + (
-    f"\nlm = lm.edited({str(edit)!r})\n"
-    f"print(lm.trace({sheet.read(scene)}, keep=()).next_tokens(k={FIRST}, position={position}))\n"
+program = sheet.program(scene, lesson.position_rows, scheme) + (
+    f"\nlm = lm.edited({str(edit)!r})\nprint(lm.trace({sheet.read(scene)}, "
+    f"keep=()).next_tokens(k={FIRST}, position={position}))\n"
 )
 sinusoidal = inspect.unwrap(lesson.sinusoidal)
-in_code([GPTModel.final_hidden, sinusoidal, lesson.rotate, position_rows, products, Edit.apply], program)
+sheet.in_code(
+    [GPTModel.final_hidden, sinusoidal, lesson.rotate, lesson.position_rows, lesson.products, Edit.apply],
+    program,
+)

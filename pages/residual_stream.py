@@ -6,18 +6,13 @@ import streamlit as st
 
 from gptviz.analysis import stream as numbers
 from gptviz.both import Both
-from gptviz.digits import fixed, percent, significant
+from gptviz.figures import stream as figures
 from gptviz.figures.maps import Map
-from gptviz.figures.stream import ladder, part_colors
-from gptviz.figures.theme import palette
 from gptviz.model import TransformerBlock
 from gptviz.training.live import gradients as lesson
 from gptviz.training.live.parts import NoShortcutBlock
-from gptviz.ui import sheet
-from gptviz.ui.sheet import Param, Scene, example_row, if_there, page, panel
-from gptviz.ui.shell.change_menu import Part, menu
-from gptviz.ui.shell.state import BLOCK
-from gptviz.ui.words import as_code, prose
+from gptviz.ui import sheet, words
+from gptviz.ui.shell import change_menu, state
 
 # by what a write does to the stream: see `gptviz.analysis.stream.does`
 MEANS = {
@@ -28,10 +23,10 @@ MEANS = {
     "erases": "it takes back what is there",
 }
 
-DEPTH = Param("stream_depth", int, 12, if_there)
+DEPTH = sheet.Param("stream_depth", int, 12, sheet.if_there)
 
 
-def gradients(scene: Scene) -> None:
+def gradients(scene: sheet.Scene) -> None:
     """Draw how much of the gradient reaches each block of an untrained GPT, and the book's five layers."""
     depth = DEPTH.choose("Blocks", lesson.DEPTHS)
     table = lesson.gradients_by_block(depth)
@@ -39,13 +34,17 @@ def gradients(scene: Scene) -> None:
     last = table.iloc[-1]
     bare = "neither"
     with_both = "both, as in GPT"
-    prose(
-        "Training goes backwards: a block gets its gradient through all that come after it. In an untrained "
-        f"GPT of {depth} blocks, block 0 gets {significant(first[with_both])} and block {depth - 1} "
-        f"{significant(last[with_both])}. With neither shortcuts nor LayerNorm, block 0 gets "
-        f"**{significant(first[bare])}** and block {depth - 1} {significant(last[bare])}: a vanishing "
-        "gradient. A shortcut adds, and a sum passes the gradient on as it is.",
-        *("block", "shortcut", "LayerNorm", "vanishing gradient"),
+    words.prose(
+        "Training goes backwards: a block gets its gradient through all that come after it. In an "
+        f"untrained GPT of {depth} blocks, block 0 gets {words.significant(first[with_both])} and "
+        f"block {depth - 1} {words.significant(last[with_both])}. With neither shortcuts nor "
+        f"LayerNorm, block 0 gets **{words.significant(first[bare])}** and block {depth - 1} "
+        f"{words.significant(last[bare])}: a vanishing gradient. A shortcut adds, and a sum passes "
+        "the gradient on as it is.",
+        "block",
+        "shortcut",
+        "LayerNorm",
+        "vanishing gradient",
     )
     lines = {name: Both(table[name].to_numpy()) for name in reversed(lesson.VARIANTS)}
     names = [f"block {b}" for b in table["block"]]
@@ -56,10 +55,13 @@ def gradients(scene: Scene) -> None:
         which=(f"blocks{depth}",), log=True, many=True, axis=axis, height=400,
     )  # fmt: skip
     st.caption(
-        f"Four models, {lesson.WIDTH} wide, with the weights after `torch.manual_seed({lesson.SEED})`, on "
-        "random tokens. None of them is your model, and your text has no part in it."
+        f"Four models, {lesson.WIDTH} wide, with the weights after "
+        f"`torch.manual_seed({lesson.SEED})`, on random tokens. None of them is your model, and "
+        "your text has no part in it."
     )
-    prose("The book measures it on five layers without LayerNorm, and prints these numbers.", "LayerNorm")
+    words.prose(
+        "The book measures it on five layers without LayerNorm, and prints these numbers.", "LayerNorm"
+    )
     five = {
         "without shortcuts": lesson.books_gradients(False),
         "with shortcuts": lesson.books_gradients(True),
@@ -79,13 +81,19 @@ def gradients(scene: Scene) -> None:
     )
 
 
-scene = page("Residual stream", keep=numbers.SITES, params=(sheet.SHOWN, DEPTH))
+frame = sheet.start_page("Residual stream", choices=[sheet.SHOWN, DEPTH])
+prompt = sheet.read_text(frame)
+scene = sheet.trace(prompt, keep=numbers.SITES)
+
 at = scene.position
-label = as_code(scene.label)
+label = words.as_code(scene.label)
 layers = scene.lm.config.n_layers
 names = numbers.step_names(layers)
 streams = sheet.of(scene, numbers.stream)
-moved = None if scene.other is None else sheet.compared(scene.run, scene.other, numbers.apart)
+if scene.other is None:
+    moved = None
+else:
+    moved = sheet.compared(scene.run, scene.other, numbers.apart)
 found = streams.now
 sizes = found.sizes[:, at]
 writes = found.writes[:, at]
@@ -95,20 +103,28 @@ writes = found.writes[:, at]
 above = st.container()
 with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
     most = found.most_changed(at)
-    block = BLOCK.index("Block", layers, most, f"{most}, which turns it most", width=300)
+    block = state.BLOCK.index("Block", layers, most, f"{most}, which turns it most", width=300)
     offered = ("attn_out", "mlp_out", "resid_pre", "resid_mid", "resid_post")
-    menu(scene, *(Part("site", block, position=at, site=site) for site in offered), key="stream")
+    change_menu.menu(
+        scene, *(change_menu.Part("site", block, position=at, site=site) for site in offered), key="stream"
+    )
 with above:
     largest = int(writes.argmax())
     biggest = "Here all of them are zeros."
     if writes[largest]:
-        biggest = f"The largest, of size {significant(float(writes[largest]))}, is from the "
-        biggest += f"{numbers.PARTS[largest % 2]} of block {largest // 2}."
-    prose(
-        f"{label} enters block 0 as a row of size {significant(float(sizes[0]))} and leaves the last block "
-        f"with size **{significant(float(sizes[-1]))}**. On the way every block adds two rows to the "
-        f"residual stream: one of attention, one of the feed-forward. {biggest}",
-        *("residual stream", "block", "attention", "feed-forward"),
+        biggest = (
+            f"The largest, of size {words.significant(float(writes[largest]))}, is from the "
+            f"{numbers.PARTS[largest % 2]} of block {largest // 2}."
+        )
+    words.prose(
+        f"{label} enters block 0 as a row of size {words.significant(float(sizes[0]))} and leaves "
+        f"the last block with size **{words.significant(float(sizes[-1]))}**. On the way every "
+        "block adds two rows to the residual stream: one of attention, one of the feed-forward. "
+        f"{biggest}",
+        "residual stream",
+        "block",
+        "attention",
+        "feed-forward",
     )
     if moved is not None:
         gaps = moved.distances[:, at]
@@ -116,24 +132,25 @@ with above:
         if seen.any():
             ends = streams.map(lambda s: float(s.sizes[-1, at]))
             angle = float(moved.angles[-1, at])
-            turned = (
-                "" if np.isnan(angle) else f", at an angle of **{fixed(angle, 0)}°** to the unchanged one"
-            )
-            prose(
-                f"**What was changed is seen from {names[int(seen.argmax())]} on.** It leaves the last block "
-                f"with size {ends:3}{turned}: the two are {percent(float(gaps[-1]))} of the unchanged size "
-                "apart."
+            if np.isnan(angle):
+                turned = ""
+            else:
+                turned = f", at an angle of **{words.fixed(angle, 0)}°** to the unchanged one"
+            words.prose(
+                f"**What was changed is seen from {names[int(seen.argmax())]} on.** It leaves the "
+                f"last block with size {ends:3}{turned}: the two are "
+                f"{words.percent(float(gaps[-1]))} of the unchanged size apart."
             )
         else:
             sites = [(site, b) for b in range(layers) for site in numbers.SITES]
-            prose(sheet.why_same(scene, f"the residual stream of {label}", sites, at))
+            words.prose(sheet.why_same(scene, f"the residual stream of {label}", sites, at))
 
 
 scene.chart(
-    ladder(streams, at, scene.label, block, scene.mode),
+    figures.ladder(streams, at, scene.label, block, scene.mode),
     key="stream_ladder",
     alt=f"The residual stream of {scene.label} (position {at}) and the {len(writes)} rows written to it",
-    pick=lambda bar: BLOCK.set(round(float(bar["x"])) // 2),  # that at the end the last one
+    pick=lambda bar: state.BLOCK.set(round(float(bar["x"])) // 2),  # that at the end the last one
     which=(f"block{block}",),
 )
 
@@ -149,34 +166,35 @@ def says(write: int) -> str:
     if size.now == 0:
         return f"Its {part} writes nothing."
     return (
-        f"Its {part} writes a row of size {size:3} to one of {significant(float(sizes[write]))}, "
-        f"with cosine {cosine:.2}: {MEANS[numbers.does(cosine.now)]}. It turns the stream by "
-        f"{fixed(float(found.turns[write, at]), 0)}°."
+        f"Its {part} writes a row of size {size:3} to one of "
+        f"{words.significant(float(sizes[write]))}, with cosine {cosine:.2}: "
+        f"{MEANS[numbers.does(cosine.now)]}. It turns the stream by "
+        f"{words.fixed(float(found.turns[write, at]), 0)}°."
     )
 
 
 sheet.say(
     scene,
     f"**Block {block}.** {says(2 * block)} {says(2 * block + 1)}",
-    "cosine",
+    terms=["cosine"],
     about=streams.map(lambda s: np.stack([s.writes, s.cosines])[:, 2 * block : 2 * block + 2, at]),
     what=f"what block {block} writes to {label}",
     sites=[(site, block) for site in ("attn_out", "mlp_out")],
     position=at,
 )
 st.caption(
-    "Grey is how large the stream is before a write, the bar beside it how large the write is. The cosine "
-    "below says what the write does: 1 is more of the same, 0 something new, −1 takes back what is there. A "
-    "click on a bar chooses its block."
+    "Grey is how large the stream is before a write, the bar beside it how large the write is. The "
+    "cosine below says what the write does: 1 is more of the same, 0 something new, −1 takes back "
+    "what is there. A click on a bar chooses its block."
 )
-example_row("A copied passage", "He and she", "Once upon a time")
+sheet.example_row("A copied passage", "He and she", "Once upon a time")
 
 # ---- every token ----
 
 
 def pick(row: int, column: int) -> None:
     """A click on a cell chooses block and token."""
-    BLOCK.set(max(0, row - 1) // 2)
+    state.BLOCK.set(max(0, row - 1) // 2)
     scene.select(column)
 
 
@@ -192,8 +210,11 @@ if moved is not None and shown == sheet.DIFFERENCE:
         Map("stream: how far<br>it has moved", Both(far), "share", "moved, in terms of its size:"),
         Map("write: how many<br>times as large", both, "size", "size of the write:"),
     ]
-    how = "On the left, the length of the difference to the unchanged stream as a share of that, without "
-    how += "colour where nothing has moved. On the right, how many times as large each write has become."
+    how = (
+        "On the left, the length of the difference to the unchanged stream as a share of that, "
+        "without colour where nothing has moved. On the right, how many times as large each write "
+        "has become."
+    )
 else:
     # what meets the embedding, a hundredth of all that follows, may be beyond the scales
     later = found.ratios[1:]
@@ -213,38 +234,49 @@ st.caption(f"A row is a write, the embedding on top; a column is a token; a clic
 
 work = sheet.of(scene, numbers.block_at_work, block, at).now
 st.subheader(f"The two shortcuts of block {block}", anchor=False)
-prose(
-    "`shortcut = x` puts the stream aside, `x = x + shortcut` adds it back: attention and feed-forward only "
-    f"write what they change. The lines of block {block}, with the sizes of `x` and `shortcut` for {label}:"
+words.prose(
+    "`shortcut = x` puts the stream aside, `x = x + shortcut` adds it back: attention and "
+    f"feed-forward only write what they change. The lines of block {block}, with the sizes of `x` "
+    f"and `shortcut` for {label}:"
 )
 left, right = st.columns([5, 6], gap="large")
 with left:
     sheet.table("block lines", Both(work.lines))
 with right:
     sheet.table("additions", Both(work.additions))
-    gap = f"The largest difference between sum and stream is {significant(work.difference, 2)} for this "
-    gap += f"token in block {block}, and {significant(found.difference, 2)} over the whole text: "
+    gap = (
+        f"The largest difference between sum and stream is {words.significant(work.difference, 2)} "
+        f"for this token in block {block}, and {words.significant(found.difference, 2)} over the "
+        "whole text: "
+    )
     if found.is_broken:
-        prose(gap + "a change put something else into the stream itself.")
+        words.prose(gap + "a change put something else into the stream itself.")
     else:
-        text = f"The {len(work.additions)} dimensions of {scene.lm.config.emb_dim} that block {block} "
-        text += f"changes most. {gap}that is what rounding to {scene.lm.dtype} leaves."
-        prose(text, "dimension")
+        text = (
+            f"The {len(work.additions)} dimensions of {scene.lm.config.emb_dim} that block {block} "
+            f"changes most. {gap}that is what rounding to {scene.lm.dtype} leaves."
+        )
+        words.prose(text, "dimension")
 
 st.subheader("What if there were no shortcut?", anchor=False)
 (alone, whole, cosine1), (alone2, whole2, cosine2) = work.without
-next_reader = "the final LayerNorm" if block == layers - 1 else f"block {block + 1}"
-prose(
+if block == layers - 1:
+    next_reader = "the final LayerNorm"
+else:
+    next_reader = f"block {block + 1}"
+words.prose(
     f"Without the first shortcut, `norm2` of block {block} would get attention's row alone: size "
-    f"{significant(alone)} where it now reads {significant(whole)}, cosine {fixed(cosine1, 2)} with it. "
-    f"Without the second, {next_reader} would get "
-    f"the feed-forward's row alone: size {significant(alone2)} instead of {significant(whole2)}, cosine "
-    f"{fixed(cosine2, 2)}. What the stream brought into block {block} makes up **{percent(work.share)}** of "
-    "the stream behind it, measured along that stream. These are the numbers of this pass, taken apart: a "
-    "model without shortcuts would compute others from block 0 on.",
-    *("LayerNorm", "cosine"),
+    f"{words.significant(alone)} where it now reads {words.significant(whole)}, cosine "
+    f"{words.fixed(cosine1, 2)} with it. Without the second, {next_reader} would get the "
+    f"feed-forward's row alone: size {words.significant(alone2)} instead of "
+    f"{words.significant(whole2)}, cosine {words.fixed(cosine2, 2)}. What the stream brought into "
+    f"block {block} makes up **{words.percent(work.share)}** of the stream behind it, measured "
+    "along that stream. These are the numbers of this pass, taken apart: a model without shortcuts "
+    "would compute others from block 0 on.",
+    "LayerNorm",
+    "cosine",
 )
-with panel(
+with sheet.panel(
     "Why shortcuts: the gradient on its way back", ":material/trending_down:", "stream_gradient"
 ) as is_open:
     if is_open:
@@ -254,18 +286,19 @@ shares = found.shares[:, at]
 most = int(shares[1:].argmax()) + 1
 rest = 1 - float(shares.sum())  # of a pass whose stream was changed on the way
 said = (
-    "The stream at the end is a sum: the embedding and every write. Measured along its own direction, the "
-    f"embedding gave {percent(float(shares[0]))} of it and {names[most]} {percent(float(shares[most]))}. A "
-    "bar below 0 points against the end; "
+    "The stream at the end is a sum: the embedding and every write. Measured along its own "
+    f"direction, the embedding gave {words.percent(float(shares[0]))} of it and {names[most]} "
+    f"{words.percent(float(shares[most]))}. A bar below 0 points against the end; "
     + (
         "all bars together are 100 %."
         if abs(rest) <= 1e-3
-        else f"the rest, {percent(rest)}, is what a change put into the stream in place of what was written."
+        else f"the rest, {words.percent(rest)}, is what a change put into the stream in place of "
+        "what was written."
     )
 )
 nothing = f"The stream of {label} ends as a row of zeros: it has no direction, and no part a share of it."
-prose(said if sizes[-1] else nothing, "embedding")
-colors = part_colors(scene.mode)
+words.prose(said if sizes[-1] else nothing, "embedding")
+colors = figures.part_colors(scene.mode)
 ticks = {
     "tickvals": [0, *(2 * b + 1.5 for b in range(layers))],
     "ticktext": ["emb.", *map(str, range(layers))],
@@ -277,7 +310,7 @@ sheet.bars(
     names,
     "% of the end",
     f"What the embedding and each write gave of {scene.label}'s stream at the end",
-    colors=[palette(scene.mode).quiet, *(colors[i % 2] for i in range(2 * layers))],
+    colors=[scene.palette.quiet, *(colors[i % 2] for i in range(2 * layers))],
     axis={"showgrid": False, "tickangle": 0, "title": {"text": "block"}} | ticks,
     height=230,
 )
@@ -296,9 +329,10 @@ def with_moved(tables: Both[pd.DataFrame], where: int | slice) -> Both[pd.DataFr
 sheet.numbers_of(
     "residual-stream",
     lambda: with_moved(streams.map(lambda s: numbers.ladder_table(s, at)), at),
-    "A row per write: the size of the stream that it joins, its own, their ratio and cosine, how much of it "
-    "points along the stream, by how many degrees it turns it, the size after, and its share of the stream "
-    "at the end. It adds (erases) from a cosine of 0.71 (−0.71) on, and turns up to 0.1.",
+    "A row per write: the size of the stream that it joins, its own, their ratio and cosine, how "
+    "much of it points along the stream, by how many degrees it turns it, the size after, and its "
+    "share of the stream at the end. It adds (erases) from a cosine of 0.71 (−0.71) on, and turns "
+    "up to 0.1.",
     what=f"the way of {label}",
     missing="–",
 )

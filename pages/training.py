@@ -7,27 +7,23 @@ import pandas as pd
 import streamlit as st
 
 from gptviz.analysis.anatomy import tensor_table
-from gptviz.figures.training import Level, training_curves
-from gptviz.training.live import LiveRun, task_for, train
+from gptviz.figures import training as figures
+from gptviz.training import live
 from gptviz.training.live.config import USUAL, named, watch
 from gptviz.training.live.seen import Seen, look
 from gptviz.training.live.work import train_one
 from gptviz.training.loop import TrainingRun
-from gptviz.ui import sheet
-from gptviz.ui.buttons import button
+from gptviz.ui import sheet, words
 from gptviz.ui.parts.training import choice, snapshot, story
-from gptviz.ui.parts.training.choice import BESIDE, RUN, STEP
-from gptviz.ui.shell.page import frame
 from gptviz.ui.shell.placed import placed
 from gptviz.ui.training.mine import at_once, find_training, my_trainings, remove_training
 from gptviz.ui.training.trainings import Training
-from gptviz.ui.words import escaped, prose
 
 EVERY_SECONDS = 1.5  # between two looks at a run that trains
 SLIDER = "training_slider"
 NEWEST = "newest"
 
-scene = frame("Train one now", choice.PARAMS, of_model=False)
+frame = sheet.start_page("Train one now", choices=choice.PARAMS, reads_text=False, of_model=False)
 
 
 def name_of(training: Training) -> str:
@@ -44,23 +40,25 @@ def seen_of(training: Training) -> Seen:
 def chosen(mine: tuple[Training, ...]) -> tuple[Training, Training | None]:
     """The run that is looked at, and the one beside it: of this visitor's, and not the same."""
     names = {training.number: name_of(training) for training in mine}
-    RUN.within(list(names))
-    if RUN.value is None:
-        RUN.set(mine[-1].number)
-    BESIDE.within([number for number in names if number != RUN.value])
+    choice.RUN.within(list(names))
+    if choice.RUN.value is None:
+        choice.RUN.set(mine[-1].number)
+    choice.BESIDE.within([number for number in names if number != choice.RUN.value])
     shown = {"width": 210, "label_visibility": "collapsed"}
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="training_runs"):
         with st.popover("New run", icon=":material/add:", width="content", key=choice.NEW, on_change="rerun"):
             choice.presets(primary=False)
             choice.form()
-        number = RUN.choose("Run", names, st.selectbox, **shown)
+        number = choice.RUN.choose("Run", names, st.selectbox, **shown)
         others = {other: name for other, name in names.items() if other != number}
         if others:
             none = {"index": None, "placeholder": "beside it: none"}
-            BESIDE.choose("Beside it", others, st.selectbox, **shown, **none)
+            choice.BESIDE.choose("Beside it", others, st.selectbox, **shown, **none)
         training = (find_training(number) if number else None) or mine[-1]
         controls(training)
-    other = find_training(BESIDE.value) if BESIDE.value and BESIDE.value != number else None
+    other = None
+    if choice.BESIDE.value and choice.BESIDE.value != number:
+        other = find_training(choice.BESIDE.value)
     return training, other
 
 
@@ -74,7 +72,7 @@ def controls(training: Training) -> None:
     for label, icon, what in buttons:
         key = f"training_{label.lower().replace(' ', '_')}"
         off = what == training.run.wish or (what == "pause" and training.state == "starting")
-        button(label, key, do, training.number, what, icon=icon, disabled=off)
+        sheet.button(label, key, do, training.number, what, icon=icon, disabled=off)
 
 
 def do(number: str, what: str) -> None:
@@ -97,10 +95,13 @@ def told(training: Training, seen: Seen, beside: Seen | None) -> None:
     if origin is not None:
         st.markdown(story.forked(origin.step, origin.muted))
     repeats = task.floor is not None
-    said = story.repeats(seen, task, not training.active) if repeats else story.characters(seen, task)
+    if repeats:
+        said = story.repeats(seen, task, not training.active)
+    else:
+        said = story.characters(seen, task)
     if beside is not None and beside.measures:
         said += story.beside(beside)
-    prose(said, "induction head", "head", "block", "token")
+    words.prose(said, "induction head", "head", "block", "token")
     if repeats:
         tests(training, seen)
     what = watch(*(run.config for run in (seen, beside) if run is not None))
@@ -116,7 +117,9 @@ def tests(training: Training, seen: Seen) -> None:
     """
     tried = []
     for fork in my_trainings():
-        on = find_training(fork.parent) if fork.parent else None
+        on = None
+        if fork.parent:
+            on = find_training(fork.parent)
         origin = fork.run.origin
         if on is None or origin is None or training not in (on, fork):
             continue
@@ -125,7 +128,8 @@ def tests(training: Training, seen: Seen) -> None:
         born = whole.birth
         if born is None or len(origin.muted) != 1 or origin.step > whole.measures[born.before].step:
             continue
-        tried += list(origin.muted) if training is on else []
+        if training is on:
+            tried += list(origin.muted)
         st.markdown(story.tested(origin.muted[0], origin.step, off, whole, born, over=not fork.active))
     born = seen.birth
     if born is None or born.previous is None:
@@ -135,27 +139,34 @@ def tests(training: Training, seen: Seen) -> None:
     if step is not None and head not in tried:
         label = f"Is head {head[0]}.{head[1]} needed? Train again from step {step:,} with it off"
         asked = training.number, step, (head,), training.config.steps
-        button(label, "training_test", snapshot.fork_it, *asked, icon="fork_right")
+        sheet.button(label, "training_test", snapshot.fork_it, *asked, icon="fork_right")
 
 
 # ---- its curves, and the way through its snapshots ----
 
 
-def levels(run: LiveRun) -> list[Level]:
+def levels(run: live.LiveRun) -> list[figures.Level]:
     """The losses that mean something for the run's task."""
-    floor = [] if run.task.floor is None else [Level("what cannot be foreseen", run.task.floor)]
-    return [Level("a blind guess, ln V", run.task.ln_v), Level("bigram", run.task.bigram), *floor]
+    if run.task.floor is None:
+        floor = []
+    else:
+        floor = [figures.Level("what cannot be foreseen", run.task.floor)]
+    return [
+        figures.Level("a blind guess, ln V", run.task.ln_v),
+        figures.Level("bigram", run.task.bigram),
+        *floor,
+    ]
 
 
 def curves(training: Training, seen: Seen, beside: Seen | None, step: int) -> None:
     runs = [seen.curves] + ([beside.curves] if beside is not None and beside.measures else [])
     steps = max(one.status.steps for one in (seen, beside) if one is not None)
-    scene.chart(
-        training_curves(runs, levels(training.run), step, steps, scene.mode),
+    frame.chart(
+        figures.training_curves(runs, levels(training.run), step, steps, frame.mode),
         key="training_curves",
         which=(training.label.replace(" ", ""), f"step{step}"),
         alt="Loss and head scores, step by step: " + " and ".join(run.name for run in runs),
-        pick=lambda point: STEP.set(int(point["x"])),
+        pick=lambda point: choice.STEP.set(int(point["x"])),
     )
 
 
@@ -163,8 +174,12 @@ def slider(seen: Seen, step: int) -> None:
     """Through the snapshots. Its last place is the newest, whichever that is: there it is at first."""
     if len(seen.kept) < 2:
         return
-    place = NEWEST if STEP.value is None else step
-    choose = lambda step: STEP.set(None if step == NEWEST else int(step))  # noqa: E731
+    place = NEWEST if choice.STEP.value is None else step
+
+    def choose(step: int | str) -> None:
+        """Callback: this snapshot, or whichever is the newest."""
+        choice.STEP.set(None if step == NEWEST else int(step))
+
     shown: dict[str, Any] = {"options": [*seen.kept, NEWEST], "value": place}
     placed(st.select_slider, f"Snapshot of step {step:,}", SLIDER, place, choose, **shown)
 
@@ -174,19 +189,22 @@ def slider(seen: Seen, step: int) -> None:
 
 def nothing_yet() -> None:
     """Draw what can be trained, and what it is about."""
-    if RUN.value is not None:
+    if choice.RUN.value is not None:
         st.info(
-            "The run that this address names is not here: it is another browser's, or has gone with its "
-            "visitor or with its server. Train it again."
+            "The run that this address names is not here: it is another browser's, or has gone "
+            "with its visitor or with its server. Train it again."
         )
-    text = "A small GPT, the book's own `GPTModel`, learns while you watch: press a button, and its training "
-    text += "begins. The first is on random tokens in which a passage repeats: nobody can foresee the first "
-    text += "time, but what comes the second time is what came then. An **induction head** looks there."
-    prose(text, "token", "head", "induction head")
+    text = (
+        "A small GPT, the book's own `GPTModel`, learns while you watch: press a button, and its "
+        "training begins. The first is on random tokens in which a passage repeats: nobody can "
+        "foresee the first time, but what comes the second time is what came then. An **induction "
+        "head** looks there."
+    )
+    words.prose(text, "token", "head", "induction head")
     choice.presets(primary=True)
     choice.said()
     st.markdown("One of the texts that it will be watched on: 16 random tokens, again and again.")
-    st.html(snapshot.repeated(task_for(USUAL).probes[1]))
+    st.html(snapshot.repeated(live.task_for(USUAL).probes[1]))
     with st.expander("Choose everything yourself", icon=":material/tune:"):
         choice.form()
     details(None, None)
@@ -203,7 +221,7 @@ def watching(mine: tuple[Training, ...]) -> None:
         where += f" It is trained once for {1 + training.shared} who asked."
     st.caption(where)
     if training.said:
-        st.error(f"{escaped(training.said)}.")
+        st.error(f"{words.escaped(training.said)}.")
     if seen.measures:
         told(training, seen, beside)
         drawn(training, seen, other, beside)
@@ -212,8 +230,11 @@ def watching(mine: tuple[Training, ...]) -> None:
 
 def drawn(training: Training, seen: Seen, other: Training | None, beside: Seen | None) -> None:
     run = training.run
-    step = seen.nearest(STEP.value)
-    near = None if step is None or beside is None else beside.nearest(step)
+    step = seen.nearest(choice.STEP.value)
+    if step is None or beside is None:
+        near = None
+    else:
+        near = beside.nearest(step)
     left, right = st.columns([11, 9], gap="medium")
     with left:
         curves(training, seen, beside, seen.measures[-1].step if step is None else step)
@@ -223,12 +244,12 @@ def drawn(training: Training, seen: Seen, other: Training | None, beside: Seen |
         return
     with right:
         place = snapshot.probe_input(run.task.probes)
-        snapshot.grid(scene, run, seen, step, place, 0)
+        snapshot.grid(frame, run, seen, step, place, 0)
         if other is not None and beside is not None and near is not None:
             st.markdown(f"**{beside.name}**, step {near:,}")
             place = min(place, len(other.run.task.probes) - 1)
-            snapshot.grid(scene, other.run, beside, near, place, 1)
-    snapshot.large_head(scene, run, seen, step)
+            snapshot.grid(frame, other.run, beside, near, place, 1)
+    snapshot.large_head(frame, run, seen, step)
     st.subheader("What it writes", anchor=False)
     snapshot.sample(run, seen, step)
     if other and beside and near is not None and beside.config.task == seen.config.task:
@@ -242,10 +263,15 @@ def drawn(training: Training, seen: Seen, other: Training | None, beside: Seen |
 
 def details(training: Training | None, seen: Seen | None) -> None:
     config = USUAL if training is None else training.config
-    size = choice.vocabulary(config, "") if training is None else training.run.task.vocab_size
+    if training is None:
+        size = choice.vocabulary(config, "")
+    else:
+        size = training.run.task.vocab_size
     if training is not None and seen is not None and seen.measures:
-        told = "The mean training loss since the row before and the validation loss, in nats per token, the "
-        told += "heads with the highest scores (block.head), and what the model then wrote."
+        told = (
+            "The mean training loss since the row before and the validation loss, in nats per "
+            "token, the heads with the highest scores (block.head), and what the model then wrote."
+        )
         sheet.numbers_of("training_curve", seen.table, told, "the curves")
         caption = "Every head's two scores at every point: the mean attention to where such a head looks."
         sheet.numbers_of("training_heads", seen.heads, caption, "every head")
@@ -259,7 +285,7 @@ def details(training: Training | None, seen: Seen | None) -> None:
         given.append(changed)
     if text is not None:
         given.append(text)
-    sheet.code_of(scene, [TrainingRun.train, TrainingRun._one_step, train], train_one, *given)
+    sheet.code_of(frame, [TrainingRun.train, TrainingRun._one_step, live.train], train_one, *given)
 
 
 mine = my_trainings()

@@ -24,17 +24,24 @@ from gptviz.figures import bars as bar_mark, curves as curve_mark, maps as map_m
 from gptviz.figures.maps import Map
 from gptviz.figures.marks import CHANGED, DIFFERENCE, UNCHANGED
 from gptviz.ui import runs, tables
+from gptviz.ui.buttons import button
 from gptviz.ui.components.near import near
 from gptviz.ui.runs import per_run
 from gptviz.ui.shell.address import end_page
-from gptviz.ui.shell.block import block_and_head_inputs, opened_head
+from gptviz.ui.shell.block import (
+    block_and_head_inputs,
+    head_controls,
+    head_reductions,
+    head_sites,
+    opened_head,
+)
 from gptviz.ui.shell.change_words import cannot_matter, says
 from gptviz.ui.shell.details import csv, in_code, panel, side_by_side, sideways
-from gptviz.ui.shell.page import frame, page
-from gptviz.ui.shell.params import Param, between, if_there
+from gptviz.ui.shell.page import read_text, start_page, trace
+from gptviz.ui.shell.params import Param, at_most_last, between, if_there, in_link
 from gptviz.ui.shell.prompt import example_row
-from gptviz.ui.shell.scene import Frame, Scene
-from gptviz.ui.shell.slow import all_worked, is_asked_for, is_wanted, several, worked
+from gptviz.ui.shell.scene import Frame, Prompt, Scene
+from gptviz.ui.shell.slow import all_worked, is_asked_for, is_wanted, read_sample, several, worked
 from gptviz.ui.shell.state import GUIDE, WHOLE
 from gptviz.ui.tables import joined
 from gptviz.ui.teach import claim
@@ -44,23 +51,32 @@ from gptviz.ui.words import capital, listed, prose, show_id
 __all__ = [
     "Frame",
     "Param",
+    "Prompt",
     "Scene",
     "all_worked",
+    "at_most_last",
     "between",
     "block_and_head_inputs",
+    "button",
     "end_page",
     "example_row",
-    "frame",
+    "head_controls",
+    "head_reductions",
+    "head_sites",
     "if_there",
     "in_code",
+    "in_link",
     "is_asked_for",
     "is_wanted",
     "opened_head",
-    "page",
     "panel",
+    "read_sample",
+    "read_text",
     "several",
     "side_by_side",
     "sideways",
+    "start_page",
+    "trace",
     "worked",
 ]
 
@@ -120,15 +136,17 @@ def compared(
 def say(
     scene: Scene,
     text: str,
-    *terms: str,
+    terms: Iterable[str] = (),
+    *,
     about: Both[Any] | None = None,
     what: str = "this picture",
     sites: Iterable[Key] = (),
     position: int | None = None,
 ) -> None:
-    """A sentence; where `about` is as it was in spite of a change, why: see `why_same`.
+    """Draw a sentence; the first occurrence of each of these terms explains itself.
 
-    Without `sites` it is only said that it is as it was.
+    Where a change left `about` as it was, the reason follows (see `why_same`); without `sites`, only that it
+    is as it was.
     """
     prose(text, *terms)
     if about is not None and about.was is not None and not about.moved:
@@ -389,13 +407,13 @@ def program(scene: Frame, numbers: Callable[..., Any], *args: object, **named: o
         lines.append(f"lm = {scene.load}")
         if isinstance(scene, Scene) and scene.other is not None:
             runs_of.append(("lm.plain", "u", "unchanged"))
-    for lm, trace, name in runs_of:
+    for lm, traced, name in runs_of:
         heads = [lm] if first[:1] == ["lm"] else []
         if first == ["lm", "t"]:
             assert isinstance(scene, Scene)
-            heads.append(trace)
+            heads.append(traced)
             keep = sites_of(numbers, scene.lm, *args)
-            lines.append(f"{trace} = {lm}.trace({read(scene)}, keep={keep!r})")
+            lines.append(f"{traced} = {lm}.trace({read(scene)}, keep={keep!r})")
         if first == ["lm", "text"] and "text" not in named:
             assert isinstance(scene, Scene)
             heads.append(_ids(scene))

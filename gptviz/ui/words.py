@@ -1,4 +1,5 @@
-"""Words that pages share: pieces of sentences, and the field's terms, explained where they first stand.
+"""Words that pages share: numbers and tokens as a person reads them, pieces of sentences, and the field's
+terms, explained where they first stand.
 
 A term has a dotted underline; its definition shows on hover, on a tap and on keyboard focus. The pages' words
 stay plain Markdown: `explain` marks the terms in them, `prose` draws them.
@@ -14,15 +15,23 @@ import streamlit as st
 
 from gptviz.analysis.head_formulas import ROLES
 from gptviz.analysis.head_roles import HeadRole
-from gptviz.digits import fixed
+from gptviz.digits import (
+    fixed as fixed,
+    gigabytes as gigabytes,
+    percent as percent,
+    significant as significant,
+    term as term,
+    weight as weight,
+)
 from gptviz.engine.names import (
     is_named as is_named,
     is_piece as is_piece,
     is_whole as is_whole,
     show_id as show_id,
 )
+from gptviz.figures.next_token import loss_text as loss_text, probability_text as probability_text
 from gptviz.text.as_text import as_code as as_code, escaped as escaped
-from gptviz.tokenizer import show_token
+from gptviz.tokenizer import show_token as show_token
 
 
 def does(role: HeadRole, shown: Sequence[str]) -> str:

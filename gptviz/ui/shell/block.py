@@ -1,20 +1,17 @@
 """The app's block and head as number inputs; left empty, a page shows those that it has a reason for."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import streamlit as st
 
-from gptviz import LanguageModel
 from gptviz.analysis.head_roles import most_telling
 from gptviz.engine.config import GPTConfig
 from gptviz.engine.reduction import Reduction
-from gptviz.engine.tokens import Token
 from gptviz.ui import heads
 from gptviz.ui.buttons import button
 from gptviz.ui.runs import Keep
-from gptviz.ui.shell import changes
 from gptviz.ui.shell.params import Param
-from gptviz.ui.shell.scene import Scene
+from gptviz.ui.shell.scene import Prompt, Scene
 from gptviz.ui.shell.state import BLOCK, HEAD, open_head
 
 
@@ -55,24 +52,20 @@ def block_and_head_inputs(
 # ---- pages about one head among all ----
 
 
-def head_needs(lm: LanguageModel, tokens: Sequence[Token]) -> tuple[Keep, tuple[Reduction, ...]]:
-    """The sites and reductions that a page of heads needs.
-
-    The sites of the chosen block; for every block the numbers and pictures of its heads, reduced
-    during the pass.
-    """
-    block = BLOCK.within(lm.config.n_layers)
-    reduce: tuple[Reduction, ...] = (heads.SMALL, heads.scores_of(tokens))
-    if changes.made(changes.found(lm, len(tokens))):
-        reduce += (heads.rows_to_compare(lm.config, len(tokens)),)
-    return head_sites(block), reduce
+def head_reductions(prompt: Prompt) -> tuple[Reduction, ...]:
+    """What is said and drawn of every head, reduced during the pass."""
+    count = len(prompt.tokens)
+    reduce: tuple[Reduction, ...] = (heads.SMALL, heads.scores_of(prompt.tokens))
+    if prompt.run.edits:
+        reduce += (heads.rows_to_compare(prompt.lm.config, count),)
+    return reduce
 
 
 def head_sites(block: int | None) -> Keep:
-    """The sites that are wanted at once for a block."""
+    """The sites that a page of heads wants at once: of the chosen block, and what every head gives."""
     if block is None:
         return ("z",)
-    return (*((site, block) for site in ("attn", "q", "k", "v")), "z")
+    return (("attn", block), ("q", block), ("k", block), ("v", block), "z")
 
 
 def head_controls(scene: Scene) -> tuple[int, int]:

@@ -2,7 +2,7 @@
 
 A page is a script of `pages/` whose name is its address. Streamlit can run such a file without
 `app.py` in front of it (AppTest does), so the navigation is built by `navigate()`, which `app.py`
-calls through `run()`, and `page()` if `app.py` did not run: see `ensure_navigation`.
+calls through `run()`, and `start_page` as well when nobody did: see `ensure_navigation`.
 """
 
 from contextlib import nullcontext, suppress

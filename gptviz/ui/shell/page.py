@@ -1,19 +1,21 @@
-"""`page()`: what every page begins with, in two steps that can be used apart.
+"""What every page begins with, in three steps:
 
-`frame` draws title and navigation, and says which model; `read` draws the prompt, and says which run it is,
-with what is selected in it. A page without a text needs only the first.
+    frame = start_page("LayerNorm", choices=[NORM, DIMENSION])  # title, navigation, model
+    prompt = read_text(frame)  # the text, its tokens, and what is changed in the model
+    scene = trace(prompt, keep=["resid_mid"])  # one pass of the model, with hooks at these sites
+
+A page without a text needs only the first. None of the three holds a model or a trace: see `scene`.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import streamlit as st
 
-from gptviz import LanguageModel, Run, Trace
+from gptviz import Run, Trace
 from gptviz.engine.reduction import Reduction
-from gptviz.engine.tokens import Token
 from gptviz.figures.theme import Mode, palette
 from gptviz.ui import runs, words
 from gptviz.ui.buttons import button
@@ -41,7 +43,7 @@ from gptviz.ui.shell.notice import notice
 from gptviz.ui.shell.params import Param
 from gptviz.ui.shell.picker import facts, picker, which_gelu
 from gptviz.ui.shell.prompt import example_row
-from gptviz.ui.shell.scene import Frame, Scene
+from gptviz.ui.shell.scene import Frame, Prompt, Scene
 from gptviz.ui.shell.slow import read_sample
 from gptviz.ui.teach import claim, guide
 
@@ -56,50 +58,34 @@ STYLE, PRESENT_STYLE, BELOW = (
 
 GIVEN = "gptviz_given"  # in a notebook's session: the trace that the page is of
 
-# What a page reads of a pass, where that depends on model and text: sites to keep, reductions to make.
-Needs = Callable[[LanguageModel, Sequence[Token]], tuple[Keep, tuple[Reduction, ...]]]
-
-
-def page(title: str, keep: Keep | Needs = (), params: Iterable[Param] = (), strip: bool = True) -> Scene:
-    """The first line of a page about a text: all three steps, and the strip of tokens.
-
-    `keep` lists the sites that the page reads, as in `LanguageModel.trace`, or is a function of the model and
-    the tokens that gives these and reductions; `params` are the page's own
-    choices. With `strip` off the page draws it, by `Scene.strip`. Ends the run with a sentence when there is
-    nothing to show.
-    """
-    made = frame(title, params, prompted=True)
-    scene = read(made, keep, folded=state.PRESENT.value)
-    if strip:
-        scene.strip()
-    return scene
-
-
 # ---- the first step: title, navigation, model ----
 
 
-def frame(title: str, own: Iterable[Param] = (), prompted: bool = False, of_model: bool = True) -> Frame:
-    """Title, navigation, the model and its notices. `own` are the page's params: they follow the address.
+def start_page(
+    title: str, choices: Iterable[Param] = (), reads_text: bool = True, of_model: bool = True
+) -> Frame:
+    """Draw title and navigation, the model and its notices.
 
-    `prompted` says that `read` follows: it may change what the address says, and writes it. `of_model`, that
-    the page's pictures are of the model that is chosen.
+    `choices` are the page's own params: they follow the address. `reads_text` says that `read_text` follows:
+    it may change what the address says, and writes it. `of_model` says that the page's pictures are of the
+    model that is chosen.
     """
     st.set_page_config(
         page_title=f"{title} · gptviz", page_icon=str(ICON), layout="wide", initial_sidebar_state=236
     )
     navigation.ensure_navigation()
     mode = mode_shown()
-    own = tuple(own)
+    own = tuple(choices)
     name = navigation.name_of(title)
     state.load(own)
     with address.as_the_app():
         _style(mode)
     guide.arrive(name, own)
     bar = st.container(key="gv_bar")
-    _head(name, prompted)
+    _head(name, reads_text)
     model = _model(st.session_state.get(GIVEN))
     runs.use(model.key, model.lm)
-    if not prompted:
+    if not reads_text:
         params.store((*state.APP, *own))
     with address.as_the_app(), st.sidebar:
         st.markdown("### gptviz")
@@ -111,11 +97,11 @@ def frame(title: str, own: Iterable[Param] = (), prompted: bool = False, of_mode
         prompt_box.special_switch()
     notice(model)
     with bar:
-        waits = guide.draw(name, model.lm, model.key, prompted)
-    if waits and not prompted:
+        waits = guide.draw(name, model.lm, model.key, reads_text)
+    if waits and not reads_text:
         end_page()
     load = models.code_of(model)
-    return Frame(model.key, load, mode, own, waits, of_model)
+    return Frame(model.key, load, mode, own, waits, reads_text, of_model)
 
 
 def _style(mode: Mode) -> None:
@@ -185,19 +171,20 @@ def _model(given: Trace | None) -> InUse:
         end_page()
 
 
-# ---- the second step: prompt, run, and what is selected in it ----
+# ---- the second step: the prompt, its tokens, and what is changed in the model ----
 
 
-def read(made: Frame, keep: Keep | Needs = (), folded: bool = False) -> Scene:
-    """Draw the prompt; its run, traced. Ends with a sentence where the model can read nothing, or fails.
+def read_text(frame: Frame) -> Prompt:
+    """Draw the prompt and read it, with the changes that are made in the model.
 
-    `folded`: the box is behind a button above, as while somebody presents.
+    Ends the page with a sentence where the model can read nothing. While somebody presents, the box of a page
+    about a text is behind a button above the page.
     """
-    if not folded:
+    if not (state.PRESENT.value and frame.reads_text):
         prompt_box.box()
     place = st.container(key="gv_chips")
-    changed = st.container(key="gv_changes")
-    lm = made.lm
+    changes_place = st.container(key="gv_changes")
+    lm = frame.lm
     text = state.TEXT.value
     special = state.SPECIAL.value
     given: Trace | None = st.session_state.get(GIVEN)
@@ -206,11 +193,11 @@ def read(made: Frame, keep: Keep | Needs = (), folded: bool = False) -> Scene:
         reading = prompt_box.PromptRead([token.id for token in given.tokens], None)
     tokens = tuple(lm.tokens(reading.ids))
     raws = tuple(token.raw for token in tokens)
-    token, switched = follow(made.key, lm.name, text, special, raws, state.TOKEN.value)
+    token, switched = follow(frame.key, lm.name, text, special, raws, state.TOKEN.value)
     if reading.ids:
         state.TOKEN.set(token)
         state.TOKEN.within(len(reading.ids))
-    params.store((*state.APP, *made.params))  # once: each time would be a step of the browser's history
+    params.store((*state.APP, *frame.params))  # once: each time would be a step of the browser's history
     with place:
         _end_unless_readable(reading)
         for said in (reading.notice, prompt_box.lost()):
@@ -218,35 +205,29 @@ def read(made: Frame, keep: Keep | Needs = (), folded: bool = False) -> Scene:
                 st.warning(said)
         if switched:
             st.caption(switched)
-        limits(made.key, lm, text)
+        limits(frame.key, lm, text)
         prompt_box.special_hint(lm)
-    if made.waits:
+    if frame.waits:
         end_page()
-    sites, reduce = keep(lm, tokens) if callable(keep) else (keep, ())
     listed = changes.found(lm, len(tokens))
     edits = changes.made(listed) if given is None else given.edits
-    run = Run(made.key, tuple(reading.ids), edits)
+    run = Run(frame.key, tuple(reading.ids), edits)
     if any(edit.named is not None and edit.named.name == "sample" for edit in run.edits):
-        with changed:
+        with changes_place:
             read_sample(run, "changes_sample_stop", partial(state.EDITS_OFF.set, True))
-    scene = Scene(
-        **vars(made),
+    return Prompt(
+        **vars(frame),
         run=run,
         other=run.plain if run.edits else None,
-        keep=sites if sites is None else tuple(sites),
-        reduce=reduce,
         text=text,
         tokens=tokens,
         position=len(tokens) - 1 if state.TOKEN.value is None else state.TOKEN.value,
         special=special,
         truncated=reading.truncated,
         place=place,
+        changes=listed,
+        changes_place=changes_place,
     )
-    scene.get(scene.keep, scene.reduce)  # here, so that one pass gives all that the page reads
-    with changed:
-        change_strip.draw(run, listed, scene.position, scene.labels, lm)
-    claim.notice(scene)
-    return scene
 
 
 def _end_unless_readable(reading: prompt_box.PromptRead) -> None:
@@ -257,3 +238,24 @@ def _end_unless_readable(reading: prompt_box.PromptRead) -> None:
         st.info("The prompt is empty. Type a text, and press Enter; or try one of these.")
         example_row()
         end_page()
+
+
+# ---- the third step: one pass of the model, with hooks ----
+
+
+def trace(prompt: Prompt, keep: Keep = (), reduce: Iterable[Reduction] = (), strip: bool = True) -> Scene:
+    """Run the model once over the prompt, and keep what it computes at the sites `keep`.
+
+    `keep` is as in `LanguageModel.trace`; `reduce` is made of other sites during the pass. Then the tokens
+    stand under the prompt, with what the changes did; with `strip` off the page draws the tokens, by
+    `Scene.strip`. Ends the page with a sentence where the model fails.
+    """
+    sites = keep if keep is None else tuple(keep)
+    scene = Scene(**vars(prompt), keep=sites, reduce=tuple(reduce))
+    scene.get(scene.keep, scene.reduce)  # one pass gives all that the page reads
+    with scene.changes_place:
+        change_strip.draw(scene.run, scene.changes, scene.position, scene.labels, prompt.plain_lm)
+    claim.notice(scene)
+    if strip:
+        scene.strip()
+    return scene

@@ -1,6 +1,7 @@
-"""What a page has in front of it: a Frame (model, light or dark), or a Scene (a text, read by that model).
+"""What a page has in hand, step by step: a Frame (model, light or dark), a Prompt (a text that the model can
+read), a Scene (one pass of the model over it).
 
-Both hold names and never a model or a trace: sessions, fragments and callbacks keep them for as long as
+All three hold names and never a model or a trace: sessions, fragments and callbacks keep them for as long as
 their visitor may come back, and a trace of a long text is hundreds of megabytes.
 """
 
@@ -16,7 +17,7 @@ from gptviz.engine.forward import NoNumbers
 from gptviz.engine.reduction import Reduction
 from gptviz.engine.tokens import Token
 from gptviz.figures import Figure
-from gptviz.figures.theme import Mode
+from gptviz.figures.theme import Mode, Palette, palette
 from gptviz.tokenizer import show_token
 from gptviz.ui import runs
 from gptviz.ui.components.cell_clicks import cell_clicks
@@ -26,6 +27,7 @@ from gptviz.ui.components.saved import Saved, shortened, stem
 from gptviz.ui.runs import Keep, per_run
 from gptviz.ui.shell import changes, prompt, state
 from gptviz.ui.shell.address import end_page
+from gptviz.ui.shell.changes import Change
 from gptviz.ui.shell.params import PRESENTED, Param
 from gptviz.ui.words import escaped, show_id
 
@@ -35,13 +37,15 @@ ABOVE = "16rem"  # of the screen, for what stands above a picture that is fitted
 @dataclass(frozen=True)
 class Frame:
     """A page without a text: `key` names its model among all that are loaded, `plain_load` is the Python that
-    gives the same, and pictures `of_model` say it; while a question `waits` for its answer, there is none."""
+    gives the same, and pictures `of_model` say it; while a question `waits` for its answer, there is none.
+    `reads_text`: it is the first step of a page about a text."""
 
     key: str
     plain_load: str
     mode: Mode
     params: tuple[Param, ...]
     waits: bool
+    reads_text: bool
     of_model: bool
 
     @property
@@ -53,6 +57,11 @@ class Frame:
     def load(self) -> str:
         """The Python that gives `lm`, for *In code*."""
         return self.plain_load
+
+    @property
+    def palette(self) -> Palette:
+        """The colours of its pictures, light or dark."""
+        return palette(self.mode)
 
     def saved(self, name: str, title: str, *which: object) -> Saved:
         """The name and the words of a picture's file; `which` tells it from others ("block5")."""
@@ -83,23 +92,24 @@ class Frame:
 
 
 @dataclass(frozen=True)
-class Scene(Frame):
-    """One text, read by one model. `run` is the pass that the page shows, with what is changed in the model;
-    `other` is then the model as it is, to compare with, and None where nothing is changed.
+class Prompt(Frame):
+    """A text that the model can read, and what is changed in the model.
 
-    `keep` lists the sites that the page reads, `reduce` what the pass makes of others; `trace` holds both.
+    `run` is the pass that the page shows, with these changes; `other` is then the model as it is, to compare
+    with, and None where nothing is changed. The tokens are drawn at `place`, what the changes did at
+    `changes_place`.
     """
 
     run: Run
-    keep: Keep
+    other: Run | None
     text: str
     tokens: tuple[Token, ...]
     position: int
     special: bool
     truncated: bool
     place: DeltaGenerator
-    reduce: tuple[Reduction, ...] = ()
-    other: Run | None = None
+    changes: tuple[Change, ...]
+    changes_place: DeltaGenerator
 
     @property
     def lm(self) -> LanguageModel:
@@ -107,10 +117,26 @@ class Scene(Frame):
         return runs.model(self.run)
 
     @property
+    def plain_lm(self) -> LanguageModel:
+        """The model without them, looked up."""
+        return runs.model(self.key)
+
+    @property
     def load(self) -> str:
         """The Python that gives `lm`, the run's edits included."""
         edits = ", ".join(repr(str(edit)) for edit in self.run.edits)
         return f"{self.plain_load}.edited({edits})" if edits else self.plain_load
+
+
+@dataclass(frozen=True)
+class Scene(Prompt):
+    """A text that the model has read, in one pass.
+
+    `keep` lists the sites that the page reads, `reduce` what the pass makes of others; `trace` holds both.
+    """
+
+    keep: Keep
+    reduce: tuple[Reduction, ...] = ()
 
     @property
     def trace(self) -> Trace:
@@ -180,7 +206,7 @@ class Scene(Frame):
         coloured: bool = False,
         shares: Sequence[float] | None = None,
     ) -> None:
-        """The prompt's tokens, under the prompt: once a page, by `page()` unless it leaves that to the page.
+        """The prompt's tokens, under the prompt: once a page, by `trace()` unless it leaves that to the page.
 
         `weights` colour the chips, a number from 0 to 1 each, None for what is masked: attention drawn on the
         text itself. `shares` are signed, of the tokens up to the selected one: what each gave. `coloured`

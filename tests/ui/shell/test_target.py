@@ -15,10 +15,11 @@ from tests.conftest import random_lm
 def app():
     import streamlit as st
 
-    from gptviz.ui.shell.page import page
+    from gptviz.ui.shell.page import read_text, start_page, trace
     from gptviz.ui.shell.target import PARAMS, target_input
 
-    found = target_input(page("Overview", params=PARAMS))
+    frame = start_page("Overview", choices=PARAMS)
+    found = target_input(trace(read_text(frame)))
     st.json({"token": found.token, "against": found.against})
 
 

@@ -13,7 +13,6 @@ from gptviz.lessons.dropout import Dropped, drop, dropped, dropped_attention
 from gptviz.model import MultiHeadAttention
 from gptviz.ui import sheet
 from gptviz.ui.sheet import Frame, Param, between, if_there, opened_head, side_by_side
-from gptviz.ui.shell.page import read
 from gptviz.ui.words import prose
 
 WEIGHTS = Param("sc_weights", str, "ones", if_there)
@@ -86,8 +85,7 @@ def _found(
             "",
             partial(sheet.code_of, frame, sources, dropped, source, p, seed),
         )
-    scene = read(frame)
-    scene.strip()
+    scene = sheet.trace(sheet.read_text(frame))
     block, head = opened_head(scene.lm.config, lambda: (0, 0))
     result = sheet.of(scene, dropped_attention, block, head, p, seed).now
     count = len(result.after)

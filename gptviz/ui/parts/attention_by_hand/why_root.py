@@ -15,7 +15,6 @@ from gptviz.model import MultiHeadAttention
 from gptviz.ui import sheet
 from gptviz.ui.heads import changed_in
 from gptviz.ui.sheet import Frame, Param, between, block_and_head_inputs, if_there, opened_head, side_by_side
-from gptviz.ui.shell.page import read
 from gptviz.ui.words import prose
 
 SIZE = Param("sc_d", int, 64, if_there)
@@ -113,8 +112,7 @@ def _sharper(frame: Frame) -> None:
 def _own_heads(frame: Frame) -> None:
     st.subheader("In this model", anchor=False)
     above = st.container()
-    scene = read(frame)
-    scene.strip()
+    scene = sheet.trace(sheet.read_text(frame))
     config = scene.lm.config
     count = len(scene.tokens)
     block, head = opened_head(config, lambda: (0, 0))
@@ -140,7 +138,12 @@ def _own_heads(frame: Frame) -> None:
     with above:
         sites = [("q", block), ("k", block)]
         sheet.say(
-            scene, text, "block", "head", about=measures, what=f"the scores of block {block}", sites=sites
+            scene,
+            text,
+            ["block", "head"],
+            about=measures,
+            what=f"the scores of block {block}",
+            sites=sites,
         )
 
     theme = palette(scene.mode)
