@@ -13,7 +13,7 @@ from gptviz.engine import forward
 from gptviz.engine.sites import SITES, Key
 from gptviz.engine.sizes import nbytes_of
 
-# Bytes for all traces together, 134 MB. Of 1,024 tokens of GPT-2 a block's attention takes 53 MB and the rest
+# Bytes for all traces together, 134 MB. Of 1,024 tokens of GPT-2 a block's attention takes 57 MB and the rest
 # of it 35 MB: two attentions fit, or all of one block and the rest of another.
 MOST_BYTES = 2**27
 
