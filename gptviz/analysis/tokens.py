@@ -82,9 +82,8 @@ def _part_names(raws: Sequence[bytes]) -> dict[int, list[str]]:
 
 def _holders(raws: Sequence[bytes]) -> Iterator[tuple[str, Counter[int]]]:
     """Yield each broken character, and how many of its bytes the token at each position holds."""
-    holder = [
-        position for position, raw in enumerate(raws) for _ in raw
-    ]  # of each byte, its token's position
+    # of each byte of the text, the position of its token
+    holder = [position for position, raw in enumerate(raws) for _ in raw]
     start = 0  # the byte of the text where the character starts
     # bytes that are no UTF-8 (ids may be cut anywhere) become surrogates of one byte each, never broken ones
     for character in b"".join(raws).decode("utf-8", "surrogateescape"):
