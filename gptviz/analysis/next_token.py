@@ -73,6 +73,7 @@ class Candidates:
     model_entropy: Entropy  # of the model's own distribution
 
 
+@undisturbed
 def entropy(probabilities: Tensor) -> Entropy:
     """Return the entropy of (V,) probabilities; those that are 0 add nothing."""
     return Entropy(float(torch.special.entr(probabilities.double()).sum()))
@@ -128,6 +129,7 @@ def _table(logits: Tensor, chosen: Distribution, model_probabilities: Tensor, id
     )
 
 
+@undisturbed
 def rest_of(probabilities: Tensor, ids: Tensor) -> float:
     """Add up (V,) probabilities without those of `ids`; 1 minus their sum would lose digits to rounding."""
     remaining = probabilities.clone()
@@ -221,6 +223,7 @@ def entropies(lm: LanguageModel, t: Trace, position: int, sampling: Sampling) ->
     return pd.DataFrame(rows, columns=["distribution", "bits", "nats", "perplexity"])
 
 
+@undisturbed
 def curve(logits: Tensor, found: Candidates, points: int = 240) -> pd.DataFrame:
     """Pick at most `points` ranks of the whole vocabulary, for a curve of falling probability.
 

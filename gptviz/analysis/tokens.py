@@ -97,12 +97,13 @@ def _holders(raws: Sequence[bytes]) -> Iterator[tuple[str, Counter[int]]]:
 def broken_characters(encoding: tiktoken.Encoding, ids: Sequence[int]) -> list[BrokenCharacter]:
     """List the broken characters of a text, given as ids, in the order of the text."""
     raws = [token_bytes(encoding, id) for id in ids]
-    return [
-        BrokenCharacter(
-            character, tuple(positions), tuple(ids[p] for p in positions), tuple(raws[p] for p in positions)
-        )
-        for character, positions in _holders(raws)  # the keys of a Counter of bytes by position
-    ]
+    found = []
+    for character, byte_counts in _holders(raws):
+        positions = tuple(byte_counts)
+        ids_there = tuple(ids[position] for position in positions)
+        raws_there = tuple(raws[position] for position in positions)
+        found.append(BrokenCharacter(character, positions, ids_there, raws_there))
+    return found
 
 
 def broken_character(encoding: tiktoken.Encoding, ids: Sequence[int]) -> tuple[BrokenCharacter | None, bool]:
