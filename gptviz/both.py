@@ -1,4 +1,8 @@
-"""Both: what one function gives of the run on the screen and, if something is changed, of the plain model."""
+"""Both: a value of the run on the screen and, if the model is changed, the same value without the change.
+
+A page shows a run: a model with its edits, on a text. If there are edits, the same text is also run by the
+model without them, the unchanged (plain) model, and each number of the page is worked out for both.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,25 +19,30 @@ S = TypeVar("S")
 
 @dataclass(frozen=True)
 class Both(Generic[T]):
-    """`now` is of the run on the screen; `was` of the unchanged model, None where nothing is changed."""
+    """A pair of values: `now` of the run on the screen, `was` of the unchanged model.
+
+    `was` is None if nothing is changed, so that there is one run only. So None cannot be a value itself.
+    """
 
     now: T
     was: T | None = None
 
     @property
     def all(self) -> tuple[T, ...]:
-        """The values that there are, the unchanged one first."""
+        """The one or two values, the unchanged one first."""
         if self.was is None:
             return (self.now,)
         return (self.was, self.now)
 
     def map(self, function: Callable[[T], S]) -> "Both[S]":
-        """Apply a function to both values."""
-        return Both(function(self.now), None if self.was is None else function(self.was))
+        """Apply a function to each value. It must not return None, which would mean: nothing is changed."""
+        if self.was is None:
+            return Both(function(self.now))
+        return Both(function(self.now), function(self.was))
 
     @property
     def moved(self) -> bool:
-        """Whether the two differ, by more than rounding for numbers."""
+        """Whether there are two values, and they differ: numbers by more than rounding."""
         return self.was is not None and not alike(self.now, self.was)
 
     def _repr_html_(self) -> str:
@@ -42,26 +51,37 @@ class Both(Generic[T]):
         return as_html.table({"unchanged": self.was, "changed": self.now})
 
     def __format__(self, digits: str) -> str:
-        """In a sentence: "0.988", and of a changed run "0.988 (unchanged 1.02)".
+        """Write the values for a sentence: "0.988", or "0.988 (unchanged 1.02)" if the change shows.
 
-        `digits` is how many mean something ("3"), how many decimals (".2") or "%"; a text has none.
+        `digits` is the number of significant digits ("3", also if empty), of decimals (".2"), or "%" for a
+        share in percent. A text is written as it is.
         """
-        current, *_ = written = [_written(value, digits) for value in (self.now, *self.all)]
-        if self.moved and current != written[1]:
-            return f"{current} (unchanged {written[1]})"
-        return current
+        current = _written(self.now, digits)
+        if self.was is None or not self.moved:
+            return current
+        unchanged = _written(self.was, digits)
+        if unchanged == current:  # they differ only in digits that are not shown
+            return current
+        return f"{current} (unchanged {unchanged})"
 
 
 def alike(a: Any, b: Any) -> bool:
-    """Whether two values are equal, up to rounding for numbers (arrays, tables, floats)."""
+    """Whether two values have the same shape and are equal, numbers up to rounding.
+
+    Numbers are those of bool, int and float types, alone, in an array, or in a table all of whose columns are
+    numbers; two NaN are equal. All else is compared exactly: texts, and tables with a column of text, where a
+    NaN differs from another.
+    """
     a = np.asarray(a)
     b = np.asarray(b)
-    if a.shape != b.shape or not {a.dtype.kind, b.dtype.kind} <= set("fiub"):
+    numeric = {a.dtype.kind, b.dtype.kind} <= set("fiub")  # float, int, unsigned int, bool
+    if a.shape != b.shape or not numeric:
         return np.array_equal(a, b)
     return bool(np.allclose(a, b, rtol=1e-5, atol=1e-6, equal_nan=True))
 
 
 def _written(value: Any, digits: str) -> str:
+    """One value as `Both.__format__` writes it."""
     if isinstance(value, str):
         return value
     if digits == "%":

@@ -1,4 +1,4 @@
-"""Both: what is asked of it is asked of each run, and a sentence has both numbers where they differ."""
+"""Both: a function is applied to each run, and a sentence has both numbers where they differ."""
 
 import numpy as np
 import pytest

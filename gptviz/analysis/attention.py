@@ -90,10 +90,11 @@ def steps(lm: LanguageModel, t: Trace, block: int, head: int) -> AttentionSteps:
 
 @dataclass(frozen=True)
 class SoftmaxRow:
-    """The softmax of one query's scaled scores, keys 0 to query: (query + 1,) each.
+    """The softmax of one query's scaled scores over the n keys that it may see: (n,) each.
 
-    `exp` is e^(scaled - largest): subtracting the row's `largest` changes no weight and keeps the
-    exponentials from overflowing (torch does it too). `weights` = exp / total.
+    With a causal mask these are the keys 0 to query, n = query + 1. `exp` is e^(scaled - largest):
+    subtracting the row's `largest` changes no weight and keeps the exponentials from overflowing (torch does
+    it too). `weights` = exp / total.
     """
 
     scaled: Tensor

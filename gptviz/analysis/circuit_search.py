@@ -33,7 +33,7 @@ import pandas as pd
 from gptviz.analysis.ablation import Target
 from gptviz.analysis.circuit_passes import Head, Heads, Passes, Values, all_heads
 from gptviz.engine.given import Text
-from gptviz.engine.index import below, one_of
+from gptviz.engine.index import check_below, one_of
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.progress import Progress, ignore_progress
 from gptviz.engine.undisturbed import undisturbed
@@ -277,5 +277,7 @@ def parse(text: str, lm: LanguageModel) -> list[Head]:
         if not re.fullmatch(r"[0-9]{1,4}\.[0-9]{1,4}", part):
             raise ValueError(f"{part!r} is no head; a circuit is written {GRAMMAR}")
         block, head = map(int, part.split("."))
-        heads.append((below("block", block, lm.config.n_layers), below("head", head, lm.config.n_heads)))
+        block = check_below("block", block, lm.config.n_layers)
+        head = check_below("head", head, lm.config.n_heads)
+        heads.append((block, head))
     return sorted(set(heads))

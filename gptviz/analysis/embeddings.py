@@ -21,7 +21,7 @@ from gptviz.analysis.against import double
 from gptviz.analysis.reads import reads
 from gptviz.analysis.stream import cosine
 from gptviz.digits import fixed
-from gptviz.engine.index import below, one_of, whole
+from gptviz.engine.index import check_below, one_of, whole
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.tokens import Token
 from gptviz.engine.trace import Trace
@@ -100,7 +100,7 @@ def nearest_tokens(matrix: Tensor, token_id: int, k: int = 10, measure: Measure 
     of zeros has cosine 0 with everything. Raises ValueError for an id outside the matrix, an
     unknown measure and k below 1.
     """
-    below("token id", token_id, len(matrix))
+    check_below("token id", token_id, len(matrix))
     one_of("measure", measure, get_args(Measure))
     whole("k", k, 1)
     weight = matrix.detach().float().cpu()
@@ -153,7 +153,7 @@ def spread(count: int, most: int = 256) -> range:
 def similarity_apart(matrix: Tensor, distance: int) -> float:
     """The mean cosine of all pairs of positions that are `distance` apart, for a (C, D) position matrix."""
     count = len(matrix)
-    below("distance", distance, count)
+    check_below("distance", distance, count)
     unit = F.normalize(double(matrix), dim=1, eps=1e-300)
     return float((unit[distance:] * unit[: count - distance]).sum(dim=1).mean())
 
@@ -202,7 +202,7 @@ def addition(parts: Rows, position: int, dimension: int) -> Addition:
     Raises ValueError for a position or a dimension that does not exist.
     """
     _, tokens, dimensions = parts.shape
-    cell = below("position", position, tokens), below("dimension", dimension, dimensions)
+    cell = check_below("position", position, tokens), check_below("dimension", dimension, dimensions)
     token, place, total = (float(value) for value in parts[:, *cell])
     return Addition(token, place, total, _decimals_that_add_up(token, place, total))
 

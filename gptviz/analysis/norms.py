@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from gptviz.analysis.reads import reads
 from gptviz.digits import significant, term
-from gptviz.engine.index import below, one_of
+from gptviz.engine.index import check_below, one_of
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.layer_norms import Norm, norms_of
 from gptviz.engine.trace import Trace
@@ -187,7 +187,7 @@ def arithmetic(steps: Steps, dimension: int) -> pd.DataFrame:
     that does not exist.
     """
     size = len(steps.before)
-    i = below("dimension", dimension, size)
+    i = check_below("dimension", dimension, size)
 
     def fmt(value: float) -> str:
         return significant(float(value), 4)

@@ -27,6 +27,10 @@ SITES = ("embed", "resid_pre", "q", "k", "v", "z", "mlp_out")
 
 WAYS = ("V", "Q", "K")  # in which a head reads: by its values, its query, its keys
 
+# The last two rows of what `parts` gives; all rows before them are what the parts of the model wrote.
+BIASES = -2
+REST = -1
+
 
 @dataclass(frozen=True)
 class Reading:
@@ -110,7 +114,10 @@ def read_by(
 
 @of_model
 def parts(trace: Trace, model: GPTModel, reading: Reading) -> tuple[list[Part], torch.Tensor]:
-    """The terms of a reading, and what each gives at each position, (P, n); they sum to the reading."""
+    """The P terms of a reading, and what each gives at each position, (P, n); they sum to the reading.
+
+    First the embedding, then of each block its heads and its feed-forward; the last two are biases and rest.
+    """
     n = len(reading.factors)
     direction = reading.direction
     names = [Part("embedding")]
@@ -130,7 +137,7 @@ def parts(trace: Trace, model: GPTModel, reading: Reading) -> tuple[list[Part], 
     values = torch.stack([*rows, biases.expand(n)])  # (P - 1, n)
     leftover = stream(trace, reading.depth)[:n] @ direction - values.sum(dim=0)
     values = torch.cat([values, leftover[None]]) * reading.factors  # (P, n)
-    values[-2] += reading.constants
+    values[BIASES] += reading.constants
     return [*names, Part("biases"), Part("rest")], values
 
 

@@ -1,6 +1,10 @@
-"""The Tokens page's tables: a prompt's tokens, other tokenizers on the same text, and two puzzles.
+"""The tables of the Tokens page: a prompt's tokens, other tokenizers on the same text, and two oddities.
 
-Every id comes from the encodings themselves (`gptviz.tokenizer`, `gptviz.tokenizer.simple`).
+The oddities are that one word is different tokens with a space or in capitals (`spellings`), and that some
+characters are broken: no single token holds all of their UTF-8 bytes (`broken_characters`).
+
+Every id comes from the encodings themselves (`gptviz.tokenizer`, `gptviz.tokenizer.simple`). `raw` is always
+a token's or a piece's bytes.
 """
 
 from collections import Counter
@@ -18,7 +22,8 @@ from gptviz.tokenizer.regex import GPT2_RULES, alternatives
 from gptviz.tokenizer.simple import UNK, CharacterTokenizer, Cut, WordTokenizer, split_words
 from gptviz.tokenizer.steps import Piece, own_piece, show_work, stages
 
-# For a text whose every character lies in one token: three bytes that no English text makes one.
+# Shown as a broken character where the text has none: its three bytes are one token only in encodings that
+# learnt from Chinese text.
 EXAMPLE = "你"
 
 # Chapter 1 of "Alice's Adventures in Wonderland" (1865): what the word and character tokenizers learn from.
@@ -26,8 +31,12 @@ CHAPTER = Path(__file__).parent.parent / "assets" / "text" / "alice_chapter_1.tx
 
 
 @dataclass(frozen=True)
-class Spread:
-    """A character of the text whose UTF-8 bytes do not lie in one token, and the tokens that hold them."""
+class BrokenCharacter:
+    """A character of a text whose UTF-8 bytes lie in several tokens, and these tokens, in order.
+
+    `positions` and `ids` are theirs in the text, `raws` their bytes. A token may also hold bytes of the
+    characters beside this one.
+    """
 
     character: str
     positions: tuple[int, ...]
@@ -36,13 +45,13 @@ class Spread:
 
 
 def token_table(encoding: tiktoken.Encoding, ids: Sequence[int]) -> pd.DataFrame:
-    """One row a token: position, id, token (as shown), bytes (hex), characters, part_of.
+    """Make a table with a row per token: position, id, token (as shown), bytes (hex), characters, part_of.
 
-    `characters` counts the whole characters in the token; `part_of` names a character that the token
-    holds only some bytes of, as "你 U+4F60, bytes 1-2 of 3", and is empty for the others.
+    `characters` counts the whole characters in the token. `part_of` names the broken characters of which the
+    token holds some bytes, as "你 U+4F60, bytes 1-2 of 3"; it is empty if there are none.
     """
     raws = [token_bytes(encoding, id) for id in ids]
-    parts = _broken_characters(raws)
+    part_names = _part_names(raws)
     return pd.DataFrame(
         {
             "position": range(len(raws)),
@@ -50,67 +59,73 @@ def token_table(encoding: tiktoken.Encoding, ids: Sequence[int]) -> pd.DataFrame
             "token": [show_token(raw) for raw in raws],
             "bytes": [raw.hex(" ") for raw in raws],
             "characters": [len(raw.decode("utf-8", "ignore")) for raw in raws],
-            "part_of": [", ".join(parts.get(position, [])) for position in range(len(raws))],
+            "part_of": [", ".join(part_names.get(position, [])) for position in range(len(raws))],
         }
     )
 
 
-def _broken_characters(raws: Sequence[bytes]) -> dict[int, list[str]]:
-    """Position -> the characters that this token holds some, but not all, bytes of."""
-    parts: dict[int, list[str]] = {}
-    for character, holders in _in_several(raws):
-        start = 1
+def _part_names(raws: Sequence[bytes]) -> dict[int, list[str]]:
+    """Name what each token holds of broken characters: its position -> names for `part_of`."""
+    names: dict[int, list[str]] = {}
+    for character, byte_counts in _holders(raws):
+        start = 1  # the number of the token's first byte in the character
         name = f"{show_token(character.encode())} U+{ord(character):04X}"
-        for position, count in holders.items():
+        for position, count in byte_counts.items():
             if count == 1:
                 place = f"byte {start}"
             else:
                 place = f"bytes {start}-{start + count - 1}"
-            parts.setdefault(position, []).append(f"{name}, {place} of {holders.total()}")
+            names.setdefault(position, []).append(f"{name}, {place} of {byte_counts.total()}")
             start += count
-    return parts
+    return names
 
 
-def _in_several(raws: Sequence[bytes]) -> Iterator[tuple[str, Counter[int]]]:
-    """Every whole character that no single token holds: how many of its bytes are at which positions."""
-    holder = [position for position, raw in enumerate(raws) for _ in raw]  # of each byte
-    start = 0
+def _holders(raws: Sequence[bytes]) -> Iterator[tuple[str, Counter[int]]]:
+    """Yield each broken character, and how many of its bytes the token at each position holds."""
+    # of each byte of the text, the position of its token
+    holder = [position for position, raw in enumerate(raws) for _ in raw]
+    start = 0  # the byte of the text where the character starts
+    # bytes that are no UTF-8 (ids may be cut anywhere) become surrogates of one byte each, never broken ones
     for character in b"".join(raws).decode("utf-8", "surrogateescape"):
         width = len(character.encode("utf-8", "surrogateescape"))
-        holders = Counter(holder[start : start + width])
-        if len(holders) > 1:
-            yield character, holders
+        byte_counts = Counter(holder[start : start + width])  # in the order of the positions
+        if len(byte_counts) > 1:
+            yield character, byte_counts
         start += width
 
 
-def spread_characters(encoding: tiktoken.Encoding, ids: Sequence[int]) -> list[Spread]:
-    """The characters of the text that no single token holds, in the order of the text."""
+def broken_characters(encoding: tiktoken.Encoding, ids: Sequence[int]) -> list[BrokenCharacter]:
+    """List the broken characters of a text, given as ids, in the order of the text."""
     raws = [token_bytes(encoding, id) for id in ids]
-    return [
-        Spread(
-            character, tuple(positions), tuple(ids[p] for p in positions), tuple(raws[p] for p in positions)
-        )
-        for character, positions in _in_several(raws)
-    ]
+    found = []
+    for character, byte_counts in _holders(raws):
+        positions = tuple(byte_counts)
+        ids_there = tuple(ids[position] for position in positions)
+        raws_there = tuple(raws[position] for position in positions)
+        found.append(BrokenCharacter(character, positions, ids_there, raws_there))
+    return found
 
 
-def broken_character(encoding: tiktoken.Encoding, ids: Sequence[int]) -> tuple[Spread | None, bool]:
-    """The first character of the text that no single token holds, and True; else an example's, and False.
+def broken_character(encoding: tiktoken.Encoding, ids: Sequence[int]) -> tuple[BrokenCharacter | None, bool]:
+    """Find a broken character: the text's first one and True, or that of the EXAMPLE and False.
 
-    None where this encoding has a token for the example, too.
+    None and False if the text has none, and the encoding has a token for the example.
     """
-    for tokens, is_own in ((ids, True), (encode(encoding, EXAMPLE), False)):
-        characters = spread_characters(encoding, tokens)
-        if characters:
-            return characters[0], is_own
+    in_text = broken_characters(encoding, ids)
+    if in_text:
+        return in_text[0], True
+    in_example = broken_characters(encoding, encode(encoding, EXAMPLE))
+    if in_example:
+        return in_example[0], False
     return None, False
 
 
 @dataclass(frozen=True)
 class EndOfText:
-    """<|endoftext|> in two ways: the tokens it is as plain text, and its id as the special token.
+    """<|endoftext|> in two ways: the tokens that it is as plain text, and its id as the special token.
 
-    `lengths` are the whole text's tokens with the switch off and on, None if the text does not hold it.
+    `typed` are these tokens as shown. `lengths` are two numbers of tokens of the whole text: with the switch
+    "Special tokens" off and on. None if the text does not contain <|endoftext|>.
     """
 
     typed: tuple[str, ...]
@@ -119,7 +134,7 @@ class EndOfText:
 
 
 def end_of_text(encoding: tiktoken.Encoding, text: str) -> EndOfText | None:
-    """None where the encoding has no such token."""
+    """Encode <|endoftext|> in both ways; None if the encoding has no such special token."""
     if END_OF_TEXT not in encoding.special_tokens_set:
         return None
     typed = tuple(show_token(token_bytes(encoding, id)) for id in encode(encoding, END_OF_TEXT))
@@ -130,10 +145,10 @@ def end_of_text(encoding: tiktoken.Encoding, text: str) -> EndOfText | None:
 
 
 def spellings(encoding: tiktoken.Encoding, word: str) -> pd.DataFrame:
-    """The same word to a reader, other tokens to the model: with and without a space, in other cases.
+    """Make a table of a word with and without a space before it, in several cases: other tokens each time.
 
-    Columns written, tokens (how many), ids, cut (the tokens as shown). Rows that would be written the
-    same as an earlier one (a word without letters has no cases) are left out.
+    Columns: written, tokens (how many it is cut into), ids, cut (these tokens as shown). A form that is
+    written like an earlier one is left out: a word without letters has no cases.
     """
     forms = [word, word.lower(), word.capitalize(), word.upper()]
     written = dict.fromkeys(space + form for form in forms for space in ("", " "))
@@ -148,9 +163,10 @@ def spellings(encoding: tiktoken.Encoding, word: str) -> pd.DataFrame:
 def compare(
     text: str, encodings: Sequence[tiktoken.Encoding], learnt_from: str, special_tokens: bool = False
 ) -> list[Cut]:
-    """The text cut by each encoding, then into words, characters and bytes.
+    """Cut a text by each encoding, then into words, characters and bytes.
 
-    The word and the character tokenizer know what occurs in `learnt_from`, and nothing else.
+    The word and the character tokenizer know the words and characters of the text `learnt_from`, and no
+    other.
     """
     text = well_formed(text)
     cuts = [_cut_by(encoding, text, special_tokens) for encoding in encodings]
@@ -158,10 +174,14 @@ def compare(
     word_ids = words.encode(text, special_tokens)
     unknown = word_ids.count(words.vocabulary.index(UNK))
     shown = tuple(words.vocabulary[id] for id in word_ids)
-    cuts.append(Cut("words", len(words.vocabulary), shown, tuple(word_ids), unknown))
+    n_words = len(words.vocabulary)
+    cuts.append(Cut("words", n_words, shown, tuple(word_ids), unknown))
 
     known = [characters.known(character) for character in text]
-    ids = tuple(characters.encode(c)[0] if k else None for c, k in zip(text, known, strict=True))
+    ids = tuple(
+        characters.encode(character)[0] if is_known else None
+        for character, is_known in zip(text, known, strict=True)
+    )
     shown = tuple(show_token(character.encode()) for character in text)
     cuts.append(Cut("characters", len(characters.vocabulary), shown, ids, known.count(False)))
 
@@ -173,7 +193,7 @@ def compare(
 
 @dataclass(frozen=True)
 class WordRow:
-    """A text as a word tokenizer reads it in a batch: its tokens, the special ones among them, and ids."""
+    """A row of a batch of words: the text, its tokens (with [BOS], [EOS] and [PAD]) and their ids."""
 
     text: str
     tokens: tuple[str, ...]
@@ -181,7 +201,7 @@ class WordRow:
 
 
 def word_batch(texts: Sequence[str], learnt_from: str, special_tokens: bool = False) -> list[WordRow]:
-    """Several texts as one batch of words: each between [BOS] and [EOS], the shorter ones filled with [PAD].
+    """Encode several texts as one batch of words: [BOS] text [EOS], the shorter rows filled up with [PAD].
 
     The tokenizer knows the words of `learnt_from`; any other is [UNK].
     """
@@ -196,22 +216,24 @@ def word_batch(texts: Sequence[str], learnt_from: str, special_tokens: bool = Fa
 
 @lru_cache(maxsize=8)
 def _fitted(text: str) -> tuple[WordTokenizer, CharacterTokenizer]:
+    """The word and the character tokenizer that know this text."""
     return WordTokenizer.fit(text), CharacterTokenizer(text)
 
 
 def _cut_by(encoding: tiktoken.Encoding, text: str, special_tokens: bool) -> Cut:
+    """The text as one encoding cuts it; no character is unknown to it."""
     ids = encode(encoding, text, special_tokens)
     raws = tuple(token_bytes(encoding, id) for id in ids)
     return Cut(encoding.name, encoding.n_vocab, tuple(map(show_token, raws)), tuple(ids), 0, raws)
 
 
 def chapter() -> str:
-    """The text that the word and the character tokenizer learn from, 11,000 characters of Lewis Carroll."""
+    """Read what the word and the character tokenizer learn from: 11,000 characters of Lewis Carroll."""
     return CHAPTER.read_text(encoding="utf-8")
 
 
 def word_near(text: str, piece: str) -> str:
-    """A word to try spellings of: the piece without its space, or the first word of the text, or "the"."""
+    """Choose a word for `spellings`: the piece without its space, else the text's first word, else "the"."""
     stripped = piece.strip()
     if stripped.isalpha():
         return stripped
@@ -219,10 +241,11 @@ def word_near(text: str, piece: str) -> str:
 
 
 def rules_table(encoding: tiktoken.Encoding, pieces: Sequence[Piece]) -> pd.DataFrame:
-    """One row a rule of the encoding's regex, in its order: rule, takes, pieces (how many), examples.
+    """Make a table with a row per rule of the encoding's regex, in its order: rule, takes, pieces, examples.
 
-    `takes` says in words what the rule is for, where it is one of GPT-2's; `examples` are the first few
-    different pieces of this text.
+    A rule is one alternative of the regex that cuts a text into pieces. `takes` says in words what a rule of
+    GPT-2's takes, and is empty for others; `pieces` is how many it cut from this text; `examples` are the
+    first eight different ones.
     """
     rows = []
     for rule in alternatives(encoding._pat_str):
@@ -233,20 +256,31 @@ def rules_table(encoding: tiktoken.Encoding, pieces: Sequence[Piece]) -> pd.Data
 
 
 def place_of(pieces: Sequence[Piece], position: int) -> tuple[int, int]:
-    """(index of the piece, of the part in it) of the token at `position`; ValueError beyond the last."""
-    remaining = position
+    """Find the token at `position`, from 0: the index of its piece, and its index among the piece's tokens.
+
+    Raises ValueError for a negative position and for one beyond the last token.
+    """
+    first = 0  # the position of the piece's first token
     for index, piece in enumerate(pieces):
-        if remaining < len(piece.ids):
-            return index, remaining
-        remaining -= len(piece.ids)
-    raise ValueError(f"there is no token at position {position}; the text has {position - remaining}")
+        if first <= position < first + len(piece.ids):
+            return index, position - first
+        first += len(piece.ids)
+    raise ValueError(f"there is no token at position {position}; the text has {first}")
 
 
 def merge_rows(
     lm: LanguageModel, text: str, position: int, special_tokens: bool = False, whole_piece: bool = True
 ) -> list[tuple[bytes, ...]]:
-    """Return the rows of the merges, from bytes to tokens: of the token at `position`, or of its piece."""
+    """List the stages of byte pair encoding for the piece that the token at `position` is in.
+
+    Each row has the bytes of the parts at that stage, from single bytes to tokens. Without `whole_piece` they
+    are those of this token alone. A negative position counts from the end, as in a Trace; ValueError for one
+    that the text does not have.
+    """
     pieces = show_work(lm.tokenizer, text, special_tokens)
+    count = sum(len(piece.ids) for piece in pieces)
+    if -count <= position < 0:
+        position += count
     index, part = place_of(pieces, position)
     if whole_piece:
         piece = pieces[index]

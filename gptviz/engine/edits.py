@@ -272,7 +272,7 @@ class Edit:
         return self.positions is None and not any(part.name in ("ids", "hide") for part in parts)
 
     def of(self, config: GPTConfig) -> "Edit":
-        """The same edit with its block counted from 0. It must be checked already."""
+        """The same edit with a block counted from 0, even if it was given from the end; check it first."""
         last = isinstance(self.block, int) and self.block < 0
         return replace(self, block=int(self.block) % config.n_layers) if last else self  # type: ignore[arg-type]
 

@@ -43,8 +43,11 @@ def index_of(what: str, given: object, count: int | None) -> int:
     return number % count
 
 
-def below(what: str, given: object, count: int) -> int:
-    """As `index_of`, for a number that is never counted from the end: from 0 to below `count`."""
+def check_below(what: str, given: object, count: int) -> int:
+    """Check that `given` is a whole number from 0 to `count` - 1, and return it as an int.
+
+    ValueError otherwise. Unlike `index_of` it takes no number that is counted from the end.
+    """
     number = whole_number(given)
     if number is None or not 0 <= number < count:
         raise ValueError(f"there is no {what} {given!r}; they go from 0 to {count - 1}")

@@ -1,4 +1,8 @@
-"""What a LanguageModel is, without a pass: a model, its tokenizer, its config, its name, its edits."""
+"""Loaded: a model with its tokenizer, config, name and edits, and all that needs no forward pass.
+
+It is the base class of `gptviz.engine.reader.Reader`, which runs passes, and so of
+`gptviz.engine.language_model.LanguageModel`, which is what `gptviz.load` returns. Shapes: T tokens.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -19,10 +23,11 @@ from gptviz.tokenizer import check_well_formed, encode, named_bytes
 
 @dataclass(frozen=True)
 class Loaded:
-    """A GPTModel in eval mode with the tokenizer that its ids belong to, and the edits of its passes.
+    """A GPTModel in eval mode, the tokenizer that its token ids belong to, and edits.
 
-    `activation_is_assumed`: its files do not say which GELU it has, and no caller did.
-    Raises ValueError for a config that is not the model's.
+    `edits` are the interventions (`gptviz.engine.edits.Edit`) that every forward pass makes. Nothing of them
+    is in `model` itself. `activation_is_assumed` is True if neither the model's files nor the caller said
+    which GELU it has. Raises ValueError for a config that does not fit the model.
     """
 
     model: GPTModel
@@ -33,14 +38,12 @@ class Loaded:
     activation_is_assumed: bool = False
 
     def __post_init__(self) -> None:
-        of_kind(
-            "model", self.model, GPTModel, "give a GPTModel; gptviz.load and gptviz.wrap find all the rest"
-        )
-        of_kind("config", self.config, GPTConfig, "give GPTConfig.from_dict(...) of the model's")
-        for name, built in _built_with(self.model):
-            if self.config[name] != built:
+        of_kind("model", self.model, GPTModel, "give a GPTModel; gptviz.load and gptviz.wrap make the rest")
+        of_kind("config", self.config, GPTConfig, "give GPTConfig.from_dict(...) with the model's settings")
+        for name, value in _built_with(self.model):
+            if self.config[name] != value:
                 raise ValueError(
-                    f"the config has {name} {self.config[name]!r}, and the model {built!r}: give the config "
+                    f"the config has {name} {self.config[name]!r}, and the model {value!r}: give the config "
                     "that the model was built with"
                 )
 
@@ -54,71 +57,85 @@ class Loaded:
         sizes = {name: f"{value:,}" for name, value in self.config.to_dict().items() if type(value) is int}
         rows = {"model": self.name, **sizes, "parameters": f"{self.config.parameters:,}"}
         if self.activation_is_assumed:
-            rows["activation"] = f"{self.config.activation}, which is assumed: its files do not say it"
+            rows["activation"] = f"{self.config.activation}, assumed: the model's files do not say it"
         if self.edits:
             rows["edits"] = ", ".join(map(str, self.edits))
         return table(rows)
 
     def edited(self, *edits: Given) -> Self:
-        """The same model with these edits (or their text forms) in every pass, after those it has already.
+        """Return this model with more edits, which every pass makes after those it has already.
 
-        No weight is copied. What takes a LanguageModel makes them, or refuses in a sentence. Raises
-        ValueError for what no text of this model could have.
+        An edit is an Edit or its text form. The weights are shared, not copied. Functions that take a
+        LanguageModel make its edits too, or raise a ValueError that says why they cannot. Raises ValueError
+        for a site, block, head, position or id that no text of this model can have.
         """
         added = edits_of(edits)
         for edit in added:
             edit.check(self.config)
-        if added:
-            return replace(self, edits=(*self.edits, *(edit.of(self.config) for edit in added)))
-        return self
+        if not added:
+            return self
+        # edit.of counts a negative block from 0, so that equal edits are written alike
+        counted = [edit.of(self.config) for edit in added]
+        return replace(self, edits=(*self.edits, *counted))
 
     @property
     def plain(self) -> Self:
-        """The model as it is, without edits."""
+        """The same model without edits (itself if it has none); the weights are shared."""
         if self.edits:
             return replace(self, edits=())
         return self
 
     @property
     def is_causal(self) -> bool:
-        """Whether a text's numbers stay when the text goes on: see `Edit.is_causal`."""
+        """Whether the numbers at a token stay the same when the text gets longer.
+
+        False if an edit depends on later tokens: see `Edit.is_causal`.
+        """
         return all(edit.is_causal for edit in self.edits)
 
     @property
     def nbytes(self) -> int:
-        """The memory of the weights and buffers in bytes; tied ones count once."""
+        """The memory of the weights and buffers in bytes; tensors that share memory count once."""
         tensors = [*self.model.parameters(), *self.model.buffers()]
-        return sum({t.untyped_storage().data_ptr(): t.untyped_storage().nbytes() for t in tensors}.values())
+        storages = [tensor.untyped_storage() for tensor in tensors]
+        bytes_at = {storage.data_ptr(): storage.nbytes() for storage in storages}
+        return sum(bytes_at.values())
 
     @property
     def dtype(self) -> str:
-        """The dtype that the model computes in: "float32", or "bfloat16" on request."""
+        """The dtype of the weights, in which passes compute: "float32", or "bfloat16" on request."""
         return str(self.model.tok_emb.weight.dtype).removeprefix("torch.")
 
     def encode(self, text: str, special_tokens: bool = False) -> list[int]:
-        """Token ids. `<|endoftext|>` in the text is text, unless `special_tokens` makes it the special id.
+        """Return the token ids of a text.
 
-        Raises ValueError for a lone surrogate, which is no text: it says where it stands and what to do.
+        `<|endoftext|>` in it is cut like any other text; with `special_tokens` it becomes the one special id.
+        Raises ValueError for a lone surrogate (half of a UTF-16 pair, which is no character): the message
+        says where it stands and what to do.
         """
-        check_well_formed(of_kind("text", text, str, "give a string; of a list of them encode each"))
+        check_well_formed(of_kind("text", text, str, "give a string; encode each string of a list by itself"))
         return encode(self.tokenizer, text, special_tokens)
 
     def decode(self, ids: Sequence[int]) -> str:
-        """The text of these ids: U+FFFD for broken UTF-8, `<id N>` for an id without a token."""
+        """Return the text of these ids: U+FFFD for broken UTF-8, `<id N>` for an id without a token."""
         return b"".join(named_bytes(self.tokenizer, i) for i in token_ids(ids)).decode("utf-8", "replace")
 
     def batch(self, ids: Sequence[int]) -> torch.Tensor:
-        """One text's ids as the model takes them: (1, T), where its weights are."""
+        """One text's ids as the model takes them: (1, T), on the device of its weights."""
         return torch.tensor([token_ids(ids)], device=self.model.tok_emb.weight.device)
 
     def tokens(self, ids: Sequence[int]) -> list[Token]:
+        """The tokens of these ids, with their positions from 0, texts and bytes."""
         return tokens_of(self.tokenizer, token_ids(ids))
 
 
 def _built_with(model: GPTModel) -> Iterator[tuple[str, object]]:
-    """Yield the (name, value) pairs of the config that the model's modules show; other modules show none."""
+    """Yield (name, value) for each setting of a GPTConfig that can be read off the model's modules.
+
+    A setting comes once for each module that shows it, so that every module is compared with the config.
+    """
     yield "vocab_size", model.tok_emb.num_embeddings
-    yield "vocab_size", model.out_head.weight.shape[0]  # a classifier's has a row for each class
+    yield "vocab_size", model.out_head.weight.shape[0]  # a classifier's head has a row for each class instead
     yield "emb_dim", model.tok_emb.embedding_dim
     yield "context_length", model.pos_emb.num_embeddings
     yield "n_layers", len(model.trf_blocks)

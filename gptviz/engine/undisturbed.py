@@ -1,11 +1,11 @@
-"""Keep global settings out of a call: its numbers are the same under any setting, which is put back after it.
+"""Keep the caller's global settings out of a call, and put them back after it.
 
 `torch.set_default_dtype`, a default device, `torch.autocast`, inference mode, a lower precision of matrix
-products, NumPy's handling of 0 / 0: each would change numbers that are said to be float32, or stop a function
-in its middle. Every public function that works with numbers is marked `@undisturbed`, and every pass runs in
-`with settled():`. tests/test_undisturbed.py asks everything under each setting.
+products, NumPy's handling of 0 / 0: each would change numbers that are documented as float32, or raise an
+error in the middle of a function. Every public function that works with numbers is marked `@undisturbed`, and
+every forward pass runs in `with settled():`. tests/test_undisturbed.py calls them under each setting.
 
-Nothing here touches how many threads torch has, its deterministic algorithms and its flushing of denormals.
+The number of torch's threads, its deterministic algorithms and its flushing of denormals are left alone.
 """
 
 import functools
@@ -111,7 +111,13 @@ def _precisions() -> Iterator[Callable[[], object]]:
 
 
 def undisturbed(function: Callable[P, R]) -> Callable[P, R]:
-    """Mark a function whose numbers are the same whatever is set around a call of it, a generator's too."""
+    """Run a function, or each step of a generator, with torch's and NumPy's settings as in a fresh process.
+
+    It guards against what a caller has set before: a default dtype or device, autocast, inference mode or
+    no_grad, a lower precision of products, NumPy's error handling. Mark every public function that makes
+    tensors or computes with them; private functions need no mark, nor do those with `@reads` or `@of_model`,
+    which do the same.
+    """
     if inspect.isgeneratorfunction(function):
 
         @functools.wraps(function)

@@ -2,12 +2,14 @@
 
 The book's chapter 3 in four steps: without weights (`simple_attention`), with W_query, W_key and W_value
 (`self_attention`), with a causal mask, with several heads (`multi_head_attention`). A vector is a row, and a
-weight matrix stands to its right: q = x W, as in the book's first class. `nn.Linear` keeps the transpose.
+weight matrix stands to its right: q = x W, with W (d_in, d), as in the book's first attention class,
+SelfAttention_v1. The later classes use `nn.Linear`, which stores W transposed, (d, d_in).
 
-The trick behind it: every token's average over itself and what stands before it, in three versions ("Let's
-build GPT", Karpathy, 2023). The three give the same; the last is attention with all scores equal.
+The end of the file has the trick behind it: every token's average over itself and all tokens before it, in
+three versions ("Let's build GPT", Karpathy, 2023). All three give the same numbers; the last one is attention
+with all scores equal.
 
-Shapes in comments: T tokens, d_in numbers a token, d numbers of a query, key or value, H heads.
+Shapes: T tokens, d_in numbers per token, d numbers per query, key or value, H heads.
 """
 
 from collections.abc import Sequence
@@ -17,25 +19,26 @@ import torch
 from torch import Tensor
 
 from gptviz.analysis.attention import SoftmaxRow, softmax_row
-from gptviz.engine.index import below
+from gptviz.engine.index import check_below
 from gptviz.engine.undisturbed import undisturbed
 
-# The slides' example of softmax in two steps, as they print it.
+# Softmax in two steps, as Fijalkow's slides "Transformers from scratch" print it, to four decimals. The
+# slides computed with more digits: e^score of a printed score may differ from the printed exponential.
 SLIDE_SCORES = (1.4529, 0.3491, -0.8928, 0.2072, -0.3993)
 SLIDE_EXPONENTIALS = (4.2757, 1.4177, 0.4095, 1.2302, 0.6708)
 SLIDE_WEIGHTS = (0.5342, 0.1771, 0.0512, 0.1537, 0.0838)
 
-
-Matrix = Sequence[Sequence[float]]
+Matrix = Sequence[Sequence[float]]  # plain numbers, row by row
 
 
 @dataclass(frozen=True)
 class Attention:
-    """All that attention computes, in the order in which it does. Rows are queries, columns keys.
+    """Every number on the way from queries, keys and values to context vectors, in the order of computation.
 
-    `queries`, `keys` and `values` (T, d) each; `scores` (T, T), a dot product a pair; `scaled` is scores /
-    `divisor`; `masked` has -inf where the causal mask hides a key, and is `scaled` where there is no mask;
-    `weights` (T, T) is its softmax, row by row; `context` (T, d) is weights @ values.
+    `queries`, `keys` and `values` are (T, d) each. `scores`, `scaled`, `masked` and `weights` are (T, T): a
+    row per query, a column per key. `scores` has the dot product of each query with each key; `scaled` =
+    scores / `divisor`; `masked` is `scaled` with -inf where the causal mask hides a key (without a mask,
+    `scaled` itself); `weights` is the softmax of each row of `masked`. `context` (T, d) = weights @ values.
     """
 
     queries: Tensor
@@ -51,7 +54,7 @@ class Attention:
 
 @dataclass(frozen=True)
 class HeadWeights:
-    """One head's three matrices, (d_in, d) each."""
+    """One head's W_query, W_key and W_value, (d_in, d) each."""
 
     query: Tensor
     key: Tensor
@@ -60,16 +63,18 @@ class HeadWeights:
 
 @dataclass(frozen=True)
 class Heads:
-    """Several heads: the attention of each, and their contexts side by side, (T, H d)."""
+    """Several heads: the attention of each; `context` (T, H d) has their context vectors side by side."""
 
     heads: tuple[Attention, ...]
     context: Tensor
 
 
+@undisturbed
 def simple_attention(x: Tensor | Matrix, causal: bool = False) -> Attention:
-    """Attention without weights: every token's vector is its query, its key and its value; nothing is scaled.
+    """Compute attention without weights: each token's vector is its query, its key and its value.
 
-    `x` (T, d_in), or rows of numbers. Raises ValueError where it is not a matrix of finite numbers.
+    The scores are not scaled (`divisor` is 1). `x` (T, d_in) is a tensor or rows of numbers. Raises
+    ValueError if it is not a matrix of finite numbers.
 
     >>> simple_attention([[1.0, 0.0], [0.0, 1.0]]).scores.tolist()
     [[1.0, 0.0], [0.0, 1.0]]
@@ -78,10 +83,12 @@ def simple_attention(x: Tensor | Matrix, causal: bool = False) -> Attention:
     return _attention(x, x, x, 1.0, causal)
 
 
+@undisturbed
 def self_attention(x: Tensor | Matrix, weights: HeadWeights, causal: bool = False) -> Attention:
-    """Attention with queries, keys and values of their own, scores divided by sqrt(d).
+    """Compute one head's attention: queries, keys and values from `x` and weights, scores divided by sqrt(d).
 
-    `x` (T, d_in). Raises ValueError where `x` is no matrix, or a weight matrix does not have d_in rows.
+    `x` is (T, d_in). Raises ValueError if it is not a matrix of finite numbers, or if a weight matrix does
+    not have d_in rows.
     """
     x = _vectors(x)
     for name in ("query", "key", "value"):
@@ -97,13 +104,14 @@ def self_attention(x: Tensor | Matrix, weights: HeadWeights, causal: bool = Fals
     return _attention(queries, keys, values, queries.shape[1] ** 0.5, causal)
 
 
+@undisturbed
 def multi_head_attention(x: Tensor | Matrix, heads: Sequence[HeadWeights], causal: bool = True) -> Heads:
     """Run every head by itself and put their contexts side by side: the book's MultiHeadAttentionWrapper.
 
-    `x` (T, d_in). Raises ValueError as `self_attention` does, and for no heads.
+    `x` is (T, d_in). Raises ValueError as `self_attention` does, and if `heads` is empty.
     """
     if not heads:
-        raise ValueError("there is no head; give the weights of one at least")
+        raise ValueError("there is no head; give the weights of at least one")
     attentions = tuple(self_attention(x, weights, causal) for weights in heads)
     # H of (T, d) -> (T, H d)
     return Heads(attentions, torch.cat([head.context for head in attentions], dim=1))
@@ -111,10 +119,10 @@ def multi_head_attention(x: Tensor | Matrix, heads: Sequence[HeadWeights], causa
 
 @undisturbed
 def by_hand(x: Matrix, heads: Sequence[Sequence[Matrix]] = (), causal: bool = False) -> Heads:
-    """The whole calculation from plain numbers, in float64: what the Attention by hand page shows.
+    """Compute the attention that the page "Attention by hand" shows, from plain numbers, in float64.
 
-    `x` (T, d_in) are the words' vectors; `heads` has W_query, W_key and W_value of each, (d_in, d). Without
-    any, the vectors are queries, keys and values themselves, and nothing is scaled.
+    `x` (T, d_in) has a row per word; `heads` has for each head its W_query, W_key and W_value, (d_in, d)
+    each. Without heads it is `simple_attention`, as one head.
     """
     vectors = torch.tensor(x, dtype=torch.float64)
     if not heads:
@@ -126,10 +134,12 @@ def by_hand(x: Matrix, heads: Sequence[Sequence[Matrix]] = (), causal: bool = Fa
 
 @dataclass(frozen=True)
 class WorkedRow:
-    """One query's way to its context vector. n keys that it can see; d numbers a key and a value.
+    """One query's way to its context vector (d,), over the n of T keys that the mask leaves it.
 
-    `scores` (T,) are its dot products with each key; `seen` says which keys the mask leaves; `softmax` is
-    that of the n scaled scores; `parts` (n, d) = weight * value, whose sum is `context` (d,).
+    `scores` (T,) are the query's dot products with all keys, and `scaled` (T,) = scores / divisor. `seen` has
+    the positions of the n keys that are not masked, in order. `softmax` has n numbers each: the softmax of
+    the scaled scores of these keys. `parts` (n, d) has weight * value for each of them; their sum is
+    `context`.
     """
 
     scores: Tensor
@@ -140,14 +150,18 @@ class WorkedRow:
     context: Tensor
 
 
+@undisturbed
 def worked_row(attention: Attention, query: int) -> WorkedRow:
-    """The arithmetic of one row, in float64. Raises ValueError if the query is out of range."""
-    count = len(attention.scores)
-    below("query", query, count)
+    """Work out one row of an attention in float64; `query` is its position, from 0.
+
+    Raises ValueError if there is no such position.
+    """
+    count = len(attention.scores)  # T
+    query = check_below("query", query, count)
     keys = attention.keys.double()
     values = attention.values.double()
     scores = keys @ attention.queries[query].double()  # (T, d) x (d,) -> (T,)
-    scaled = scores / attention.divisor
+    scaled = scores / attention.divisor  # (T,)
     seen = tuple(i for i in range(count) if attention.masked[query, i] > -torch.inf)
     softmax = softmax_row(scaled[list(seen)])
     parts = softmax.weights[:, None] * values[list(seen)]  # (n, d)
@@ -155,9 +169,10 @@ def worked_row(attention: Attention, query: int) -> WorkedRow:
 
 
 def _attention(queries: Tensor, keys: Tensor, values: Tensor, divisor: float, causal: bool) -> Attention:
+    """The steps that all versions share: queries, keys and values (T, d) each."""
     scores = queries @ keys.T  # (T, d) x (d, T) -> (T, T)
     scaled = scores / divisor
-    future = torch.ones_like(scores, dtype=torch.bool).triu(diagonal=1)
+    future = torch.ones_like(scores, dtype=torch.bool).triu(diagonal=1)  # True where key > query
     if causal:
         masked = scaled.masked_fill(future, -torch.inf)
     else:
@@ -167,11 +182,12 @@ def _attention(queries: Tensor, keys: Tensor, values: Tensor, divisor: float, ca
 
 
 def _vectors(x: Tensor | Matrix) -> Tensor:
+    """`x` as a tensor of floats, (T, d_in); ValueError if it is no matrix of finite numbers."""
     vectors = torch.as_tensor(x)
     if not vectors.is_floating_point():
         vectors = vectors.float()
     if vectors.dim() != 2 or not vectors.numel():
-        raise ValueError(f"x has shape {tuple(vectors.shape)}; it must be a matrix: a row a token, (T, d_in)")
+        raise ValueError(f"x has shape {tuple(vectors.shape)}; it must have a row per token, (T, d_in)")
     if not bool(torch.isfinite(vectors).all()):
         raise ValueError("x holds something that is not a finite number; every cell must be one")
     return vectors
@@ -179,13 +195,13 @@ def _vectors(x: Tensor | Matrix) -> Tensor:
 
 # ---- the averaging trick, in three versions ----
 
-# The notebook's first sequence, as it prints it: 8 tokens of 2 numbers.
+# The input of the notebook to "Let's build GPT", as it prints it: 8 tokens of 2 numbers.
 NOTEBOOK = (
     (-0.1816, 0.1048), (0.3941, 0.5729), (1.5386, 0.4016), (0.8023, 1.2386),
     (0.6774, -1.2224), (-1.0634, 0.3195), (-0.4746, 0.6998), (0.4340, 0.5938),
 )  # fmt: skip
 
-# And what it prints of its averages: made of more digits than it prints of the sequence.
+# The averages that the notebook prints; it computed them from more digits than it prints of its input.
 NOTEBOOK_AVERAGES = (
     (-0.1816, 0.1048), (0.1062, 0.3389), (0.5837, 0.3598), (0.6384, 0.5795),
     (0.6462, 0.2191), (0.3612, 0.2358), (0.2418, 0.3021), (0.2659, 0.3386),
@@ -194,25 +210,29 @@ NOTEBOOK_AVERAGES = (
 
 @dataclass(frozen=True)
 class Averages:
-    """`scores` (T, T) go into the softmax, None where there is none; `weights` (T, T), `context` (T, d)."""
+    """The averages of version 2 or 3 as attention: `context` (T, d) = `weights` (T, T) @ the vectors.
+
+    `scores` (T, T) are what version 3 puts into the softmax; None in version 2, which has no softmax.
+    """
 
     scores: Tensor | None
     weights: Tensor
     context: Tensor
 
 
+@undisturbed
 def averages_by_loop(x: Tensor) -> Tensor:
-    """Version 1, a loop: (T, d) -> (T, d); row t is the mean of rows 0 to t."""
+    """Version 1, a loop: (T, d) -> (T, d); row t is the mean of rows 0 to t of `x`."""
     averages = torch.zeros_like(x)
     for t in range(len(x)):
-        before = x[: t + 1]  # (t + 1, d)
-        averages[t] = before.mean(dim=0)
+        up_to_t = x[: t + 1]  # (t + 1, d): row t itself is one of them
+        averages[t] = up_to_t.mean(dim=0)
     return averages
 
 
 @undisturbed
 def averages_by_matrix(x: Tensor) -> Averages:
-    """Version 2, a matrix: ones below the diagonal, every row divided by its sum."""
+    """Version 2, a matrix: ones on and below the diagonal, every row divided by its sum; `x` is (T, d)."""
     ones = torch.tril(torch.ones(len(x), len(x), dtype=x.dtype))
     weights = ones / ones.sum(dim=1, keepdim=True)
     return Averages(None, weights, weights @ x)  # (T, T) x (T, d) -> (T, d)
@@ -220,7 +240,7 @@ def averages_by_matrix(x: Tensor) -> Averages:
 
 @undisturbed
 def averages_by_softmax(x: Tensor) -> Averages:
-    """Version 3, softmax: all scores 0, and -inf for what comes later."""
+    """Version 3, softmax: scores of 0 up to the token itself, -inf for later ones; `x` is (T, d)."""
     future = torch.triu(torch.ones(len(x), len(x), dtype=torch.bool), diagonal=1)
     scores = torch.zeros(len(x), len(x), dtype=x.dtype).masked_fill(future, -torch.inf)
     weights = torch.softmax(scores, dim=-1)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from gptviz.analysis.against import double
 from gptviz.engine.copies import worked_out_once
-from gptviz.engine.index import below, one_of
+from gptviz.engine.index import check_below, one_of
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.undisturbed import undisturbed
 from gptviz.model import TransformerBlock
@@ -121,7 +121,7 @@ def scores_along(
     query at position i + distance: (n - distance,). With the model's own rows and block 0 these are the
     model's own scores, after division by the square root of head_dim. ValueError unless 0 <= distance < n.
     """
-    below("distance", distance, n)
+    check_below("distance", distance, n)
     added = 0 if rows is None else double(rows[:n])
     norm = block.norm1
     turned = []

@@ -1,4 +1,9 @@
-"""The seeds' two sentences with a vector a word, and the weight matrices that the book's seeds give."""
+"""Two example sentences with a vector per word, and weights drawn as the book draws them.
+
+The first sentence is from a notebook that this project began with (its "seeds", tests/pages/test_seeds.py),
+the second from the book's chapter 3. The weights are what `torch.manual_seed(123)` and
+`torch.manual_seed(789)` give in the book's code.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,7 +16,10 @@ from gptviz.lessons.attention import HeadWeights
 
 @dataclass(frozen=True)
 class Sentence:
-    """`words`, a row of `vectors` for each, and the query that the text works out."""
+    """`words`, a row of `vectors` for each, and the word whose attention the source works out as its example.
+
+    `query` is the index of that word in `words`, from 0.
+    """
 
     words: tuple[str, ...]
     vectors: tuple[tuple[float, ...], ...]
@@ -36,28 +44,39 @@ SENTENCES = {
     ),
 }
 
-D_IN = 3  # numbers a token
-D_OUT = 2  # numbers of a query, a key and a value
+D_IN = 3  # numbers per word vector
+D_OUT = 2  # numbers per query, key and value
 
 
 @undisturbed
 def rand_weights(seed: int, heads: int = 1) -> tuple[HeadWeights, ...]:
-    """The weights of the book's SelfAttention_v1: `torch.rand(3, 2)` after this seed."""
-    return _heads(seed, heads, lambda drawing: torch.rand(D_IN, D_OUT, generator=drawing))
+    """Draw the weights of the book's SelfAttention_v1: `torch.rand(3, 2)` for each matrix, after this seed.
+
+    `heads` is the number of heads; each has three matrices (3, 2).
+    """
+    return _heads(seed, heads, lambda generator: torch.rand(D_IN, D_OUT, generator=generator))
 
 
 @undisturbed
 def linear_weights(seed: int, heads: int = 1) -> tuple[HeadWeights, ...]:
-    """The weights of SelfAttention_v2 and CausalAttention: `nn.Linear(3, 2)` after this seed.
+    """Draw the weights of the book's SelfAttention_v2 and CausalAttention, after this seed.
 
-    A generator of its own draws what nn.Linear draws, so that no other random number of the process changes.
+    There each matrix is an `nn.Linear(3, 2, bias=False)`; here it is that layer's weight, transposed to (3,
+    2). `heads` is the number of heads. A generator of its own gives the same numbers as nn.Linear, and leaves
+    torch's global random numbers as they are.
     """
-    bound = D_IN**-0.5  # nn.Linear starts with weights even between -1/sqrt(d_in) and 1/sqrt(d_in)
-    return _heads(
-        seed, heads, lambda drawing: torch.empty(D_OUT, D_IN).uniform_(-bound, bound, generator=drawing).T
-    )
+    bound = D_IN**-0.5  # nn.Linear draws its weights evenly from -1/sqrt(d_in) to 1/sqrt(d_in)
+
+    def draw(generator: torch.Generator) -> torch.Tensor:
+        weight = torch.empty(D_OUT, D_IN).uniform_(-bound, bound, generator=generator)
+        return weight.T  # (d, d_in) -> (d_in, d)
+
+    return _heads(seed, heads, draw)
 
 
 def _heads(seed: int, heads: int, draw: Callable[[torch.Generator], torch.Tensor]) -> tuple[HeadWeights, ...]:
-    drawing = torch.Generator().manual_seed(seed)
-    return tuple(HeadWeights(draw(drawing), draw(drawing), draw(drawing)) for _ in range(heads))
+    """Draw head after head, each in the book's order: W_query, W_key, W_value."""
+    generator = torch.Generator().manual_seed(seed)
+    return tuple(
+        HeadWeights(query=draw(generator), key=draw(generator), value=draw(generator)) for _ in range(heads)
+    )

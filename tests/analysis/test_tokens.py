@@ -43,7 +43,7 @@ def test_every_byte_of_a_broken_character_is_counted_once(encoding, text):
     ids = encode(encoding, text)
     table = tokens.token_table(encoding, ids)
     assert bytes.fromhex(" ".join(table["bytes"])).decode() == text
-    spread = tokens.spread_characters(encoding, ids)
+    spread = tokens.broken_characters(encoding, ids)
     assert table["characters"].sum() + len(spread) == len(text)
     for found in spread:
         assert len(found.positions) > 1
@@ -125,6 +125,8 @@ def test_the_place_of_a_token_is_in_its_piece(text):
         assert pieces[piece].ids[part] == id
     with pytest.raises(ValueError, match=rf"no token at position {len(ids) + 2}; the text has {len(ids)}$"):
         tokens.place_of(pieces, len(ids) + 2)
+    with pytest.raises(ValueError, match=rf"no token at position -1; the text has {len(ids)}$"):
+        tokens.place_of(pieces, -1)
 
 
 def test_what_becomes_of_the_end_of_text():
@@ -155,6 +157,15 @@ def test_merges_lead_from_bytes_to_tokens(mini, prompt, position, special, whole
         assert rows == [stage.parts for stage in stages(MINI, piece)]
     else:
         assert rows[-1] == (raw,)
+
+
+def test_merges_of_a_position_from_the_end_are_those_of_the_same_token(mini):
+    last = len(encode(MINI, "Unbelievably so")) - 1
+    for whole in (True, False):
+        from_end = tokens.merge_rows(mini, "Unbelievably so", -1, whole_piece=whole)
+        assert from_end == tokens.merge_rows(mini, "Unbelievably so", last, whole_piece=whole)
+    with pytest.raises(ValueError, match=f"no token at position {-last - 2}; the text has {last + 1}$"):
+        tokens.merge_rows(mini, "Unbelievably so", -last - 2)
 
 
 def test_two_texts_of_words_in_one_batch():

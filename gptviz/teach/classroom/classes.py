@@ -260,10 +260,10 @@ class Classes:
                 return None
             return Member(_room(row), row.name, row.pupil)
 
-    def guide(self, room: int) -> str:
+    def guide(self, class_id: int) -> str:
         """The text of the guide of the class with this number."""
         with self._change() as connection:
-            guide_text = connection.scalar(select(CLASSES.c.guide).where(CLASSES.c.id == room))
+            guide_text = connection.scalar(select(CLASSES.c.guide).where(CLASSES.c.id == class_id))
         if guide_text is None:
             raise ClassError("This class has ended.")
         return str(json.loads(guide_text))

@@ -33,7 +33,7 @@ from gptviz.analysis.stream import SITES as STREAM, stream
 from gptviz.analysis.tokens import chapter
 from gptviz.digits import fixed, many, percent, significant
 from gptviz.engine import forward
-from gptviz.engine.index import below, index_of, one_of
+from gptviz.engine.index import check_below, index_of, one_of
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.sampling import Sampling, distribution
 from gptviz.engine.trace import Trace
@@ -266,7 +266,7 @@ def window_count(q: Asked, length: int, stride: int) -> Answer:
 @_key("token")
 def last_target(q: Asked, length: int, window: int) -> Answer:
     """The target of the last input of a window, where they begin one token apart."""
-    target = below("window", window, len(_windows(q, length, 1))) + length
+    target = check_below("window", window, len(_windows(q, length, 1))) + length
     tokens = q.t.tokens
     return q.token(
         target, inputs=written(tokens[window:target]), targets=written(tokens[window + 1 : target + 1])

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from gptviz.engine.config import GPTConfig
-from gptviz.engine.index import below, one_of
+from gptviz.engine.index import check_below, one_of
 from gptviz.training.recipe import Recipe
 
 TASKS = {
@@ -94,8 +94,8 @@ class LiveConfig:
         self.gpt_config(2)  # width and heads must go together
         object.__setattr__(self, "muted", tuple(sorted({(int(b), int(h)) for b, h in self.muted})))
         for block, head in self.muted:
-            below("block", block, self.n_layers)
-            below("head", head, self.n_heads)
+            check_below("block", block, self.n_layers)
+            check_below("head", head, self.n_heads)
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "LiveConfig":

@@ -179,10 +179,10 @@ def draw_links(here: str) -> None:
     The one called `here` is marked.
     """
     query = state.link()
-    open_doors = classroom.doors() or (*PAGES,)
+    open_pages = classroom.open_pages() or (*PAGES,)
     here = HALVES[0] if here in HALVES else here
     for section, all_doors in SECTIONS.items():
-        doors = {name: door for name, door in all_doors.items() if name in open_doors}
+        doors = {name: door for name, door in all_doors.items() if name in open_pages}
         if not doors:
             continue
         st.html(f'<p class="gv-section">{section}</p>')

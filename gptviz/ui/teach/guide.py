@@ -171,7 +171,7 @@ def arrive(page: str, params: tuple[Param[Any], ...]) -> None:
     step = steps[number]
     known = {param.name: param for param in (*state.APP, *params)}
     is_led = member is not None and state.GUIDE.value == classroom.GUIDE
-    is_held = is_led and page == step.page and classroom.holds(number, step.ask)
+    is_held = is_led and page == step.page and classroom.is_asking_all(number, step.ask)
     if st.session_state.get(_AT) == step_id and not is_held:
         return
     if page == CLASS and not (st.session_state.pop(_GO, False) or _is_brought(member)):
@@ -242,7 +242,7 @@ def _turn_to(number: int) -> None:
 
 def draw(page: str, lm: LanguageModel, key: str, about_text: bool) -> bool:
     """Draw the bar; True if a question waits, so that the page must not show its picture yet."""
-    if classroom.watch():
+    if classroom.draw_messages():
         return True
     guide_and_number = current()
     if guide_and_number is None:
@@ -263,7 +263,7 @@ def draw(page: str, lm: LanguageModel, key: str, about_text: bool) -> bool:
             label = f"This step is on the page {PAGES[step.page].title}: go there"
             _link(label, "arrow_forward", state.GUIDE.value, number + 1, step, "guide_there")
             is_led = state.GUIDE.value == classroom.GUIDE and page != CLASS
-            return is_led and classroom.holds(number, step.ask)  # other pages show the answer, too
+            return is_led and classroom.is_asking_all(number, step.ask)  # other pages show the answer, too
         waits = False
         if standing is None or step.ask is None:
             st.markdown(step.after if step.until and _is_done(step) else step.text)

@@ -13,6 +13,10 @@ _component = Component("seat")
 
 
 def seat(secret: str, left: str, on_taught: Callable[[str], Any]) -> None:
-    """Have the browser keep this secret for a day, or drop the one that was `left`, unless another of its
-    tabs keeps another one by now; `on_taught` gets the secret of its address."""
+    """Have the browser keep `secret` in its cookie for a day, and read the secret of its address.
+
+    `secret` and `left` are whole cookies: the secrets of several classes, joined. If `secret` is empty, the
+    cookie is dropped if it is still the one that was `left`: another tab may have joined a class since. If
+    the address has a teacher's secret, `on_taught` is called with it.
+    """
     _component("seat", {"cookie": COOKIE, "secret": secret, "left": left}, {"taught": (text(100), on_taught)})
