@@ -75,7 +75,7 @@ def known(monkeypatch):
     table.insert(2, "role", kinds)
     table.insert(3, "share", [np.nan if kind == "mixed" else 0.5 for kind in kinds])
     job = SimpleNamespace(state="done", active=False, result=General(table, 16, 3072, 42, 10361, None))
-    monkeypatch.setattr(heads, "general_work", lambda run: job)
+    monkeypatch.setattr(heads, "general_job", lambda run: job)
     return table
 
 
@@ -122,7 +122,7 @@ def test_measuring_can_be_stopped_and_go_on(run_page, monkeypatch):
     job = SimpleNamespace(state="working", active=True, progress=(3, 12), seconds_left=41.0, task="general")
     for name in ("start", "leave", "look"):
         setattr(job, name, lambda *_, name=name: told.append(name))
-    monkeypatch.setattr(heads, "general_work", lambda run: job)
+    monkeypatch.setattr(heads, "general_job", lambda run: job)
     at = run_page("heads", text=TEXT)
     assert "3 of 12, about 41 s left" in at.get("progress")[0].proto.text and "leave" not in told
     at.button(key="heads_general_stop").click().run()
