@@ -212,8 +212,8 @@ def installed(wheel, home):
 
 
 def copied(wheel, home):
-    """The package's folder alone, out of the wheel, without what pip writes beside it. Where that stands beside
-    it, in a target of pip's or in a wheel that is unpacked, nothing else is read."""
+    """The package's folder alone, out of the wheel. What stands beside it in a target of pip's, or in a wheel
+    that is unpacked, is not read."""
     target = home / "copy"
     with ZipFile(wheel) as packed:
         packed.extractall(target, [name for name in packed.namelist() if name.startswith("gptviz/")])

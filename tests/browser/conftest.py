@@ -312,8 +312,8 @@ TURN = """(there) => {
 
 
 def turned_to(page: Any, there: str) -> Any:
-    """The same visit at another address, "loss?token=2": no file is read and compiled anew, which is most of a
-    visit's cost; gives the page, at rest."""
+    """Go on with the visit at another address, "/loss?token=2"; gives the page, at rest. Streamlit and Plotly are
+    not compiled anew, which is most of what a visit costs."""
     page.evaluate(TURN, there)
     return settled(page)
 
