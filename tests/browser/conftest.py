@@ -312,8 +312,10 @@ TURN = """(there) => {
 
 
 def turned_to(page: Any, there: str) -> Any:
-    """Go on with the visit at another address, "/loss?token=2"; gives the page, at rest. Streamlit and Plotly are
-    not compiled anew, which is most of what a visit costs."""
+    """Go on with the visit at another address, "/loss?token=2"; gives the page, at rest.
+
+    Streamlit and Plotly are not compiled anew, which is most of what a visit costs.
+    """
     page.evaluate(TURN, there)
     return settled(page)
 
