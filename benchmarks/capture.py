@@ -71,7 +71,10 @@ def make(way: str) -> Callable[[torch.Tensor], object]:
         if way == SDPA:
             theirs.set_attn_implementation("sdpa")
             return lambda ids: theirs.transformer(ids, use_cache=False)
-        options = {"output_attentions": True, "output_hidden_states": True} if "output" in way else {}
+        if "output" in way:
+            options = {"output_attentions": True, "output_hidden_states": True}
+        else:
+            options = {}
         return lambda ids: theirs(ids, use_cache=False, **options)
     if way == FLOOR:
         return lambda ids: products(model, ids.shape[1])
@@ -83,7 +86,9 @@ def make(way: str) -> Callable[[torch.Tensor], object]:
         return lambda ids: book(ids)
     if way in (TRACE, FULL, ATTENTION, BLOCKS):
         return tracing(way, LanguageModel(model, get_encoding("gpt2"), GPTConfig.from_dict(config), "124M"))
-    return model if way == "gptviz, plain forward" else model.final_hidden
+    if way == "gptviz, plain forward":
+        return model
+    return model.final_hidden
 
 
 def tracing(way: str, lm: LanguageModel) -> Callable[[torch.Tensor], object]:
@@ -100,7 +105,9 @@ def tracing(way: str, lm: LanguageModel) -> Callable[[torch.Tensor], object]:
         for block in range(lm.config.n_layers):
             found["attn" if way == ATTENTION else "mlp_act", block]
 
-    return opened if way in (ATTENTION, BLOCKS) else trace
+    if way in (ATTENTION, BLOCKS):
+        return opened
+    return trace
 
 
 def products(model: GPTModel, n_tokens: int) -> None:
@@ -234,7 +241,10 @@ def main() -> None:
     ]
     if args.threads:
         torch.set_num_threads(args.threads)
-    timer = time.perf_counter if args.wall else time.process_time
+    if args.wall:
+        timer = time.perf_counter
+    else:
+        timer = time.process_time
     found = ratios(ways, args.to, args.tokens, args.rounds, timer)
     clock, peaks = "time" if args.wall else "CPU time", "" if args.no_memory else "; + MiB at the peak"
     print(f"{clock} relative to {args.to}; {torch.get_num_threads()} threads{peaks}\n")

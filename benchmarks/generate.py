@@ -116,7 +116,10 @@ def make(way: str, lm: LanguageModel) -> Callable[[torch.Tensor, int], Any]:
         return book_model(lm)
     if way == WEIGHTS:
         return reading(lm)
-    ours = in_bfloat16(lm) if "bfloat16" in way else lm
+    if "bfloat16" in way:
+        ours = in_bfloat16(lm)
+    else:
+        ours = lm
 
     def write(ids: torch.Tensor, count: int) -> list[int]:
         return [step.id for step in ours.generate(ids[0].tolist(), count, temperature=0)]
@@ -125,7 +128,9 @@ def make(way: str, lm: LanguageModel) -> Callable[[torch.Tensor, int], Any]:
         with kernels.by_the_book():
             return write(ids, count)
 
-    return slowly if "book's kernels" in way else write
+    if "book's kernels" in way:
+        return slowly
+    return write
 
 
 def written(name: str, counts: list[int], rounds: int, clock: Callable[[], float]) -> None:
@@ -226,7 +231,10 @@ def main() -> None:
         return peak(args.peak)
     if args.threads:
         torch.set_num_threads(args.threads)
-    clock = time.perf_counter if args.wall else time.process_time
+    if args.wall:
+        clock = time.perf_counter
+    else:
+        clock = time.process_time
     print(f"{'time' if args.wall else 'CPU time'}; {torch.get_num_threads()} threads; {args.rounds} rounds")
     if "written" in args.parts:
         for name in args.models:

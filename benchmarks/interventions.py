@@ -143,10 +143,15 @@ def main() -> None:
     parser.add_argument("--no-lens", action="store_true", help="leave TransformerLens out")
     parser.add_argument("--wall", action="store_true", help="the time on the clock instead of CPU time")
     args = parser.parse_args()
-    clock = time.perf_counter if args.wall else time.process_time
+    if args.wall:
+        clock = time.perf_counter
+    else:
+        clock = time.process_time
     if args.threads:
         torch.set_num_threads(args.threads)
-    what = "seconds" if args.wall else "CPU seconds"
+    what = "CPU seconds"
+    if args.wall:
+        what = "seconds"
     print(f"{what} for all parts, {args.tokens} tokens, {torch.get_num_threads()} threads\n", flush=True)
     for name in args.models:
         lm = gptviz.load(name)

@@ -48,7 +48,10 @@ def until_enough(folder: Path, last: int, **changes: object) -> tuple[str, str, 
             break
     seconds, best = time.process_time() - began, max(run.measures, key=lambda m: m.best_induction)
     reached = next((m.step for m in run.measures if m.best_induction[0] >= ENOUGH), None)
-    when = f"step {reached}, {seconds:.0f} s" if reached else f"not by step {last} ({seconds:.0f} s)"
+    if reached:
+        when = f"step {reached}, {seconds:.0f} s"
+    else:
+        when = f"not by step {last} ({seconds:.0f} s)"
     return when, f"{best.best_induction[0]:.2f}", f"{run.measures[-1].validation:.2f}"
 
 

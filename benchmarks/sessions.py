@@ -186,7 +186,10 @@ async def measure(url: str, server: Server, args: argparse.Namespace) -> None:
         return await beside(url, args.beside, args.sessions[0], args.rounds)
     else:
         print(HEAD + "\n" + "|---" * HEAD.count(" |") + "|")
-        crowds = [(args.long, 1000)] if args.long else [(number, 20) for number in args.sessions]
+        if args.long:
+            crowds = [(args.long, 1000)]
+        else:
+            crowds = [(number, 20) for number in args.sessions]
         for number, tokens in crowds:
             for page in args.pages:
                 for own in (False, True):

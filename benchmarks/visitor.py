@@ -56,7 +56,10 @@ class Visitor:
         """Another page, by its link: the prompt comes along in the address."""
         message = BackMsg()
         message.rerun_script.query_string = self._query
-        message.rerun_script.page_name = "" if page == "overview" else page
+        if page == "overview":
+            message.rerun_script.page_name = ""
+        else:
+            message.rerun_script.page_name = page
         return await self._run(message)
 
     async def leave(self) -> None:

@@ -128,7 +128,9 @@ def small(image: Image.Image) -> Image.Image:
 
 def file_of(name: str, mode: str) -> str:
     """The file of a view's picture in one of `MODES`."""
-    return f"{name}.webp" if mode == "light" else f"{name}-{mode}.webp"
+    if mode == "light":
+        return f"{name}.webp"
+    return f"{name}-{mode}.webp"
 
 
 def at_rest(page: Any) -> None:

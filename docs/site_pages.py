@@ -67,7 +67,9 @@ def on_page_markdown(markdown: str, page: Any, config: Any, **_: Any) -> str:
             return f"[{label}]({there[path]})"
         if path.parent == ROOT / "docs" / "pictures":
             return f"[{label}](pictures/{path.name})"
-        return f"[{label}]({path.name})" if path.parent == ROOT / "docs" else label
+        if path.parent == ROOT / "docs":
+            return f"[{label}]({path.name})"
+        return label
 
     linked = re.sub(r"\[([^\]\n]*)\]\(([\w-]*[./][\w./-]+)\)", led, markdown)
     return re.sub(r"!\[([^\]\n]*)\]\(pictures/(\w+)\.webp\)", in_both_modes, linked)
@@ -126,7 +128,9 @@ def shown(name: str, app: str) -> Iterator[str]:
 def address(app: str, view: dict[str, Any]) -> str:
     """What opens a view in the app."""
     choices = view.get("choices", {})
-    return f"{app}/{view['page']}?{urlencode(choices)}" if choices else f"{app}/{view['page']}"
+    if choices:
+        return f"{app}/{view['page']}?{urlencode(choices)}"
+    return f"{app}/{view['page']}"
 
 
 def demo_address(view: dict[str, Any]) -> str:

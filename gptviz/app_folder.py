@@ -6,4 +6,7 @@ A wheel has them inside the package, so that they go wherever it is copied; a ch
 from pathlib import Path
 
 _PACKAGE = Path(__file__).resolve().parent
-APP_FOLDER = _PACKAGE if (_PACKAGE / "app.py").is_file() else _PACKAGE.parent
+if (_PACKAGE / "app.py").is_file():
+    APP_FOLDER = _PACKAGE
+else:
+    APP_FOLDER = _PACKAGE.parent

@@ -16,4 +16,6 @@ def of(value: Any) -> str:
     if isinstance(value, str):
         return escape(value)
     shows = getattr(value, "_repr_html_", None)
-    return str(shows()) if shows is not None else f"<code>{escape(repr(value))}</code>"
+    if shows is not None:
+        return str(shows())
+    return f"<code>{escape(repr(value))}</code>"

@@ -24,7 +24,9 @@ def as_code(label: str) -> str:
     label = re.sub(r"[\r\n]+", "⏎", label)  # an empty line would end the code
     longest = max((len(run) for run in re.findall(r"`+", label)), default=0)
     fence = "`" * (longest + 1)
-    gap = " " if label.startswith("`") or label.endswith("`") or not label.strip() else ""
+    gap = ""
+    if label.startswith("`") or label.endswith("`") or not label.strip():
+        gap = " "
     return f"{fence}{gap}{label}{gap}{fence}"
 
 

@@ -23,7 +23,9 @@ class Both(Generic[T]):
     @property
     def all(self) -> tuple[T, ...]:
         """Those that there are, the unchanged one first."""
-        return (self.now,) if self.was is None else (self.was, self.now)
+        if self.was is None:
+            return (self.now,)
+        return (self.was, self.now)
 
     def map(self, function: Callable[[T], S]) -> "Both[S]":
         """Apply a function to both values."""
@@ -45,7 +47,9 @@ class Both(Generic[T]):
         `digits` is how many mean something ("3"), how many decimals (".2") or "%"; a text has none.
         """
         now, *_ = written = [_written(value, digits) for value in (self.now, *self.all)]
-        return f"{now} (unchanged {written[1]})" if self.moved and now != written[1] else now
+        if self.moved and now != written[1]:
+            return f"{now} (unchanged {written[1]})"
+        return now
 
 
 def alike(a: Any, b: Any) -> bool:

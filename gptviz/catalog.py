@@ -24,12 +24,16 @@ class Entry:
 
     def folder(self) -> Path | None:
         """The folder of its download; None where it must still be fetched, or never has to be."""
-        return on_disk(self.name) if self.download_bytes is not None else None
+        if self.download_bytes is not None:
+            return on_disk(self.name)
+        return None
 
     def where(self) -> str:
         """Whether it is on this machine, in a few words."""
         if self.download_bytes is None:
-            return "in the package" if self.name == "mini" else "made on the spot"
+            if self.name == "mini":
+                return "in the package"
+            return "made on the spot"
         folder = self.folder()
         if folder is None:
             return f"no: {gigabytes(self.download_bytes)} to fetch"

@@ -74,7 +74,9 @@ class Checked:
     @property
     def verdict(self) -> str:
         """The model's own number beside the claimed one."""
-        return self.shown if self.holds or self.found is None else f"but it is {self.found!r}: {self.shown}"
+        if self.holds or self.found is None:
+            return self.shown
+        return f"but it is {self.found!r}: {self.shown}"
 
     def __str__(self) -> str:
         return f"{self.said}, {self.verdict}"
@@ -93,7 +95,10 @@ def claim(
     The model's own edits are the claim's, and `lm.name` is how others load it. Raises ValueError.
     """
     ids = lm.encode(text)
-    at = len(ids) - 1 if position is None else position
+    if position is None:
+        at = len(ids) - 1
+    else:
+        at = position
     opened = {"text": text, "token": at, "model": lm.name, "edits": ",".join(map(str, lm.edits))}
     query = {name: value for name, value in opened.items() if value != ""}
     return f"{address}/{page}?{urlencode(query | {'claims': written(lm, ids, at, numbers)})}"
@@ -144,7 +149,10 @@ def verify(link: str, lm: LanguageModel | None = None) -> list[Checked]:
         raise ClaimError("this link makes no claim: one has claims= in it")
     if lm is None:
         lm = load(_known(said.get("model", "mini")), dtype=said.get("dtype", "float32"))
-    edits = [] if said.get("edits_off") == "on" else said.get("edits", "").split(",")
+    if said.get("edits_off") == "on":
+        edits = []
+    else:
+        edits = said.get("edits", "").split(",")
     changed = lm.edited(*(Edit.parse(edit) for edit in edits if edit))
     ids = lm.encode(said.get("text", DEFAULT_TEXT), special_tokens=said.get("special") == "on")
     ids = ids[: lm.config.context_length]
@@ -185,7 +193,10 @@ def _value(
     if keep not in traces:
         traces[keep] = lm.trace(ids, keep=keep)
     answer = function(lm, traces[keep], position, None, *arguments)
-    truth = float(f"{answer.truth:.7g}") if isinstance(answer.truth, float) else answer.truth
+    if isinstance(answer.truth, float):
+        truth = float(f"{answer.truth:.7g}")
+    else:
+        truth = answer.truth
     return list(truth) if isinstance(truth, tuple) else truth, answer.shown
 
 

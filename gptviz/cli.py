@@ -82,7 +82,8 @@ ACTIVATION_HELP = "for the book's files and nanoGPT's, which do not say it"
 
 def main(arguments: list[str] | None = None) -> int:
     """Run a command; the exit status."""
-    arguments = sys.argv[1:] if arguments is None else arguments
+    if arguments is None:
+        arguments = sys.argv[1:]
     if isinstance(sys.stdout, io.TextIOWrapper) and not sys.stdout.isatty():
         sys.stdout.reconfigure(encoding="utf-8")  # a page, JSON: in a file they are that on Windows, too
     if arguments[:1] in ([], ["app"]):
@@ -175,7 +176,10 @@ def parser() -> argparse.ArgumentParser:
     guide.add_argument("--model", metavar="MODEL", default="mini", help="default: %(default)s")
 
     def run_help(args: argparse.Namespace) -> int:
-        shown = top if args.about is None else commands.choices[args.about]
+        if args.about is None:
+            shown = top
+        else:
+            shown = commands.choices[args.about]
         shown.print_help()
         return 0
 
@@ -256,7 +260,9 @@ def run_verify(args: argparse.Namespace) -> int:
         link = file.read_text("utf-8", "replace")
     found = verify(link, None if args.model is None else _load(args))
     for claim in found:
-        verdict = "holds" if claim.holds else "WRONG"
+        verdict = "WRONG"
+        if claim.holds:
+            verdict = "holds"
         print(f"{verdict}  {harmless(claim)}")
     return int(not all(claim.holds for claim in found))
 
@@ -293,7 +299,10 @@ def run_export(args: argparse.Namespace) -> int:
 
     lm = _load(args)
     edits = [edit for edit in args.edits.split(",") if edit]
-    guide = None if args.guide is None else read(_guide_file(args.guide).read_text("utf-8", "replace"))
+    if args.guide is None:
+        guide = None
+    else:
+        guide = read(_guide_file(args.guide).read_text("utf-8", "replace"))
     made = handout(lm, DEFAULT_TEXT if args.text is None else args.text, edits, args.page, guide)
     try:
         args.file.write_text(made, "utf-8")
@@ -305,7 +314,9 @@ def run_export(args: argparse.Namespace) -> int:
 
 def _guide_file(name: str) -> Path:
     """The file of a guide by its path, or by its name: one that comes with gptviz, or a teacher's own."""
-    return Path(name) if Path(name).is_file() else file_of(name)
+    if Path(name).is_file():
+        return Path(name)
+    return file_of(name)
 
 
 def run_models(args: argparse.Namespace) -> int:
@@ -357,9 +368,16 @@ def _failed(fetch: Callable[[str], object], names: Iterable[str]) -> bool:
 
 def _show_progress(progress: Progress) -> None:
     """One line that is written over."""
-    left = "" if progress.seconds_left is None else f", {progress.seconds_left:.0f} s left"
-    share = progress.done / progress.total if progress.total else 1.0
-    end = "\n" if progress.done >= progress.total else ""
+    if progress.seconds_left is None:
+        left = ""
+    else:
+        left = f", {progress.seconds_left:.0f} s left"
+    share = 1.0
+    if progress.total:
+        share = progress.done / progress.total
+    end = ""
+    if progress.done >= progress.total:
+        end = "\n"
     print(
         f"\r{progress.file}: {share:4.0%} of {gigabytes(progress.total)}, "
         f"{progress.bytes_per_second / 1e6:.1f} MB/s{left}\033[K",

@@ -9,7 +9,9 @@ import math
 def fixed(value: float, decimals: int) -> str:
     """With so many decimals: `fixed(-0.25, 2)` is "−0.25". Zero has no sign."""
     text = f"{value:.{decimals}f}"
-    return text.replace("-", "−") if float(text) else text.lstrip("-")
+    if float(text):
+        return text.replace("-", "−")
+    return text.lstrip("-")
 
 
 def significant(value: float, digits: int = 3) -> str:
@@ -31,17 +33,23 @@ def significant(value: float, digits: int = 3) -> str:
 
 def term(number: str) -> str:
     """A number after a plus or minus sign: in brackets if it has a sign of its own."""
-    return f"({number})" if number.startswith("−") else number
+    if number.startswith("−"):
+        return f"({number})"
+    return number
 
 
 def plus_minus(value: float, error: float) -> str:
     """Return a mean with its sign and its standard error, to the same decimals: "+2.06 ± 0.25"."""
     known = math.isfinite(error)
-    decimals = max(0, 1 - math.floor(math.log10(error))) if known and error > 0 else 4
+    decimals = 4
+    if known and error > 0:
+        decimals = max(0, 1 - math.floor(math.log10(error)))
     mean = fixed(value, decimals)
     if value > 0:
         mean = f"+{mean}"
-    return f"{mean} ± {fixed(error, decimals)}" if known else mean
+    if known:
+        return f"{mean} ± {fixed(error, decimals)}"
+    return mean
 
 
 def percent(share: float) -> str:
@@ -57,7 +65,9 @@ def percent(share: float) -> str:
 
 def weight(value: float) -> str:
     """An attention weight: two decimals, and two digits that mean something where it is small."""
-    return fixed(value, 2) if abs(value) >= 0.0995 or value == 0 else significant(value, 2)
+    if abs(value) >= 0.0995 or value == 0:
+        return fixed(value, 2)
+    return significant(value, 2)
 
 
 def number(value: float) -> str:
@@ -83,7 +93,9 @@ def gigabytes(size: int) -> str:
         unit = unit + 1
     if size == 0:
         return "0"
-    return f"{size} bytes" if unit == 0 else f"{significant(value)} {units[unit]}"
+    if unit == 0:
+        return f"{size} bytes"
+    return f"{significant(value)} {units[unit]}"
 
 
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")

@@ -144,7 +144,8 @@ def plan(
             f"a {type(name).__name__} is no name, folder or file of a model; a model that is in memory "
             "already is wrapped: gptviz.wrap(model, tokenizer)"
         )
-    n_heads = None if n_heads is None else whole("n_heads", n_heads, 1)
+    if n_heads is not None:
+        n_heads = whole("n_heads", n_heads, 1)
     dtype = str(dtype).removeprefix("torch.")
     device = str(device)
     one_of("dtype", dtype, DTYPES)
@@ -156,7 +157,10 @@ def plan(
         )
     if name in ("mini", "mini-untrained"):
         checkpoint = recognise(ASSETS / "mini")
-        make = checkpoint.model if name == "mini" else partial(_untrained, checkpoint.config, True)
+        if name == "mini":
+            make = checkpoint.model
+        else:
+            make = partial(_untrained, checkpoint.config, True)
         return Plan(name, checkpoint.config, get_encoding("mini"), make, DTYPES[dtype], device)
     if name == "gpt2-untrained":
         config = GPTConfig.from_dict(GPT_CONFIG_124M)
@@ -165,7 +169,10 @@ def plan(
     path = _path_of(str(name), report)
     checkpoint = recognise(path, n_heads, activation)
     if called is None:
-        called = str(name) if is_hub_name(str(name)) else _called(path)
+        if is_hub_name(str(name)):
+            called = str(name)
+        else:
+            called = _called(path)
     # first: it is small, and may be what is wrong
     encoding = tokenizer_for(checkpoint, called, tokenizer, drop_surplus)
     checkpoint.check_bytes()
@@ -179,7 +186,9 @@ def _called(path: Path) -> str:
     if path.is_file():
         return path.stem
     inner = meant(path).relative_to(path)
-    step = f"/{inner}" if inner.name.startswith("checkpoint-") else ""
+    step = ""
+    if inner.name.startswith("checkpoint-"):
+        step = f"/{inner}"
     return path.resolve().name + step
 
 
@@ -218,7 +227,10 @@ def no_such_model(name: str) -> CheckpointError:
 
 def hub_folder(name: str, report: Report | None = None, most_bytes: int | None = None) -> Path:
     """The cache folder of a model that `is_hub_name`; downloaded if it is not there, see `download`."""
-    repository = HUB_MODELS[name].repositories[0] if name in HUB_MODELS else name
+    if name in HUB_MODELS:
+        repository = HUB_MODELS[name].repositories[0]
+    else:
+        repository = name
     return on_disk(name) or download(repository, report, most_bytes)
 
 

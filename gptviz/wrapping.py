@@ -82,7 +82,8 @@ def wrap(
     """
     if not isinstance(model, nn.Module):
         raise CheckpointError(f"{model!r} is no model: give an nn.Module, or gptviz.load(...) a name or file")
-    n_heads = None if n_heads is None else whole("n_heads", n_heads, 1)
+    if n_heads is not None:
+        n_heads = whole("n_heads", n_heads, 1)
     with _in_a_sentence(f"{name or type(model).__name__} cannot be read"):
         model = inner_model(model)
         called = name or type(model).__name__
@@ -210,9 +211,15 @@ def _run(model: nn.Module, called: str, config: GPTConfig, feed_forwards: list[t
         except Exception as error:  # of the reader's own code, whatever it is
             raise CheckpointError(f"{called} cannot be run on {count} token ids: {error}") from error
     rows, has_head = _rows_of(out)
-    width = config.vocab_size if has_head else config.emb_dim
+    if has_head:
+        width = config.vocab_size
+    else:
+        width = config.emb_dim
     if rows is None or rows.shape not in ((1, count, width), (1, 1, width)):
-        got = "no tensor" if rows is None else f"a tensor of {tuple(rows.shape)}"
+        if rows is None:
+            got = "no tensor"
+        else:
+            got = f"a tensor of {tuple(rows.shape)}"
         raise CheckpointError(
             f"{called} gives {got} for {count} tokens, where a model of next tokens gives {width:,} numbers "
             f"for each: (1, {count}, {width})"
@@ -266,7 +273,9 @@ def _activation(called: str, watched: list[dict[str, torch.Tensor]]) -> str | No
             f"{called} has the exact GELU in some of its blocks and the one with tanh in others, and such a "
             "model cannot be shown"
         )
-    return kinds.pop() if len(kinds) == 1 else None
+    if len(kinds) == 1:
+        return kinds.pop()
+    return None
 
 
 def _nearer_gelu(seen: dict[str, torch.Tensor]) -> str | None:
@@ -296,7 +305,10 @@ def _built_anew(model: GPTModel, config: GPTConfig) -> GPTModel:
 def _check_numbers(lm: LanguageModel, seen: Seen, model: nn.Module) -> None:
     """Raise CheckpointError unless `lm` gives what was seen of the model itself."""
     trace = lm.trace(seen.ids, keep=("final",))
-    ours = trace.logits() if seen.has_head else trace["final"]
+    if seen.has_head:
+        ours = trace.logits()
+    else:
+        ours = trace["final"]
     ours = ours[-len(seen.rows) :]
     in_16_bits = any(p.is_floating_point() and p.element_size() < 4 for p in model.parameters())
     near = (NEAR_IN_16_BITS if in_16_bits else NEAR) * float(ours.abs().max())
@@ -306,7 +318,9 @@ def _check_numbers(lm: LanguageModel, seen: Seen, model: nn.Module) -> None:
     why = "with another number of heads"
     if any(module._forward_hooks or module._forward_pre_hooks for module in model.modules()):
         why += ", or with its forward hooks"
-    what = "logits" if seen.has_head else "numbers"
+    what = "numbers"
+    if seen.has_head:
+        what = "logits"
     raise CheckpointError(
         f"{lm.name} gives other {what} than its weights do in GPTModel (by up to {off:.3g}): it computes "
         f"something else than the book's model, or {why}: it cannot be shown"

@@ -1,7 +1,5 @@
 """What the model is made of: every tensor to scale, and the sum of its parameters, line by line."""
 
-from pathlib import Path
-
 import numpy as np
 import streamlit as st
 
@@ -12,12 +10,10 @@ from gptviz.figures.anatomy import block_map, enlargement, model_map, part_color
 from gptviz.figures.theme import palette
 from gptviz.model import FeedForward, GPTModel, LayerNorm, MultiHeadAttention, TransformerBlock
 from gptviz.ui import sheet
-from gptviz.ui.parts.anatomy.form import PARAMS, PRESETS, form, parts_of, preset_name
+from gptviz.ui.parts.anatomy.form import PARAMS, PRESETS, STYLE, form, parts_of, preset_name
 from gptviz.ui.shell.page import frame
-from gptviz.ui.tables import STYLE, Cell, Row, table
+from gptviz.ui.tables import STYLE as TABLE_STYLE, Cell, Row, table
 from gptviz.ui.words import counted, escaped, prose
-
-CSS = (Path(__file__).parent / "anatomy.css").read_text(encoding="utf-8")
 
 scene = frame("Anatomy", PARAMS)
 
@@ -31,7 +27,7 @@ def signed(difference: int) -> str:
 @st.fragment
 def everything() -> None:
     """Draws the page: whatever is typed into the form, the model is not run again."""
-    st.html(f"{STYLE}<style>{CSS}</style>")
+    st.html(f"{TABLE_STYLE}{STYLE}")
     own_config = scene.lm.config
     name = scene.lm.name
     config = form(own_config, name)

@@ -177,6 +177,7 @@ def wheel(tmp_path_factory):
     source = home / "source"
     shutil.copytree(ROOT / "gptviz", source / "gptviz", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copytree(ROOT / ".streamlit", source / ".streamlit")
+    shutil.copytree(ROOT / "pages", source / "pages", ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("app.py", "pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, source)
     subprocess.run([*PIP, "wheel", "--no-deps", "--no-build-isolation", "-w", home, source], check=True)

@@ -200,11 +200,18 @@ def of_pair(
             f"both texts give {_shown(lm, ends.token)} less {_shown(lm, ends.against)} the same difference "
             f"({ends.clean:.4f} and {ends.corrupt:.4f}): there is nothing that a patch could bring back"
         )
-    own, source = traces if direction == "noising" else traces[::-1]
-    before = ends.clean if direction == "noising" else ends.corrupt
+    if direction == "noising":
+        own, source = traces
+        before = ends.clean
+    else:
+        own, source = traces[::-1]
+        before = ends.corrupt
     first = at if last else 0
     patches = patches_of(lm.config, at + 1, sites, first)
-    rows = one_by_one(lm, own, source, at, patches) if lm.edits else batches(lm, own, source, at, patches)
+    if lm.edits:
+        rows = one_by_one(lm, own, source, at, patches)
+    else:
+        rows = batches(lm, own, source, at, patches)
     logits = dict.fromkeys(patches, before)
     done = 0
     towards = against.direction(lm.model, ends.token, ends.against)
@@ -219,7 +226,10 @@ def of_pair(
     table["metric"] = ends.metric(table["logit"])
     table = table.assign(effect=table["metric"] - ends.metric(before), change=table["logit"] - before)
     if estimate:
-        ids = texts[0] if direction == "noising" else texts[1]
+        if direction == "noising":
+            ids = texts[0]
+        else:
+            ids = texts[1]
         table["estimate"] = estimates(lm, ids, source, ends, at, sites, first)
     if last:
         table["position"] = table["position"].mask(table["position"].notna(), position)
@@ -309,11 +319,16 @@ def strongest(
 
 def _check(sites: Iterable[str], direction: str) -> tuple[str, ...]:
     there_are = f"they are {', '.join(SITES)}"
-    given = [sites] if isinstance(sites, str) else listed("sites", sites, there_are)
+    if isinstance(sites, str):
+        given = [sites]
+    else:
+        given = listed("sites", sites, there_are)
     found = tuple(dict.fromkeys(map(str, given)))
     wrong = [site for site in found if site not in SITES]
     if wrong or not found:
-        first_wrong = wrong[0] if wrong else "nothing"
+        first_wrong = "nothing"
+        if wrong:
+            first_wrong = wrong[0]
         raise ValueError(f"sites has {first_wrong!r}; {there_are}")
     one_of("direction", direction, DIRECTIONS)
     return found
@@ -322,7 +337,10 @@ def _check(sites: Iterable[str], direction: str) -> tuple[str, ...]:
 def _position(lm: LanguageModel, clean: list[int], corrupt: list[int], position: int) -> int:
     if len(clean) != len(corrupt):
         shorter, longer = sorted((clean, corrupt), key=len)
-        names = ("clean", "corrupt") if shorter is clean else ("corrupt", "clean")
+        if shorter is clean:
+            names = ("clean", "corrupt")
+        else:
+            names = ("corrupt", "clean")
         lacking = missing(shorter, longer)[0]
         raise ValueError(
             f"the clean text has {len(clean)} tokens and the corrupt one {len(corrupt)}; they are taken "

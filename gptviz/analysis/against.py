@@ -28,7 +28,10 @@ def direction(model: GPTModel, token: int, against: int | None) -> torch.Tensor:
     """Return the row (D,), in float64, whose dot product with what the output head reads is `difference`."""
     rows = model.out_head.weight.detach()  # (V, D)
     # in float32: 1e-8 off, and ten times as fast
-    other = rows.mean(dim=0, dtype=torch.float32) if against is None else rows[against]
+    if against is None:
+        other = rows.mean(dim=0, dtype=torch.float32)
+    else:
+        other = rows[against]
     return double(rows[token]) - double(other)
 
 

@@ -62,17 +62,23 @@ class Tensor:
     @property
     def parameters(self) -> int:
         """The parameters that this tensor adds to the model: 0 if it is another part's."""
-        return 0 if self.shared_with else math.prod(self.shape)
+        if self.shared_with:
+            return 0
+        return math.prod(self.shape)
 
     @property
     def where(self) -> str:
         """Its place in the model: "block 3 · attention"."""
-        return self.part if self.block is None else f"block {self.block} · {self.part}"
+        if self.block is None:
+            return self.part
+        return f"block {self.block} · {self.part}"
 
     @property
     def local_name(self) -> str:
         """Its name within its block: "att.W_query.weight"."""
-        return self.name if self.block is None else self.name.split(".", 2)[2]
+        if self.block is None:
+            return self.name
+        return self.name.split(".", 2)[2]
 
 
 @dataclass(frozen=True)
@@ -260,10 +266,15 @@ def _line(label: str, tensors: Sequence[Tensor], level: int, times: int = 1) -> 
 def _product(times: int, terms: Sequence[str]) -> str:
     """ "3 × (a + b)", "2 × 2 × a" for two of a + a, "a + b" for one."""
     alike = len(terms) > 1 and len(set(terms)) == 1
-    inside = f"{len(terms)} × {terms[0]}" if alike else " + ".join(terms)
+    if alike:
+        inside = f"{len(terms)} × {terms[0]}"
+    else:
+        inside = " + ".join(terms)
     if times == 1:
         return inside
-    return f"{times} × {inside}" if alike or len(terms) == 1 else f"{times} × ({inside})"
+    if alike or len(terms) == 1:
+        return f"{times} × {inside}"
+    return f"{times} × ({inside})"
 
 
 def _sum(label: str, lines: Sequence[Line], level: int) -> Line:

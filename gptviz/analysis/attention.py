@@ -32,8 +32,13 @@ def weights(
     With `hide_first` the first token is left out and every row scaled up to sum to 1 again: `without_first`.
     """
     attn = t["attn", block]  # (H, T, T)
-    found = attn.mean(dim=0) if head is None else attn[head].clone()
-    return without_first(found) if hide_first else found
+    if head is None:
+        found = attn.mean(dim=0)
+    else:
+        found = attn[head].clone()
+    if hide_first:
+        return without_first(found)
+    return found
 
 
 @reads(lambda lm, block, head: (("attn", block),))
@@ -125,7 +130,9 @@ def cell(lm: LanguageModel, t: Trace, block: int, head: int, query: int, key: in
     products = q[query] * k[key]  # (d,)
     score = products.sum().item()
     row = softmax_row(k[: query + 1] @ q[query] / divisor)
-    weight = row.weights[key].item() if key <= query else None
+    weight = None
+    if key <= query:
+        weight = row.weights[key].item()
     return CellArithmetic(products, score, divisor, score / divisor, row, weight)
 
 
@@ -139,7 +146,9 @@ def softmax_row(scaled: Tensor) -> SoftmaxRow:
 
 def edited_weights(lm: LanguageModel, *_: object) -> tuple[str, ...]:
     """What `rows_of_attention` reads beside `q` and `k`: "attn" where an edit may change it."""
-    return ("attn",) if lm.edits else ()
+    if lm.edits:
+        return ("attn",)
+    return ()
 
 
 @undisturbed
@@ -172,7 +181,9 @@ def handed_on(
     """
     if not any(edit.site == "z" and block in edit.blocks(trace.config.n_layers) for edit in trace.edits):
         return torch.ones(len(row), 1, dtype=torch.float64)
-    near = 1e-4 if model.out_head.weight.dtype == torch.float32 else 0.05
+    near = 0.05
+    if model.out_head.weight.dtype == torch.float32:
+        near = 1e-4
     read = torch.einsum("hn,hnd->hd", row.double(), values.double())
     handed = trace["z", block][:, position].double()  # (H, d)
     times = ((handed * read).sum(-1, keepdim=True) / read.square().sum(-1, keepdim=True)).nan_to_num()
@@ -248,7 +259,9 @@ class FirstToken:
 
     def _lift(self, share: float) -> float:
         """A share, from even (0) to all there is (1); 0 where the text is too short."""
-        return (share - self.even) / (1 - self.even) if self.tokens >= 4 else 0.0
+        if self.tokens >= 4:
+            return (share - self.even) / (1 - self.even)
+        return 0.0
 
 
 SHORT = 0.8  # of the other tokens' mean length: a value that hands over clearly less

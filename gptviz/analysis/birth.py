@@ -51,8 +51,13 @@ def birth(induction: NDArray[np.floating], previous: NDArray[np.floating]) -> Bi
     earlier = np.flatnonzero(best[:there] < NOT_YET)
     head = best_head(induction[there])
     told = previous[there, : head.block]  # (earlier blocks, H)
-    teller = best_head(told) if told.size else None
-    rise = 0.0 if teller is None else teller.score - float(previous[0, teller.block, teller.head])
+    teller = None
+    if told.size:
+        teller = best_head(told)
+    if teller is None:
+        rise = 0.0
+    else:
+        rise = teller.score - float(previous[0, teller.block, teller.head])
     return Birth(int(earlier[-1]) if len(earlier) else 0, there, head, teller, rise)
 
 

@@ -74,7 +74,10 @@ class Passes:
         self.at = trace.place_of(position)
         ids = [token.id for token in trace.tokens]
         # a mean over the text, and an edit, may look at what stands after the position
-        self.ids = ids if baseline == "mean" or lm.edits else ids[: self.at + 1]
+        if baseline == "mean" or lm.edits:
+            self.ids = ids
+        else:
+            self.ids = ids[: self.at + 1]
         self._into = trace["resid_pre"][:, : len(self.ids)]  # (L, T, D): into each block if everybody speaks
         self.whole = float(self._measure(trace.logits(self.at)[None])[0])
 

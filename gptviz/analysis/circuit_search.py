@@ -246,7 +246,10 @@ def each_brings(
     done = 0
     for changed, with_it in passes.with_each(heads, everyone):
         for head, value in zip(changed, with_it, strict=True):
-            found[head] = own - value if head in heads else value - own
+            if head in heads:
+                found[head] = own - value
+            else:
+                found[head] = value - own
         done += len(changed)
         progress(done, len(everyone))
     return found, values

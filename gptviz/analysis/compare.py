@@ -186,7 +186,9 @@ def _find(raw: bytes, tokenizer: Encoding, size: int) -> int | None:
 
 def _numbers(side: Distribution, i: int | None) -> tuple[int | None, float, int | None]:
     """A token's id, probability and rank."""
-    return (None, math.nan, None) if i is None else (i, float(side.probabilities[i]), 1 + int(side.rank[i]))
+    if i is None:
+        return (None, math.nan, None)
+    return (i, float(side.probabilities[i]), 1 + int(side.rank[i]))
 
 
 @undisturbed

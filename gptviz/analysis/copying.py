@@ -99,7 +99,10 @@ def _steps(lm: LanguageModel) -> Iterator[list[tuple[int, int, float, float, flo
         with forward.alone():
             some = embedding[start : start + ROWS].double().cpu()  # (rows, D)
             like += some.T @ some
-            outputs = some if tied else unembedding[start : start + ROWS].double().cpu()
+            if tied:
+                outputs = some
+            else:
+                outputs = unembedding[start : start + ROWS].double().cpu()
             if not tied:
                 out += some.T @ outputs
             tokens += some.sum(dim=0)
@@ -159,4 +162,6 @@ def _sign(square: torch.Tensor) -> float:
     """sum(e) / sum(|e|) of the eigenvalues: (d, d) -> from -1 to 1; 0 where all are 0."""
     values = torch.linalg.eigvals(square)
     size = float(values.abs().sum())
-    return float(values.real.sum()) / size if size > 0 else 0.0
+    if size > 0:
+        return float(values.real.sum()) / size
+    return 0.0

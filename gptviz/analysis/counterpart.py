@@ -103,7 +103,9 @@ def _logits(lm: LanguageModel, own: Trace, texts: dict[int, list[int]], at: int)
     """
     if lm.edits:
         rows = [lm.trace(ids, keep=[]).logits(at)[None] for ids in texts.values()]
-        return torch.cat(rows) if rows else torch.zeros(0, lm.config.vocab_size)
+        if rows:
+            return torch.cat(rows)
+        return torch.zeros(0, lm.config.vocab_size)
     places = list(texts)
     model = lm.model
     finals = []
@@ -115,4 +117,6 @@ def _logits(lm: LanguageModel, own: Trace, texts: dict[int, list[int]], at: int)
         ids = torch.tensor([texts[place][first : at + 1] for place in some])
         stream = model.tok_emb.weight[ids] + model.pos_emb.weight[first : at + 1]  # (B, t, D)
         finals.append(forward.hidden_from(model, 0, stream.detach(), (), at - first, past))
-    return forward.logits_of(model, torch.cat(finals)) if finals else torch.zeros(0, lm.config.vocab_size)
+    if finals:
+        return forward.logits_of(model, torch.cat(finals))
+    return torch.zeros(0, lm.config.vocab_size)

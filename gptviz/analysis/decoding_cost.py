@@ -59,7 +59,9 @@ def steps(
     for step in range(1, written + 1):
         known = prompt + step - 1
         tokens = min(known, config.context_length)
-        cached = known - 1 if cache and step > 1 and known <= config.context_length else 0
+        cached = 0
+        if cache and step > 1 and known <= config.context_length:
+            cached = known - 1
         with_cache, without, every = (
             work(config, *counts) for counts in ((tokens - cached, cached), (tokens,), (tokens, 0, tokens))
         )

@@ -126,7 +126,10 @@ def position_similarity(matrix: Tensor, positions: Sequence[int] | None = None) 
     zeros. All of 32,768 positions are 4 GiB: name those that are shown.
     """
     unit = F.normalize(double(matrix), dim=1, eps=1e-300)
-    some = unit if positions is None else unit[list(positions)]
+    if positions is None:
+        some = unit
+    else:
+        some = unit[list(positions)]
     return (some @ unit.T).clamp(-1, 1).float().numpy()
 
 

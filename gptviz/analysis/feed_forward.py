@@ -89,7 +89,9 @@ class Units:
     def half(self) -> int:
         """The fewest units that make up half of the sum of all sizes; 0 if none writes."""
         total = np.cumsum(np.sort(self.writes)[::-1])
-        return int(np.searchsorted(total, total[-1] / 2)) + 1 if total[-1] > 0 else 0
+        if total[-1] > 0:
+            return int(np.searchsorted(total, total[-1] / 2)) + 1
+        return 0
 
 
 @reads(lambda lm, block, position: sites(block))
@@ -98,10 +100,16 @@ def units(lm: LanguageModel, t: Trace, block: int, position: int) -> Units:
     before, after, written = (t[site, block][position].numpy().astype(np.float64) for site in SITES[1:])
     second: Any = lm.model.get_submodule(f"trf_blocks.{block}.ff.layers.2")
     matrix = _numbers(second.weight)  # (D, U): a column a unit
-    bias = np.zeros(len(matrix)) if second.bias is None else _numbers(second.bias)
+    if second.bias is None:
+        bias = np.zeros(len(matrix))
+    else:
+        bias = _numbers(second.bias)
     columns = np.sqrt(np.einsum("du,du->u", matrix, matrix))
     square = float(written @ written)
-    shares = after * np.einsum("d,du->u", written, matrix) / square if square else np.zeros_like(after)
+    if square:
+        shares = after * np.einsum("d,du->u", written, matrix) / square
+    else:
+        shares = np.zeros_like(after)
     return Units(
         given=inside(lm, t, f"block {block} · norm2", position).after,
         before=before,

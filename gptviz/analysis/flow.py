@@ -125,7 +125,12 @@ def contribution_graph(
     """
     if not 0 <= threshold < 1:
         raise ValueError(f"threshold is {threshold}; it must be at least 0 and below 1")
-    cut, least = (threshold, 0.0) if renormalize else (-1.0, threshold)
+    if renormalize:
+        cut = threshold
+        least = 0.0
+    else:
+        cut = -1.0
+        least = threshold
     reached = {t.place_of(position): 1.0}  # position -> the largest share on the way to it
     edges: list[tuple[object, ...]] = []
     left_out = 0
@@ -162,7 +167,8 @@ def contribution_graph(
                 ]
                 follow[source] = max(reached[target] * together[source].item(), follow.get(source, 0.0))
         kept = sorted(follow, key=lambda p: -follow[p])[:most]
-        left_out += len(follow) - len(kept) if block else 0
+        if block:
+            left_out += len(follow) - len(kept)
         reached = {p: follow[p] for p in kept}
         if not reached:  # each of what came into it is too small a share
             break

@@ -95,7 +95,9 @@ def after_same(ids: Sequence[int]) -> torch.Tensor:
 @undisturbed
 def just_before(n_tokens: int) -> torch.Tensor:
     """(T, T) booleans: whether the key is the token before the query."""
-    return torch.ones(n_tokens - 1, dtype=torch.bool).diag(-1) if n_tokens > 1 else torch.zeros(1, 1).bool()
+    if n_tokens > 1:
+        return torch.ones(n_tokens - 1, dtype=torch.bool).diag(-1)
+    return torch.zeros(1, 1).bool()
 
 
 @undisturbed

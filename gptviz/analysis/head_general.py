@@ -97,7 +97,9 @@ def general(lm: LanguageModel, progress: Progress = unheard, disk: bool = True) 
 def known_general(lm: LanguageModel) -> General | None:
     """The measurement of a model's heads that ships or is on disk; None if there is none."""
     key = _name(lm, random_repeats(lm), sample_windows(lm))
-    return None if key is None else _from_disk(key)
+    if key is None:
+        return None
+    return _from_disk(key)
 
 
 def sample_windows(lm: LanguageModel) -> list[Window]:

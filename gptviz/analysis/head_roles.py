@@ -76,7 +76,9 @@ class HeadRole:
         """Return that share of what is not left on token 0, which its kind was named by;
         None where it has none.
         """
-        return None if self.share is None else self.share / (1 - self.rest)
+        if self.share is None:
+            return None
+        return self.share / (1 - self.rest)
 
 
 KINDS = tuple(ROLES)
@@ -118,7 +120,10 @@ def _role(scores: torch.Tensor, targets: Targets, block: int, head: int) -> Head
     rows = dict(targets.rows) | dict.fromkeys(NO_HABIT, targets.rows["first"])
     rests = rests_of(own)
     lifts = lifts_of(own, even)
-    favourite = None if math.isnan(own[FAVOURITE]) else int(own[FAVOURITE])
+    if math.isnan(own[FAVOURITE]):
+        favourite = None
+    else:
+        favourite = int(own[FAVOURITE])
     if favourite is None:
         shares["favourite"] = None
         rows["favourite"] = ()
@@ -129,7 +134,9 @@ def _role(scores: torch.Tensor, targets: Targets, block: int, head: int) -> Head
         rests["favourite"] = own[FAVOURITE_REST]
         alike = float(even_means(n_tokens)[favourite])  # of an even head, to this key and to token 0
         lifts["favourite"] = _lift(own[FAVOURITE_SHARE], rests["favourite"], alike, alike)
-    kind = kind_of(lifts, rests["mixed"], own[ENTROPY] / even[ENTROPY]) if any(shares.values()) else "nothing"
+    kind = "nothing"
+    if any(shares.values()):
+        kind = kind_of(lifts, rests["mixed"], own[ENTROPY] / even[ENTROPY])
     return HeadRole(block, head, kind, shares, rows, favourite, math.exp(own[ENTROPY]), rests[kind])
 
 
@@ -150,7 +157,10 @@ def lifts_of(own: Sequence[float], even: Sequence[float]) -> dict[str, float]:
     lifts = {}
     for i, name in enumerate(SHARES):
         unasked = math.isnan(own[i]) or (name in ON_REPEATS and even[i] > TELLING)
-        lifts[name] = 0.0 if unasked else _lift(own[i], own[RESTS + i], even[i], even[RESTS + i])
+        if unasked:
+            lifts[name] = 0.0
+        else:
+            lifts[name] = _lift(own[i], own[RESTS + i], even[i], even[RESTS + i])
     return lifts
 
 
@@ -178,7 +188,9 @@ def kind_of(lifts: Mapping[str, float], first: float, evenness: float) -> str:
         return best
     if lifts["nearby"] >= CLEAR:
         return "nearby"
-    return "even" if evenness >= EVEN else "mixed"
+    if evenness >= EVEN:
+        return "even"
+    return "mixed"
 
 
 @reads("attn", "z")

@@ -85,7 +85,10 @@ def block_scores(attn: torch.Tensor, keys: torch.Tensor) -> torch.Tensor:
         stop = min(start + ROWS, n_tokens)
         entropy += torch.special.entr(attn[:, start:stop, :stop].float()).sum(dim=(1, 2))
     key, given, rest = _favourites(attn)  # (H,) each
-    entropy = entropy / (n_tokens - 1) if n_tokens > 1 else entropy * torch.nan
+    if n_tokens > 1:
+        entropy = entropy / (n_tokens - 1)
+    else:
+        entropy = entropy * torch.nan
     others = torch.stack([key, given, entropy], dim=-1)
     return torch.cat([shares(attn.float(), keys), others, rests(attn.float(), keys), rest[:, None]], dim=-1)
 

@@ -110,17 +110,23 @@ class Trial:
     def verdict(self) -> str:
         """ "holds", "withdrawn", or "not shown" where both baselines say so, else "not decided"."""
         said = {VERDICTS.get(reason, "not shown") for reason in self.reasons.values()}
-        return said.pop() if len(said) == 1 else "not decided"
+        if len(said) == 1:
+            return said.pop()
+        return "not decided"
 
     @property
     def missed_by(self) -> str:
         """The column of the table that says whether the head is missed."""
-        return "extra" if self.label in ON_REPEATS else "rise"
+        if self.label in ON_REPEATS:
+            return "extra"
+        return "rise"
 
     @property
     def looked_by(self) -> str:
         """The column that says what it costs to look elsewhere: where repeats help, or on all passages."""
-        return "repeated_rise" if self.label in ON_REPEATS else "rise"
+        if self.label in ON_REPEATS:
+            return "repeated_rise"
+        return "rise"
 
     @cached_property
     def own(self) -> pd.DataFrame:
@@ -156,10 +162,13 @@ def trial(
     block = index_of("block", block, config.n_layers)
     head = index_of("head", head, config.n_heads)
     pairs = passages_of(lm)
-    key = names(lm, pairs)(block, head, label) if disk else None
+    key = None
+    if disk:
+        key = names(lm, pairs)(block, head, label)
     if key is not None and (found := disk_cache.read(key)) is not None:
         return from_json(found)
-    known = general(lm, progress, disk) if known is None else known
+    if known is None:
+        known = general(lm, progress, disk)
     heads = [head, *others(config.n_heads, block, head)]
     measured = _losses(lm, pairs, block, heads, label, progress)  # (P, 2, 1 + C)
     roles = known.table.set_index(["block", "head"])["role"]
@@ -296,8 +305,12 @@ def _reason(trial: Trial, baseline: str) -> str:
             return "as others"
     looked = trial.own[trial.looked_by]
     if not surely("even", trial.looked_by):
-        return "not enough" if surely("label", trial.looked_by) else "anywhere"
-    return "enough" if looked["label"] <= (1 - KEPT) * looked["even"] else "not enough"
+        if surely("label", trial.looked_by):
+            return "not enough"
+        return "anywhere"
+    if looked["label"] <= (1 - KEPT) * looked["even"]:
+        return "enough"
+    return "not enough"
 
 
 # ---- the passes ----
@@ -334,5 +347,6 @@ def _looks(lm: LanguageModel, trace: Trace, block: int, head: int, keys: torch.T
     attn = trace["attn", block][head]  # (T, T)
     z = torch.where(asked > 0, keys / asked.clamp(min=1), attn) @ trace["v", block]  # (H, T, d)
     for edit in ready(lm, lm.edits):
-        z = edit.apply(z) if (edit.site, edit.block) == ("z", block) else z
+        if (edit.site, edit.block) == ("z", block):
+            z = edit.apply(z)
     return z

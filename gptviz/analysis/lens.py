@@ -185,7 +185,9 @@ def top_ids(logits: torch.Tensor, k: int) -> NDArray[np.int64]:
 def settled_from(top: NDArray[np.integer]) -> int:
     """The first row from which on the most probable token, (R,), is the last row's and stays it."""
     other = np.flatnonzero(top != top[-1])
-    return int(other[-1]) + 1 if len(other) else 0
+    if len(other):
+        return int(other[-1]) + 1
+    return 0
 
 
 def leaders(top: NDArray[np.integer], count: int = 3) -> list[int]:

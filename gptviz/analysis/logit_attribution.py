@@ -80,7 +80,10 @@ def reader(
     norm = model.final_norm
     head = direction(model, *both_ids(trace.token_id, token, against))
     towards = head * double(norm.scale)
-    constant = 0.0 if norm.shift is None else float(head @ double(norm.shift))
+    if norm.shift is None:
+        constant = 0.0
+    else:
+        constant = float(head @ double(norm.shift))
     return Reader((towards - towards.mean()) / divisor, constant)
 
 
@@ -168,8 +171,15 @@ def attributions(
     if is_many(text):
         return averaged(over(attributions, lm, text, target, progress, position=position), ["contribution"])
     trace = lm.trace(text, keep=sites(lm.config))
-    aim: Any = int(trace.logits(position).argmax()) if target is None else target
-    token, against = aim if isinstance(aim, tuple) else (aim, MEAN)
+    if target is None:
+        aim: Any = int(trace.logits(position).argmax())
+    else:
+        aim = target
+    if isinstance(aim, tuple):
+        token, against = aim
+    else:
+        token = aim
+        against = MEAN
     table = attribution(trace, lm, token, against, position)
     progress(1, 1)
     return table
@@ -249,7 +259,10 @@ def heads_read(
     looks = rows_of_attention(t, block, torch.tensor([at]))[:, 0]  # a_ij, (H, n)
     through = _through_out_proj(lm.model, block, direction)  # W_O r, (H, d)
     bias = lm.model.trf_blocks[block].att.W_value.bias
-    anyway = torch.zeros(len(through)) if bias is None else (double(bias).view_as(through) * through).sum(-1)
+    if bias is None:
+        anyway = torch.zeros(len(through))
+    else:
+        anyway = (double(bias).view_as(through) * through).sum(-1)
     return HeadsRead(given.numpy(), looks.numpy(), anyway.numpy())
 
 

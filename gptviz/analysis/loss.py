@@ -76,4 +76,6 @@ def uniform_loss(vocabulary: int) -> float:
 
 def perplexity(cross_entropy: float) -> float:
     """e^loss; infinite where a float cannot hold it."""
-    return math.exp(cross_entropy) if cross_entropy < 700 else math.inf
+    if cross_entropy < 700:
+        return math.exp(cross_entropy)
+    return math.inf

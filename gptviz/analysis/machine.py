@@ -252,7 +252,10 @@ def _head(lm: LanguageModel, t: Trace, place: Place, position: int, shown: Any) 
     rows = window(len(t), position)
     seen = slice(rows.start, rows.stop)
     row = steps.weights[position]
-    key = int(row.argmax()) if shown is None else shown
+    if shown is None:
+        key = int(row.argmax())
+    else:
+        key = shown
     scores = steps.scores[position, seen]
     return {
         "shown": key,
@@ -372,7 +375,8 @@ def _cell(lm: LanguageModel, t: Trace, place: Place, position: int, shown: Any) 
 def _feed_forward(lm: LanguageModel, t: Trace, place: Place, position: int, shown: Any) -> Level:
     found = feed_forward.units(lm, t, place.block, position)
     into = f"block.{place.block}.unit."
-    shown = tuple(found.largest(UNITS)) if shown is None else shown
+    if shown is None:
+        shown = tuple(found.largest(UNITS))
     before = found.before
     after = found.after
     whole: Level = {"limit": shared_scale(np.stack([before, after])).limit, "into": into}
@@ -405,7 +409,10 @@ def _unit(lm: LanguageModel, t: Trace, place: Place, position: int, shown: Any) 
     asks, writes = (double(x).numpy() for x in (layers[0].weight[u], layers[2].weight[:, u]))
     before = float(found.before[u])
     after = float(found.after[u])
-    bias = 0.0 if layers[0].bias is None else layers[0].bias[u].item()
+    if layers[0].bias is None:
+        bias = 0.0
+    else:
+        bias = layers[0].bias[u].item()
     products = found.given * asks
     return {
         "lines": [
@@ -427,7 +434,8 @@ def _unit(lm: LanguageModel, t: Trace, place: Place, position: int, shown: Any) 
 
 
 def _out_head(lm: LanguageModel, t: Trace, place: Place, position: int, shown: Any) -> Level:
-    shown = tuple(t.next_tokens(k=BEST, position=position)["id"].tolist()) if shown is None else shown
+    if shown is None:
+        shown = tuple(t.next_tokens(k=BEST, position=position)["id"].tolist())
     best = _next(lm, t, position, shown)
     return {
         "shown": shown,

@@ -93,4 +93,6 @@ def total_variation(before: torch.Tensor, after: torch.Tensor) -> torch.Tensor:
 def pattern_moved(before: torch.Tensor, after: torch.Tensor) -> float:
     """The mean total variation of the rows from 1 on of one head, (T, T) each; 0 for a text of one token."""
     rows = total_variation(before, after)[1:]
-    return float(rows.mean()) if len(rows) else 0.0
+    if len(rows):
+        return float(rows.mean())
+    return 0.0

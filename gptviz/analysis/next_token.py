@@ -130,7 +130,9 @@ def filters(chosen: Distribution, ids: Tensor) -> list[str]:
     def filter_of(in_top_k: bool, kept: bool) -> str:
         if kept:
             return KEPT
-        return CUT_BY_TOP_P if in_top_k else CUT_BY_TOP_K
+        if in_top_k:
+            return CUT_BY_TOP_P
+        return CUT_BY_TOP_K
 
     rows = zip(chosen.in_top_k[ids].tolist(), chosen.kept[ids].tolist(), strict=True)
     return [filter_of(in_top_k, kept) for in_top_k, kept in rows]

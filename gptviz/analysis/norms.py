@@ -69,7 +69,10 @@ def find_norm(model: GPTModel, name: str) -> Norm:
 def run_norm(model: GPTModel, name: str, trace: Trace) -> None:
     """Let that LayerNorm do its work on the whole text once more, in both of its ways of writing it."""
     norm = find_norm(trace.of(model), name)
-    path = "final_norm" if norm.block is None else f"trf_blocks.{norm.block}.{name[-5:]}"
+    if norm.block is None:
+        path = "final_norm"
+    else:
+        path = f"trf_blocks.{norm.block}.{name[-5:]}"
     module = model.get_submodule(path)
     assert isinstance(module, LayerNorm)
     x = torch.from_numpy(norm_input(trace, norm)).to(module.scale)[None]  # (1, T, D)
@@ -123,7 +126,10 @@ def norm_steps(norm: Norm, x: NDArray[np.floating]) -> Steps:
     scale = norm.scale.cpu().double().numpy()
     if x.shape != scale.shape:
         raise ValueError(f"values of shape {x.shape} given; this norm takes one token's {scale.shape}")
-    shift = np.zeros_like(scale) if norm.shift is None else norm.shift.cpu().double().numpy()
+    if norm.shift is None:
+        shift = np.zeros_like(scale)
+    else:
+        shift = norm.shift.cpu().double().numpy()
     before = x.astype(np.float64)
     mean = float(before.mean())
     centred = before - mean
@@ -228,6 +234,9 @@ def histogram(values: Vector, bins: int = 48, also: Vector | None = None) -> tup
     """
     if values.size == 0:
         raise ValueError("there are no values to count")
-    both = values if also is None else np.concatenate([values, also])
+    if also is None:
+        both = values
+    else:
+        both = np.concatenate([values, also])
     counts, edges = np.histogram(values, bins=bins, range=(float(both.min()), float(both.max())))
     return counts.astype(np.int64), edges.astype(np.float64)

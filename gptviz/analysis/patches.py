@@ -42,8 +42,14 @@ class Patch:
 
     def edit(self, ids: Sequence[int]) -> Edit:
         """The same as an edit of one pass, with the values that the model has when it reads these ids."""
-        heads = None if self.head is None else [self.head]
-        positions = None if self.position is None else [self.position]
+        if self.head is None:
+            heads = None
+        else:
+            heads = [self.head]
+        if self.position is None:
+            positions = None
+        else:
+            positions = [self.position]
         return Edit(self.site, self.block, value_of(ids), heads, positions)
 
 
@@ -109,7 +115,10 @@ def _can_matter(own: Trace, source: Trace, patch: Patch, at: int) -> bool:
     if b == own.config.n_layers - 1 and patch.site in ("attn_out", "mlp_out") and patch.position != at:
         return False
     sites = ("q", "k") if patch.site == "attn" else (patch.site,)
-    place = patch.position if patch.head is None else patch.head
+    if patch.head is None:
+        place = patch.position
+    else:
+        place = patch.head
     return any(not torch.equal(own[site, b][place], source[site, b][place]) for site in sites)
 
 

@@ -57,7 +57,10 @@ class Paths:
         the largest by the smallest share on that way."""
         narrowest: dict[int, float] = {}  # edge -> the smallest share on its way to the word
         for row in self.edges.itertuples():  # a parent stands before its children
-            before = row.share if row.level == 0 else narrowest[row.parent]
+            if row.level == 0:
+                before = row.share
+            else:
+                before = narrowest[row.parent]
             narrowest[row.edge] = min(row.share, before)
         order = sorted(narrowest, key=lambda edge: (-narrowest[edge], edge))  # a parent before its children
         kept = [edge for edge in order if narrowest[edge] >= threshold][:most]
@@ -78,7 +81,9 @@ class _Edge:
 
     @property
     def level(self) -> int:
-        return 0 if self.parent is None else self.parent.level + 1
+        if self.parent is None:
+            return 0
+        return self.parent.level + 1
 
     @property
     def exact(self) -> bool:

@@ -82,7 +82,9 @@ class Place:
     def parent(self) -> "Place | None":
         """The one that it lies in; None of the machine."""
         outer = _KINDS[self.kind][1]
-        return None if outer is None else replace(self, kind=outer)
+        if outer is None:
+            return None
+        return replace(self, kind=outer)
 
     @property
     def path(self) -> "tuple[Place, ...]":
@@ -120,7 +122,10 @@ def possible(place: Place, config: GPTConfig, n_tokens: int) -> Place:
 def _read_by_words(lm: LanguageModel, address: str, position: int) -> Sites:
     place = parse(address)
     sites = {"head": ("z",), "cell": ("z", "q", "k", *edited_weights(lm)), "unit": feed_forward.SITES}
-    block = lm.config.n_layers - 1 if place.block == LAST else place.block
+    if place.block == LAST:
+        block = lm.config.n_layers - 1
+    else:
+        block = place.block
     return tuple((site, min(block, lm.config.n_layers - 1)) for site in sites.get(place.kind, ()))
 
 

@@ -42,7 +42,9 @@ class Prompt:
     @property
     def target(self) -> Any:
         """Return it as `knock_out` and `patching` take it."""
-        return self.token if self.token is None or self.against is None else (self.token, self.against)
+        if self.token is None or self.against is None:
+            return self.token
+        return (self.token, self.against)
 
 
 def measured(
@@ -59,8 +61,14 @@ def measured(
     """
     trace = lm.trace(prompt.text, keep=())
     logits = trace.logits(-1)
-    token = int(logits.argmax()) if prompt.token is None else trace.token_id(prompt.token)
-    against = None if prompt.against is None else trace.token_id(prompt.against)
+    if prompt.token is None:
+        token = int(logits.argmax())
+    else:
+        token = trace.token_id(prompt.token)
+    if prompt.against is None:
+        against = None
+    else:
+        against = trace.token_id(prompt.against)
     texts = (prompt.text, prompt.other) if pair else (prompt.text,)
     found = function(lm, *texts, prompt.target, progress=progress, **options)
     if pair and prompt.token is None:  # as `patching` has it
@@ -95,7 +103,10 @@ def over(
     `progress` is that of all of them. ValueError for lists of different lengths, and what the function
     raises, with the number of the text.
     """
-    targets = target if isinstance(target, list) else [target] * len(texts)
+    if isinstance(target, list):
+        targets = target
+    else:
+        targets = [target] * len(texts)
     found = []
     if len(targets) != len(texts):
         raise ValueError(f"{len(texts)} texts and {len(targets)} targets: give a target for each, or one")
@@ -150,7 +161,12 @@ def indirect_objects(lm: LanguageModel, count: int = 24, seed: int = 0) -> list[
     found = []
     for number in range(whole("count", count, 0)):
         answer, giver = (str(name) for name in rng.choice(names, 2, replace=False))
-        first, second = (giver, answer) if number % 2 else (answer, giver)
+        if number % 2:
+            first = giver
+            second = answer
+        else:
+            first = answer
+            second = giver
         frame, place, thing = (str(rng.choice(words)) for words in (FRAMES, places, things))
         text, other = (frame.format(first, second, place, one, thing) for one in (giver, answer))
         found.append(Prompt(text, f" {answer}", f" {giver}", other))

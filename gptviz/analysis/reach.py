@@ -59,20 +59,26 @@ def unseen(
         return None
 
     found = [from_block(changed) for changed in edit.blocks(n_layers) or (None,)]
-    return None if None in found else found[0]
+    if None in found:
+        return None
+    return found[0]
 
 
 def positions_of(edit: Edit, n_tokens: int) -> Collection[int]:
     """The positions, 0 to `n_tokens` - 1, at which an edit may replace a value of its site."""
     given = range(n_tokens) if edit.positions is None else {p % n_tokens for p in edit.positions}
     hidden = hidden_token(edit)
-    return given if hidden is None else [p for p in given if p > hidden]
+    if hidden is None:
+        return given
+    return [p for p in given if p > hidden]
 
 
 def hidden_token(edit: Edit) -> int | None:
     """Return the 5 of "hide5": the token that no later one may look at. None for any other edit."""
     value = edit.named
-    return value.numbers[0] if value is not None and value.name == "hide" else None
+    if value is not None and value.name == "hide":
+        return value.numbers[0]
+    return None
 
 
 def _depth(site: str, block: int | None, n_layers: int) -> tuple[int, int]:
@@ -85,6 +91,12 @@ def _depth(site: str, block: int | None, n_layers: int) -> tuple[int, int]:
 
 def _mixed(here: tuple[int, int], there: tuple[int, int], n_layers: int) -> bool:
     """Whether a whole attention, from keys and values on, stands between two places of the pass."""
-    begins = here[0] if here[1] in (_ORDER["resid_pre"], _ORDER["k"], _ORDER["v"]) else here[0] + 1
-    ends = there[0] if _ORDER["attn"] <= there[1] < _ORDER["final"] else there[0] - 1
+    if here[1] in (_ORDER["resid_pre"], _ORDER["k"], _ORDER["v"]):
+        begins = here[0]
+    else:
+        begins = here[0] + 1
+    if _ORDER["attn"] <= there[1] < _ORDER["final"]:
+        ends = there[0]
+    else:
+        ends = there[0] - 1
     return begins <= min(ends, n_layers - 1)

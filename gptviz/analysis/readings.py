@@ -138,7 +138,9 @@ def parts(trace: Trace, model: GPTModel, reading: Reading) -> tuple[list[Part], 
 def stream(trace: Trace, depth: int) -> torch.Tensor:
     """The residual stream before block `depth`, (T, D); after the last block for depth n_layers."""
     last = trace.config.n_layers
-    return trace["resid_post", last - 1] if depth == last else trace["resid_pre", depth]
+    if depth == last:
+        return trace["resid_post", last - 1]
+    return trace["resid_pre", depth]
 
 
 @undisturbed

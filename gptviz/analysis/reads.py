@@ -70,7 +70,9 @@ def of_model(
 
 def _handed_out(t: Trace, result: R) -> R:
     """A function's result, of which nothing is the memory of a trace that hands out copies."""
-    return copied(result) if t.hands_out_copies else result
+    if t.hands_out_copies:
+        return copied(result)
+    return result
 
 
 def counted(

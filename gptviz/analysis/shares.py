@@ -17,7 +17,10 @@ def label_of(part: str, block: object, head: object) -> str:
     """Return "block 5 · head 3", "block 5 · feed-forward", "embedding"."""
     if pd.isna(block):
         return part
-    inside = part if pd.isna(head) else f"head {head}"
+    if pd.isna(head):
+        inside = part
+    else:
+        inside = f"head {head}"
     return f"block {block} · {inside}"
 
 
@@ -46,7 +49,9 @@ class Waterfall:
         def says(found: Floats) -> Sequence[str]:
             sentences = []
             for name, share in zip(called, found[:-1], strict=True):
-                verb = "raises" if share >= 0 else "lowers"
+                verb = "lowers"
+                if share >= 0:
+                    verb = "raises"
                 sentences.append(f"{name}: {verb} it by {significant(abs(share))}")
             sentences.append(f"all parts: {fixed(found[-1], 4)}")
             return sentences

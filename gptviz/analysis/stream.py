@@ -184,7 +184,9 @@ def does(cosine: float) -> str:
     if abs(cosine) <= ACROSS:
         return "turns"
     word = "adds" if cosine > 0 else "erases"
-    return word if abs(cosine) >= ALONG else f"turns, {word}"
+    if abs(cosine) >= ALONG:
+        return word
+    return f"turns, {word}"
 
 
 def _columns(found: Stream) -> dict[str, Floats]:
@@ -255,7 +257,8 @@ def block_at_work(lm: LanguageModel, t: Trace, block: int, position: int, most: 
     lines = []
     shortcut = 0.0
     for line, name in BLOCK_LINES:
-        shortcut = size[name] if line == "shortcut = x" else shortcut
+        if line == "shortcut = x":
+            shortcut = size[name]
         lines.append((line, size[name], shortcut))
 
     change = np.abs(rows["attn_out"] + rows["mlp_out"])

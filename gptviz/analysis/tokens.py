@@ -62,7 +62,10 @@ def _broken_characters(raws: Sequence[bytes]) -> dict[int, list[str]]:
         start = 1
         name = f"{show_token(character.encode())} U+{ord(character):04X}"
         for position, held in holders.items():
-            place = f"byte {start}" if held == 1 else f"bytes {start}-{start + held - 1}"
+            if held == 1:
+                place = f"byte {start}"
+            else:
+                place = f"bytes {start}-{start + held - 1}"
             found.setdefault(position, []).append(f"{name}, {place} of {holders.total()}")
             start += held
     return found
@@ -243,5 +246,8 @@ def merge_rows(
     """Return the rows of the merges, from bytes to tokens: of the token at `position`, or of its piece."""
     pieces = show_work(lm.tokenizer, text, special_tokens)
     index, part = place_of(pieces, position)
-    piece = pieces[index] if whole_piece else own_piece(pieces[index], part)
+    if whole_piece:
+        piece = pieces[index]
+    else:
+        piece = own_piece(pieces[index], part)
     return [stage.parts for stage in stages(lm.tokenizer, piece)]

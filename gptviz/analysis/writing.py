@@ -38,18 +38,29 @@ class WrittenStep:
     @property
     def ln(self) -> float:
         """The logarithm of what the model itself gives it."""
-        return math.log(self.model_probability) if self.model_probability > 0 else -math.inf
+        if self.model_probability > 0:
+            return math.log(self.model_probability)
+        return -math.inf
 
 
 def next_step(logits: torch.Tensor, sampling: Sampling, point: float, put: int | None = None) -> WrittenStep:
     """Return the token that `point` draws from (V,) logits, or the one that a person `put` there."""
     chances = distribution(logits, sampling)
-    drawn = None if put is not None or sampling.greedy else point
-    token = draw(chances, drawn or 0.0) if put is None else put
+    if put is not None or sampling.greedy:
+        drawn = None
+    else:
+        drawn = point
+    if put is None:
+        token = draw(chances, drawn or 0.0)
+    else:
+        token = put
     bar = torch.cumsum(chances.probabilities[chances.order], dim=0)  # (V,): where each rank's stretch ends
     rank = int(chances.rank[token])
     p = float(chances.probabilities[token])
-    own = p if sampling.changes_nothing else float(logits.double().softmax(0)[token])
+    if sampling.changes_nothing:
+        own = p
+    else:
+        own = float(logits.double().softmax(0)[token])
     start = float(bar[rank - 1]) if rank else 0.0
     return WrittenStep(token, p, own, rank + 1, drawn, start, float(bar[rank]), put is not None)
 

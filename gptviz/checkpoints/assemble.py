@@ -37,13 +37,20 @@ class Copy:
     factor: float = 1.0
 
     def take(self, tensor: torch.Tensor, rows: int) -> torch.Tensor:
-        turned = tensor.t() if self.transposed else tensor
-        return turned[:rows] if self.third is None else turned.chunk(3)[self.third]
+        if self.transposed:
+            turned = tensor.t()
+        else:
+            turned = tensor
+        if self.third is None:
+            return turned[:rows]
+        return turned.chunk(3)[self.third]
 
     def source_shape(self, target_shape: tuple[int, ...]) -> tuple[int, ...]:
         out, *rest = target_shape
         whole = (out if self.third is None else 3 * out, *rest)
-        return whole[::-1] if self.transposed else whole
+        if self.transposed:
+            return whole[::-1]
+        return whole
 
 
 @dataclass(frozen=True)
@@ -119,7 +126,9 @@ def checked(
     except RuntimeError as error:  # a tensor of more bytes than there are numbers for
         raise CheckpointError(f"{path}: no model can be as large as the config says: {error}") from None
     # a tied head may be stored all the same: then it must be the embedding, or it stands for it
-    head = names.pop(dialect.head, None) if config.tie_embeddings else None
+    head = None
+    if config.tie_embeddings:
+        head = names.pop(dialect.head, None)
     embedding = next(copy.source for copy in copies if copy.target == "tok_emb.weight")
     if head is not None and embedding not in names:
         names[embedding] = head

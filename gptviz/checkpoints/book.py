@@ -18,7 +18,10 @@ IN_BLOCK = re.compile(r"trf_blocks\.(\d+)\.")
 
 def table(config: GPTConfig) -> list[Copy]:
     """Every tensor of our model, under its own name."""
-    tied = {"out_head.weight"} if config.tie_embeddings else set()
+    if config.tie_embeddings:
+        tied = {"out_head.weight"}
+    else:
+        tied = set()
     return [Copy(name, name) for name in blank_model(config).state_dict() if name not in tied]
 
 

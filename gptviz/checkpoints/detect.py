@@ -65,10 +65,15 @@ def recognise(path: Path, n_heads: int | None = None, activation: str | None = N
     if not path.exists():
         raise CheckpointError(f"there is no file or folder {path}")
     path = meant(path)
-    found = _in_folder(path, n_heads) if path.is_dir() else _file(path, n_heads)
+    if path.is_dir():
+        found = _in_folder(path, n_heads)
+    else:
+        found = _file(path, n_heads)
     if n_heads is not None and n_heads != found.config.n_heads:
         raise CheckpointError(f"{path} has {found.config.n_heads} heads, not {n_heads}: leave n_heads out")
-    return found if activation is None else _with_activation(found, activation)
+    if activation is None:
+        return found
+    return _with_activation(found, activation)
 
 
 def _with_activation(found: Checkpoint, activation: str) -> Checkpoint:
@@ -144,7 +149,10 @@ def _state_dict(path: Path, tensors: Tensors, n_heads: int | None) -> Checkpoint
             return _in_folder(path.parent, n_heads)
         return Checkpoint(path, book.DIALECT, book.config_of(tensors, n_heads), tensors, lambda: None, True)
     if names & {"wte.weight", "transformer.wte.weight"}:
-        config = read_json(config_beside) if config_beside.is_file() else {}
+        if config_beside.is_file():
+            config = read_json(config_beside)
+        else:
+            config = {}
         if nanogpt.has_linears(tensors) and not config.keys() & {"architectures", "model_type"}:
             n_heads = heads_beside(config) or n_heads  # minGPT writes its settings there
             return _nanogpt(path, nanogpt.config_of(tensors, n_heads), tensors)
@@ -176,7 +184,10 @@ def _openais(path: Path) -> Checkpoint:
 
 
 def _ours(path: Path) -> Checkpoint:
-    dialect = book.DIALECT if folder.has_book_weights(path) else folder.DIALECT
+    if folder.has_book_weights(path):
+        dialect = book.DIALECT
+    else:
+        dialect = folder.DIALECT
     config = folder.read_config(path)
     tensors = folder.weights_of(path)
     return Checkpoint(path, dialect, config, tensors, lambda: folder.vocabulary_of(path))

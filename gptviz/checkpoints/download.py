@@ -44,12 +44,16 @@ class Progress:
 
     @property
     def bytes_per_second(self) -> float:
-        return (self.done - self.resumed) / self.seconds if self.seconds > 0 else 0.0
+        if self.seconds > 0:
+            return (self.done - self.resumed) / self.seconds
+        return 0.0
 
     @property
     def seconds_left(self) -> float | None:
         """None until a speed is known."""
-        return (self.total - self.done) / self.bytes_per_second if self.bytes_per_second > 0 else None
+        if self.bytes_per_second > 0:
+            return (self.total - self.done) / self.bytes_per_second
+        return None
 
 
 Report = Callable[[Progress], None]
@@ -93,7 +97,10 @@ def _bounded(remotes: list[Remote], most_bytes: int) -> None:
             )
     total = sum(remote.size or 0 for remote in remotes)
     if total > most_bytes:
-        names = remotes[0].name if len(remotes) == 1 else f"{remotes[0].name} and {len(remotes) - 1} more"
+        if len(remotes) == 1:
+            names = remotes[0].name
+        else:
+            names = f"{remotes[0].name} and {len(remotes) - 1} more"
         raise CheckpointError(
             f"{names} of {remotes[0].repository}: {gigabytes(total)}, and at most {gigabytes(most_bytes)} "
             "are downloaded; choose a smaller model"

@@ -57,4 +57,6 @@ def vocabulary_of(folder: Path) -> Vocabulary | None:
 
 def meta_of(folder: Path) -> Vocabulary | None:
     """The characters of the folder's meta.pkl, or None where it has none. Raises CheckpointError."""
-    return read_meta(folder / META) if (folder / META).is_file() else None
+    if (folder / META).is_file():
+        return read_meta(folder / META)
+    return None

@@ -86,7 +86,10 @@ def missing_weights(folder: Path) -> tuple[str, ...] | None:
     """The files that the folder's weights still need: () when they are all there, None when none is."""
     for name in WEIGHTS:
         if (folder / name).is_file():
-            needed = shards_of(folder / name) if name.endswith(".json") else ()
+            if name.endswith(".json"):
+                needed = shards_of(folder / name)
+            else:
+                needed = ()
             return tuple(shard for shard in needed if not (folder / shard).is_file())
     return None
 

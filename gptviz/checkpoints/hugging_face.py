@@ -110,7 +110,9 @@ def gpt2_table(
             turn = turned and kind == "weight"
             for third, part in enumerate(QKV):
                 is_scaled = part == "att.W_query" and len(query_factors) > 0
-                factor = query_factors[block] if is_scaled else 1.0
+                factor = 1.0
+                if is_scaled:
+                    factor = query_factors[block]
                 source = f"{theirs}attn.c_attn.{kind}"
                 target = f"{ours}{part}.{kind}"
                 copies.append(Copy(source, target, turn, third, factor=factor))
@@ -144,7 +146,9 @@ def neo_table(config: GPTConfig) -> list[Copy]:
 
 def head_table(config: GPTConfig) -> list[Copy]:
     """The output head, where it is not tied to the embedding."""
-    return [] if config.tie_embeddings else [Copy("lm_head.weight", "out_head.weight")]
+    if config.tie_embeddings:
+        return []
+    return [Copy("lm_head.weight", "out_head.weight")]
 
 
 def _dialect(name: str, table: Callable[[GPTConfig], list[Copy]], attention: str) -> Dialect:
@@ -180,7 +184,10 @@ def query_factors(config: GPTConfig, values: dict[str, Any]) -> list[float]:
     Ours divides every score by the root of a head's width. With "scale_attn_weights" false theirs does not,
     and with "scale_attn_by_inverse_layer_idx" it divides by the number of the block, from 1, as well.
     """
-    root = 1.0 if values.get("scale_attn_weights", True) else math.sqrt(config.head_dim)
+    if values.get("scale_attn_weights", True):
+        root = 1.0
+    else:
+        root = math.sqrt(config.head_dim)
     if not values.get("scale_attn_by_inverse_layer_idx", False):
         return [root] * config.n_layers
     return [root / (block + 1) for block in range(config.n_layers)]
@@ -215,7 +222,10 @@ def config_of(values: dict[str, Any], path: Path) -> GPTConfig:
         raise CheckpointError(f'{path} has neither "architectures" nor "model_type": is it a config?')
     expected = ARCHITECTURES[architectures[0]] if architectures else kind
     if kind not in (None, expected) or not isinstance(expected, str) or expected not in FAMILIES:
-        does = expected if architectures else " and ".join(FAMILIES)
+        if architectures:
+            does = expected
+        else:
+            does = " and ".join(FAMILIES)
         raise CheckpointError(f'{path}: "model_type" is {kind!r}; this model does only {does}')
     keys = FAMILIES[expected]
     for key, value in ONLY.items():
@@ -258,4 +268,6 @@ def _seen_by_all(values: dict[str, Any], positions: Any) -> Any:
         raise ValueError(f'"attention_types" has {", ".join(sorted(kinds))}; known are global and local')
     if not isinstance(window, int):
         raise ValueError(f'"window_size" is {window!r}; it must be a whole number')
-    return min(positions, window) if "local" in kinds and isinstance(positions, int) else positions
+    if "local" in kinds and isinstance(positions, int):
+        return min(positions, window)
+    return positions

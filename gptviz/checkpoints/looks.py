@@ -50,7 +50,10 @@ def look(path: Path) -> str:
     for start, what in KNOWN.items():
         if first.startswith(start):
             return what
-    text = first[:-4].decode("utf-8", errors="replace") if len(first) > 4 else first.decode("latin-1")
+    if len(first) > 4:
+        text = first[:-4].decode("utf-8", errors="replace")
+    else:
+        text = first.decode("latin-1")
     if "\ufffd" not in text and all(c.isprintable() or c in "\r\n\t" for c in text):
         return "a text file"
     return f"of no kind known here: its first bytes are {first[:8].hex(' ')}"
@@ -60,7 +63,10 @@ def seen(path: Path) -> Seen:
     """What a file or a folder shows before any of its weights are read. Raises CheckpointError."""
     if path.is_dir():
         inside = frozenset(file.name for file in path.iterdir())
-        config = read_json(path / CONFIG) if (path / CONFIG).is_file() else {}
+        if (path / CONFIG).is_file():
+            config = read_json(path / CONFIG)
+        else:
+            config = {}
         return Seen(inside=inside, config=config)
     beside = frozenset(file.name for file in path.parent.glob("*.index.json"))
     first = _first(path)
@@ -90,7 +96,9 @@ def meant(path: Path) -> Path:
     commit = path / "refs" / "main"
     if commit.is_file() and commit.stat().st_size <= LONGEST_COMMIT:
         folder = path / "snapshots" / Path(commit.read_text("utf-8", "replace").strip()).name
-        return folder if folder.is_dir() else path
+        if folder.is_dir():
+            return folder
+        return path
     return path
 
 

@@ -65,8 +65,13 @@ def read_config(path: Path, saved: dict[str, Any]) -> GPTConfig:
     """Our config from nanoGPT's `model_args` or build-nanogpt's `config`. Raises CheckpointError that names
     what is wrong in it.
     """
-    key = "model_args" if "model_args" in saved else "config"
-    arguments = saved[key] if key == "model_args" else settings_of(saved[key])
+    key = "config"
+    if "model_args" in saved:
+        key = "model_args"
+    if key == "model_args":
+        arguments = saved[key]
+    else:
+        arguments = settings_of(saved[key])
     if not isinstance(arguments, dict):
         raise CheckpointError(f'{path}: "{key}" holds {type(arguments).__name__}, not a dict')
     missing = [name for name in ARGUMENTS if name not in arguments]
@@ -158,7 +163,10 @@ def read_meta(path: Path) -> Vocabulary:
             meta = _DataOnly(file).load()
         return _vocabulary(meta)
     except Exception as error:  # a damaged pickle may raise nearly anything
-        kind = "" if isinstance(error, CheckpointError) else f"{type(error).__name__} "
+        if isinstance(error, CheckpointError):
+            kind = ""
+        else:
+            kind = f"{type(error).__name__} "
         raise CheckpointError(f"{path} is not nanoGPT's table of characters: {kind}{error}") from None
 
 

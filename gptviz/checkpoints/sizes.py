@@ -47,7 +47,9 @@ def settings_of(value: object) -> dict[Any, Any]:
     """The fields of settings in a file, which may be a dict or an object of the reader's own class."""
     if isinstance(value, Record):
         return value.fields
-    return value if isinstance(value, dict) else {}
+    if isinstance(value, dict):
+        return value
+    return {}
 
 
 def heads_beside(saved: object) -> int | None:
@@ -62,4 +64,6 @@ def heads_beside(saved: object) -> int | None:
         settings = settings_of(beside)
         for inner in (settings, *map(settings_of, settings.values())):
             found |= {inner[name] for name in HEADS if type(inner.get(name)) is int}
-    return found.pop() if len(found) == 1 else None
+    if len(found) == 1:
+        return found.pop()
+    return None

@@ -57,7 +57,9 @@ def index_in(folder: Path) -> Path | None:
         for path in found:
             if named is not None and path.name == f"{Path(named[1]).name}.index":
                 return path
-    return found[-1] if found else None
+    if found:
+        return found[-1]
+    return None
 
 
 def is_openais(folder: Path) -> bool:
@@ -117,7 +119,9 @@ def plain_name(theirs: str) -> str | None:
 
 
 def _without_ones(shape: tuple[int, ...]) -> tuple[int, ...]:
-    return shape[1:] if len(shape) == 3 and shape[0] == 1 else shape
+    if len(shape) == 3 and shape[0] == 1:
+        return shape[1:]
+    return shape
 
 
 def _check(data: Path, name: str, entry: Entry, size: int) -> None:

@@ -96,7 +96,10 @@ class TorchTensors(Tensors):
         refuse_saved(path, saved)
         self.keys = keys_to_state(saved)
         # a file of torch before 1.6 cannot be mapped: it is in memory already, and given up bit by bit
-        self._whole = None if _is_zip(path) else self._state_of(path, saved)
+        if _is_zip(path):
+            self._whole = None
+        else:
+            self._whole = self._state_of(path, saved)
         state = self._state_of(path, saved)
         super().__init__(path, {name: tuple(tensor.shape) for name, tensor in state.items()})
         self._bytes = {name: tensor.nbytes for name, tensor in state.items()}
@@ -104,7 +107,10 @@ class TorchTensors(Tensors):
 
     def read(self, names: Iterable[str]) -> Iterator[tuple[str, torch.Tensor]]:
         for group in self._groups(names):
-            state = self._whole if self._whole is not None else self._open_again()
+            if self._whole is not None:
+                state = self._whole
+            else:
+                state = self._open_again()
             for name in group:
                 yield name, state[name]
             del state
@@ -127,7 +133,10 @@ class TorchTensors(Tensors):
         state = saved
         what = "the file"
         for key in self.keys:
-            state = state.get(key) if isinstance(state, dict) else None
+            if isinstance(state, dict):
+                state = state.get(key)
+            else:
+                state = None
             what = f'"{key}"'
         if not isinstance(state, dict) or not state:
             raise CheckpointError(f"{path}: {what} holds {type(state).__name__}, not a state dict")
@@ -230,7 +239,10 @@ class Record:
         self.fields: dict[Any, Any] = {}
 
     def __setstate__(self, state: object) -> None:
-        self.fields = state if isinstance(state, dict) else {}
+        if isinstance(state, dict):
+            self.fields = state
+        else:
+            self.fields = {}
 
 
 # names in a pickle that a Record stands in for: settings, and how a path or a number of NumPy is written
@@ -261,7 +273,9 @@ def _load(path: Path, mapped: bool) -> Any:
 def _refused_name(error: Exception) -> str | None:
     """The name of a class or function that torch would have had to look up, if that is what it refused."""
     found = re.search(r"GLOBAL `?([\w.]+)`? (was not an allowed global|whose module)", str(error))
-    return None if found is None else found[1]
+    if found is None:
+        return None
+    return found[1]
 
 
 def _is_zip(path: Path) -> bool:
@@ -284,7 +298,9 @@ def _check_unpacked(path: Path) -> None:
 
 
 def _start(tensor: torch.Tensor) -> tuple[int, tuple[int, ...]] | None:
-    return (tensor.data_ptr(), tensor.stride()) if tensor.numel() else None
+    if tensor.numel():
+        return (tensor.data_ptr(), tensor.stride())
+    return None
 
 
 def weight_map(index: Path) -> dict[str, str]:

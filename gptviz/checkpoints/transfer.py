@@ -102,7 +102,10 @@ def _receive_all(remote: Remote, partial: Path, received: Received) -> None:
             cause: Exception | None = None
         except TransportError as error:
             cause = error
-        failures = 0 if _size(partial) > before else failures + 1
+        if _size(partial) > before:
+            failures = 0
+        else:
+            failures = failures + 1
         if failures > RETRIES:
             raise _in_words(cause or ConnectionError("no bytes came"), remote.repository) from cause
         if cause is not None or failures:
@@ -171,7 +174,9 @@ def _hash(path: Path, etag: str) -> str | None:
 
 
 def _size(path: Path) -> int:
-    return path.stat().st_size if path.exists() else 0
+    if path.exists():
+        return path.stat().st_size
+    return 0
 
 
 def _in_words(error: Exception, repository: str) -> CheckpointError:
@@ -188,7 +193,9 @@ def _in_words(error: Exception, repository: str) -> CheckpointError:
         return CheckpointError(f"{absent}, and HF_HUB_OFFLINE forbids a download. {prepare}")
     hub = constants.ENDPOINT
     kind = type(error).__name__
-    status = error.response.status_code if isinstance(error, HfHubHTTPError) else None
+    status = None
+    if isinstance(error, HfHubHTTPError):
+        status = error.response.status_code
     if isinstance(error, RepositoryNotFoundError) or status in (401, 403):
         return CheckpointError(
             f"{hub} has no repository {repository}, or not for everybody (HTTP {status}); "

@@ -43,7 +43,9 @@ def _before_all(names: list[str]) -> str:
                 return ""
             if name.endswith(f".{first}"):
                 start = name.removesuffix(first)
-                return start if all(other.startswith(start) for other in names) else ""
+                if all(other.startswith(start) for other in names):
+                    return start
+                return ""
     return ""
 
 

@@ -163,7 +163,9 @@ class Classes:
             except ClassError:
                 with self._lock:
                     self._wrong[source] = self._wrong.get(source, 0) + 1
-                known = "has no class here, or it has ended" if plain else "is no code"
+                known = "is no code"
+                if plain:
+                    known = "has no class here, or it has ended"
                 raise ClassError(
                     f"{code.strip()[:20]!r} {known}. A code has six letters and digits, like "
                     f"{written_code('KF7M2Q')}; it stands on the teacher's screen."
@@ -250,7 +252,9 @@ class Classes:
             found = connection.execute(pupil.where(PUPILS.c.secret == hashed, running)).first()
             if found is None:  # perhaps its class has just ended
                 _sweep(connection)
-            return None if found is None else Member(_room(found), found.name, found.pupil)
+            if found is None:
+                return None
+            return Member(_room(found), found.name, found.pupil)
 
     def guide(self, room: int) -> str:
         """The text of the guide of the class with this number."""
@@ -266,7 +270,9 @@ class Classes:
             row = connection.execute(
                 select(CLASSES.c.steered, CLASSES.c.news).where(CLASSES.c.id == room.id)
             ).first()
-        return (-1, -1) if row is None else (row.steered, row.news)
+        if row is None:
+            return (-1, -1)
+        return (row.steered, row.news)
 
     def names(self, room: Room) -> list[str]:
         """The names of those who have joined, in the order of joining."""
@@ -282,8 +288,10 @@ class Classes:
             .where(PUPILS.c.class_id == room.id)
             .order_by(ANSWERS.c.step, PUPILS.c.id)
         )
-        wanted = wanted if step is None else wanted.where(ANSWERS.c.step == step)
-        wanted = wanted if pupil is None else wanted.where(ANSWERS.c.pupil_id == pupil)
+        if step is not None:
+            wanted = wanted.where(ANSWERS.c.step == step)
+        if pupil is not None:
+            wanted = wanted.where(ANSWERS.c.pupil_id == pupil)
         with self._change() as connection:
             rows = connection.execute(wanted).all()
         return [

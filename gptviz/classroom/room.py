@@ -60,7 +60,9 @@ class Vote:
     @property
     def answer(self) -> Any:
         """The answer as a question's key takes it: a list, as JSON has it, becomes a pair."""
-        return tuple(self.given) if isinstance(self.given, list) else self.given
+        if isinstance(self.given, list):
+            return tuple(self.given)
+        return self.given
 
 
 # ---- codes that can be read from a projector ----
@@ -77,7 +79,9 @@ def new_code() -> str:
 def parse_code(text: str) -> str | None:
     """The code that somebody has typed, in any case and with any gaps; None where it can be none."""
     plain = "".join(char for char in text[:40].upper() if char not in " -\u2013\t\n")
-    return plain if len(plain) == LENGTH and set(plain) <= set(ALPHABET) else None
+    if len(plain) == LENGTH and set(plain) <= set(ALPHABET):
+        return plain
+    return None
 
 
 def written_code(code: str) -> str:

@@ -77,7 +77,10 @@ def beside(
     Of each the ids, and ln of what the model gives all of them together.
     """
     rounds = beam_search(lm, text, beams, max_new_tokens, progress=progress)
-    name = "1 beam" if beams == 1 else f"{beams} beams"
+    if beams == 1:
+        name = "1 beam"
+    else:
+        name = f"{beams} beams"
     ways = {name: rounds[-1].kept[0]}
     ways["greedy"] = beam_search(lm, text, 1, max_new_tokens, 0)[-1].kept[0]
     found = {name: (beam.ids, beam.log_probability) for name, beam in ways.items()}

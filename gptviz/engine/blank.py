@@ -44,7 +44,9 @@ def init_weights(model: GPTModel, n_layers: int, seed: int) -> None:
     for name, parameter in model.named_parameters():
         if parameter.dim() == 2:
             into_residual = name.endswith(("out_proj.weight", "ff.layers.2.weight"))
-            std = 0.02 / (2 * n_layers) ** 0.5 if into_residual else 0.02
+            std = 0.02
+            if into_residual:
+                std = 0.02 / (2 * n_layers) ** 0.5
             nn.init.normal_(parameter, std=std, generator=generator)
         elif name.endswith("bias"):
             nn.init.zeros_(parameter)

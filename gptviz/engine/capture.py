@@ -72,7 +72,10 @@ def capture(
     known = 0 if before is None else len(before)
     found: Gradient | None = None
     pass_ = _Pass(config, [*keys, ("final", None)], ready, reduce, before, graph=grad is not None)
-    past = None if before is None else before.past(model)
+    if before is None:
+        past = None
+    else:
+        past = before.past(model)
     if known < len(ids):
         of_others = torch.is_inference_mode_enabled() and grad is None  # whoever calls this
         with torch.inference_mode(of_others), forward.running(model, graph=grad is not None):
@@ -85,7 +88,10 @@ def capture(
     else:
         for key in pass_.reductions:  # no token is new: only what is to be made of the sites
             pass_.reduce(key, None)
-    tokens = [] if before is None else before.tokens
+    if before is None:
+        tokens = []
+    else:
+        tokens = before.tokens
     values = {key: pass_.rows(key, past) for key in keys}
     if lean:
         whole = [pair for pair in between_blocks(config) if pair[1] not in pass_.edited]
@@ -164,7 +170,9 @@ def _beginning(
     if not same or not needed <= set(after.sites()) or not all(edit.is_causal for edit in edits):
         return None
     known = alike([token.id for token in after.tokens], list(ids))
-    return after.cut(known) if known else None
+    if known:
+        return after.cut(known)
+    return None
 
 
 class _Pass:
@@ -186,7 +194,10 @@ class _Pass:
         self.config = config
         self.n_heads = config.n_heads
         self.before = before  # of the tokens that stand before those of this pass
-        self.first = 0 if before is None else len(before)
+        if before is None:
+            self.first = 0
+        else:
+            self.first = len(before)
         self.keep = dict.fromkeys(keys)
         self.values: dict[Key, Tensor] = {}
         self.edits = edits
@@ -234,7 +245,9 @@ class _Pass:
             assert new is not None
             return Rows([new], SITES[key[0]].form == "weights")
         earlier = self.before.pieces(key)
-        return earlier if new is None else earlier.then(new)
+        if new is None:
+            return earlier
+        return earlier.then(new)
 
     def rows(self, key: Key, past: Past | None) -> Rows:
         """The rows that are kept of a site; those of a float32 past are not kept twice."""

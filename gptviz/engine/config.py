@@ -91,7 +91,10 @@ class GPTConfig:
         norm = D * (1 + self.norm_bias)
         qkv = 3 * (D * D + D * self.qkv_bias)
         linears = 9 * D * D + (D + 4 * D + D) * self.linear_bias  # out_proj, up, down
-        head = 0 if self.tie_embeddings else self.vocab_size * D
+        if self.tie_embeddings:
+            head = 0
+        else:
+            head = self.vocab_size * D
         return embeddings + self.n_layers * (qkv + linears + 2 * norm) + norm + head
 
     # what makes it read like the book's dict
@@ -102,7 +105,9 @@ class GPTConfig:
         return getattr(self, key)
 
     def get(self, key: str, default: Any = None) -> Any:
-        return getattr(self, key) if key in self.__dataclass_fields__ else default
+        if key in self.__dataclass_fields__:
+            return getattr(self, key)
+        return default
 
     def keys(self) -> list[str]:
         return [*self.__dataclass_fields__]

@@ -70,7 +70,9 @@ def check_range(what: str, given: Iterable[int] | None, low: int, high: int) -> 
 
 
 def _split(what: str, text: str | None) -> list[int] | None:
-    return None if text is None else [_whole(what, part) for part in re.split(r"[+ ]", text)]
+    if text is None:
+        return None
+    return [_whole(what, part) for part in re.split(r"[+ ]", text)]
 
 
 def _whole(what: str, text: str) -> int:
@@ -200,7 +202,9 @@ class Plus:
         return self.numbers.shape, sha256(self.numbers.numpy().tobytes()).digest(), self.factor
 
     def __eq__(self, other: object) -> bool:
-        return self._identity == other._identity if isinstance(other, Plus) else NotImplemented
+        if isinstance(other, Plus):
+            return self._identity == other._identity
+        return NotImplemented
 
     def __hash__(self) -> int:
         return hash(self._identity)
@@ -214,7 +218,9 @@ def known(numbers: Tensor | Source, weights: bool = False) -> int | None:
     """Return for how many tokens of a text there are numbers; None where one row stands for every token."""
     if not isinstance(numbers, Tensor):
         return len(numbers)
-    return None if not weights and numbers.shape[-2:-1] in ((), (1,)) else numbers.shape[-2]
+    if not weights and numbers.shape[-2:-1] in ((), (1,)):
+        return None
+    return numbers.shape[-2]
 
 
 def made(what: Named, value: Tensor, weights: bool) -> Tensor:
@@ -271,7 +277,10 @@ def given(numbers: Tensor | Source, like: Tensor, key: Key, first: int, weights:
         if stop <= first:
             return like.clone()
         found = numbers.rows(*key, first, stop)
-        wide = like.shape[-1] >= found.shape[-1] if weights else like.shape[-1] == found.shape[-1]
+        if weights:
+            wide = like.shape[-1] >= found.shape[-1]
+        else:
+            wide = like.shape[-1] == found.shape[-1]
         if found.shape[:-2] != like.shape[:-2] or not wide:
             raise ValueError(
                 f"the trace has {key[0]!r} in the shape {tuple(found.shape)}, this model "

@@ -65,7 +65,9 @@ class _Editing:
             value = self._edited(key, value)
         if torch.is_grad_enabled() and not value.requires_grad:  # it was put in: gradients begin at it
             value = value.detach().requires_grad_()
-        return None if value is before else value
+        if value is before:
+            return None
+        return value
 
     def _edited(self, key: Key, value: Tensor) -> Tensor:
         """The tensor with its edits; the very one that was given where they change nothing."""
@@ -73,7 +75,9 @@ class _Editing:
             new = self._of_one(key, value)
         else:
             new = torch.cat([self._of_one(key, one[None]) for one in value])
-        return value if torch.equal(new, value) else new
+        if torch.equal(new, value):
+            return value
+        return new
 
     def _of_one(self, key: Key, value: Tensor) -> Tensor:
         site = SITES[key[0]]

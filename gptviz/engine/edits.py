@@ -95,7 +95,9 @@ class Edit:
         return (self.site, self.block, value, self.heads, self.positions)
 
     def __eq__(self, other: object) -> bool:
-        return self._identity() == other._identity() if isinstance(other, Edit) else NotImplemented
+        if isinstance(other, Edit):
+            return self._identity() == other._identity()
+        return NotImplemented
 
     def __hash__(self) -> int:
         return hash(self._identity())
@@ -104,7 +106,10 @@ class Edit:
         return f"Edit({str(self)!r})"
 
     def _repr_html_(self) -> str:
-        meaning = f"{self.site}: {SITES[self.site].meaning}" if self.site in SITES else self.site
+        if self.site in SITES:
+            meaning = f"{self.site}: {SITES[self.site].meaning}"
+        else:
+            meaning = self.site
         limits = {"block": self.block, "heads": self.heads, "positions": self.positions}
         some = {name: str(value) for name, value in limits.items() if value is not None}
         return table({"edit": str(self), "site": meaning, **some})
@@ -112,9 +117,18 @@ class Edit:
     def __str__(self) -> str:
         """The text form; a value of Python's, which has none, is named by its kind."""
         value = self.value if isinstance(self.value, str) else f"<{_pythons(self.value)}>"
-        at = "" if self.block is None else f".{self.block}"
-        some = "" if self.heads is None else "." + "+".join(map(str, self.heads))
-        here = "" if self.positions is None else "@" + "+".join(map(str, self.positions))
+        if self.block is None:
+            at = ""
+        else:
+            at = f".{self.block}"
+        if self.heads is None:
+            some = ""
+        else:
+            some = "." + "+".join(map(str, self.heads))
+        if self.positions is None:
+            here = ""
+        else:
+            here = "@" + "+".join(map(str, self.positions))
         return f"{self.site}{at}{some}{here}={value}"
 
     @classmethod
@@ -171,7 +185,8 @@ class Edit:
         """
         self.check_form()
         exact = n_tokens is not None
-        n_tokens = config.context_length if n_tokens is None else n_tokens
+        if n_tokens is None:
+            n_tokens = config.context_length
         self._check_block(config.n_layers)
         edit_values.check_range("head", self.heads, 0, config.n_heads)
         edit_values.check_range("position", self.positions, -n_tokens, n_tokens)
@@ -185,7 +200,9 @@ class Edit:
         if (end := self.known) is None:
             return
         tensor = isinstance(self.value, torch.Tensor)
-        source = "the tensor" if tensor else "the other text"
+        source = "the other text"
+        if tensor:
+            source = "the tensor"
         has = f"{source} has values for {end} of {n_tokens} positions"
         beyond = [p for p in self.positions or () if (exact or p >= 0) and p % n_tokens >= end]
         if beyond:
@@ -208,7 +225,9 @@ class Edit:
             parts = () if self.named is None else self.named.parts
             ends = [len(part.numbers) if part.name == "ids" else None for part in parts]
         most: list[int] = [end for end in ends if end is not None]
-        return max(most) if most and len(most) == len(ends) else None
+        if most and len(most) == len(ends):
+            return max(most)
+        return None
 
     def within(self, n_tokens: int) -> "Edit | None":
         """This edit for `n_tokens`: without positions beyond them, None if nothing is left."""
@@ -216,9 +235,13 @@ class Edit:
             return None
         end = min(n_tokens, n_tokens if self.known is None else self.known)
         if self.positions is None:
-            return self if end == n_tokens else replace(self, positions=range(end))
+            if end == n_tokens:
+                return self
+            return replace(self, positions=range(end))
         places = [p for p in self.positions if -n_tokens <= p < n_tokens and p % n_tokens < end]
-        return replace(self, positions=places) if places else None
+        if places:
+            return replace(self, positions=places)
+        return None
 
     @property
     def is_function(self) -> bool:
@@ -232,7 +255,10 @@ class Edit:
         A mean over the text is not, nor a shuffle of its positions, nor a position counted from the end, nor
         what a function may do.
         """
-        name = None if self.named is None else self.named.name
+        if self.named is None:
+            name = None
+        else:
+            name = self.named.name
         spread = name == "mean" and SITES[self.site].form != "weights"
         from_the_end = any(position < 0 for position in self.positions or ())
         return not (self.is_function or spread or name == "shuffle" or from_the_end)
@@ -257,7 +283,9 @@ class Edit:
         """The blocks that it is made in; none for a site outside of them."""
         if self.block == EVERY:
             return tuple(range(n_layers))
-        return () if self.block is None else (int(self.block),)
+        if self.block is None:
+            return ()
+        return (int(self.block),)
 
     def is_of_head(self, block: int, head: int) -> bool:
         """Whether it changes a head's own numbers: its queries, keys, values, pattern or output."""
@@ -266,7 +294,9 @@ class Edit:
 
     def each(self, n_layers: int) -> list["Edit"]:
         """The same with one block each."""
-        return [replace(self, block=b) for b in self.blocks(n_layers)] if self.block == EVERY else [self]
+        if self.block == EVERY:
+            return [replace(self, block=b) for b in self.blocks(n_layers)]
+        return [self]
 
     def apply(self, value: torch.Tensor, first: int = 0) -> torch.Tensor:
         """A new tensor, never the one that was given: (T, D), (H, T, D/H) or (H, T, T) as the site has it.
@@ -280,7 +310,10 @@ class Edit:
         count = value.shape[-2]
         rows = torch.full((count,), self.positions is None)
         for position in self.positions or ():
-            here = position - first if position >= 0 else position + count
+            if position >= 0:
+                here = position - first
+            else:
+                here = position + count
             if 0 <= here < count:
                 rows[here] = True
         chosen = rows
@@ -295,14 +328,19 @@ class Edit:
             return edit_values.made(self.named, value, weights)
         if isinstance(self.value, torch.Tensor | Source):
             new = edit_values.given(self.value, value, self.key, first, weights)
-            return new if isinstance(self.value, Source) else edit_values.sound(new, self.site, weights)
+            if isinstance(self.value, Source):
+                return new
+            return edit_values.sound(new, self.site, weights)
         if isinstance(self.value, tuple):
             more = [part.times(value, self.key, first) for part in self.value]
             return edit_values.sound(sum(more, value), self.site)
         assert callable(self.value)
         result = self.value(value.clone())
         if not isinstance(result, torch.Tensor) or result.shape != value.shape:
-            got = tuple(result.shape) if isinstance(result, torch.Tensor) else type(result).__name__
+            if isinstance(result, torch.Tensor):
+                got = tuple(result.shape)
+            else:
+                got = type(result).__name__
             raise ValueError(f"the edit of {self.site!r} returned {got}, not a tensor {tuple(value.shape)}")
         return edit_values.sound(result.to(value), self.site)
 
@@ -319,7 +357,13 @@ def edits_of(given: Iterable[Given]) -> tuple[Edit, ...]:
 def _pythons(value: object) -> str | None:
     """A Python value of an edit, described in words; None for any other value."""
     if isinstance(value, tuple):
-        return "numbers that are added" if value and all(isinstance(p, Plus) for p in value) else None
+        if value and all(isinstance(p, Plus) for p in value):
+            return "numbers that are added"
+        return None
     if isinstance(value, torch.Tensor | Source):
-        return "a tensor" if isinstance(value, torch.Tensor) else "another trace"
-    return "a Python function" if callable(value) else None
+        if isinstance(value, torch.Tensor):
+            return "a tensor"
+        return "another trace"
+    if callable(value):
+        return "a Python function"
+    return None

@@ -90,8 +90,14 @@ def hidden_from(
             return checked(model.final_norm(model.trf_blocks[block:](stream)))
         last = len(model.trf_blocks) - 1
         stream = model.trf_blocks[block:last](stream)
-        after = None if past is None else partial(past.append, last)
-        rows = _of_row(model.trf_blocks[last], stream, row, after) if block <= last else stream[:, row]
+        if past is None:
+            after = None
+        else:
+            after = partial(past.append, last)
+        if block <= last:
+            rows = _of_row(model.trf_blocks[last], stream, row, after)
+        else:
+            rows = stream[:, row]
         return checked(model.final_norm(rows))
 
 
@@ -236,7 +242,9 @@ def multiply_adds(model: GPTModel, n_tokens: int) -> int:
 
 def _threads_that_pay(multiply_adds: int) -> int:
     """In a server a short pass has one thread: two begin anew in each run, and are no sooner done."""
-    return 1 if _pass_threads is not None and multiply_adds < LONG_PASS else torch.get_num_threads()
+    if _pass_threads is not None and multiply_adds < LONG_PASS:
+        return 1
+    return torch.get_num_threads()
 
 
 @contextmanager
@@ -267,7 +275,8 @@ def _hooked(model: GPTModel, hooks: Hooks) -> Iterator[None]:
 def _submodule(model: GPTModel, path: str) -> nn.Module:
     module: nn.Module | None = model
     for part in path.split("."):  # what get_submodule does, in a tenth of the time: a trace has 150 hooks
-        module = None if module is None else module._modules.get(part)
+        if module is not None:
+            module = module._modules.get(part)
     return model.get_submodule(path) if module is None else module  # which says what there is not
 
 
@@ -276,4 +285,6 @@ def _visit(
 ) -> Tensor | None:
     """Ask a hook: of the module's output, or before there is one of what it is given."""
     # another thread's is somebody else's pass on the same model
-    return hook.visit(*output or given[:1]) if threading.get_ident() == thread else None
+    if threading.get_ident() == thread:
+        return hook.visit(*output or given[:1])
+    return None

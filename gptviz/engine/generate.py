@@ -274,7 +274,10 @@ def _stops(stop: str | Iterable[str] | None) -> list[str]:
     if stop is None:
         return []
     how = "give a string, a list of strings, or None"
-    stops = [stop] if isinstance(stop, str) else listed("stop", stop, how)
+    if isinstance(stop, str):
+        stops = [stop]
+    else:
+        stops = listed("stop", stop, how)
     wrong = [s for s in stops if not isinstance(s, str) or not s]
     if wrong:
         raise ValueError(f"stop has {wrong[0]!r}; give strings of at least one character")

@@ -68,6 +68,9 @@ def gradient(metric: Metric, logits: Tensor, values: Mapping[Key, Tensor], confi
     found = torch.autograd.grad(value, tensors, allow_unused=True)
     grads = {}
     for (key, one), grad in zip(values.items(), found, strict=True):
-        shown = torch.zeros_like(one) if grad is None else grad
+        if grad is None:
+            shown = torch.zeros_like(one)
+        else:
+            shown = grad
         grads[key] = SITES[key[0]].present(shown, config.n_heads).float().cpu()
     return Gradient(metric, float(value.detach()), grads, config.n_layers)

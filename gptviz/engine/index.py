@@ -33,9 +33,14 @@ def index_of(what: str, given: object, count: int | None) -> int:
     """
     number = whole_number(given)
     if number is None or (count is not None and not -count <= number < count):
-        there_are = "give a whole number" if count is None else f"they go from 0 to {count - 1}"
+        if count is None:
+            there_are = "give a whole number"
+        else:
+            there_are = f"they go from 0 to {count - 1}"
         raise ValueError(f"there is no {what} {given!r}; {there_are}")
-    return number if count is None else number % count
+    if count is None:
+        return number
+    return number % count
 
 
 def below(what: str, given: object, count: int) -> int:

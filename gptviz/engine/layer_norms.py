@@ -61,7 +61,10 @@ _norms: PerWeights[list[Norm]] = PerWeights()
 
 def _norms_of(model: GPTModel) -> list[Norm]:
     def norm(name: str, block: int | None, source: Key, module: LayerNorm) -> Norm:
-        shift = None if module.shift is None else module.shift.detach().clone()
+        if module.shift is None:
+            shift = None
+        else:
+            shift = module.shift.detach().clone()
         return Norm(name, block, source, module.eps, module.scale.detach().clone(), shift)
 
     found = []
@@ -76,7 +79,10 @@ def norm_statistics(norms: Sequence[Norm], value: Callable[[Key], torch.Tensor])
     rows = []
     for norm in norms:
         before = value(norm.source)
-        shift = None if norm.shift is None else norm.shift.float().cpu()
+        if norm.shift is None:
+            shift = None
+        else:
+            shift = norm.shift.float().cpu()
         after = F.layer_norm(before, before.shape[-1:], norm.scale.float().cpu(), shift, norm.eps)  # (T, D)
         rows.append([*_mean_and_variance(before.numpy()), *_mean_and_variance(after.numpy())])  # 4 of (T,)
     grids = np.array(rows, dtype=np.float32).swapaxes(0, 1)  # (4, N, T)

@@ -68,12 +68,16 @@ class Loaded:
         more = edits_of(edits)
         for edit in more:
             edit.check(self.config)
-        return replace(self, edits=(*self.edits, *(edit.of(self.config) for edit in more))) if more else self
+        if more:
+            return replace(self, edits=(*self.edits, *(edit.of(self.config) for edit in more)))
+        return self
 
     @property
     def plain(self) -> Self:
         """The model as it is, without edits."""
-        return replace(self, edits=()) if self.edits else self
+        if self.edits:
+            return replace(self, edits=())
+        return self
 
     @property
     def is_causal(self) -> bool:

@@ -10,7 +10,9 @@ def show_id(lm: Loaded, token_id: int) -> str:
     A model's matrix may be padded with rows that its tokenizer has no token for: they go by their number.
     """
     raw = named_bytes(lm.tokenizer, token_id)
-    return show_token(raw) if is_named(lm, token_id) else raw.decode()
+    if is_named(lm, token_id):
+        return show_token(raw)
+    return raw.decode()
 
 
 def is_named(lm: Loaded, token_id: int) -> bool:

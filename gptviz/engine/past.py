@@ -242,7 +242,10 @@ def final_hidden(
     """
     model._check(in_idx)
     b, t = in_idx.shape
-    first = past.next if position is None else position
+    if position is None:
+        first = past.next
+    else:
+        first = position
     context = model.pos_emb.num_embeddings
     if b != past.batch:
         raise ValueError(f"{b} texts given, after a past of {past.batch}: see Past.rows")

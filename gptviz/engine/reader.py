@@ -91,7 +91,10 @@ class Reader(Loaded):
             edit.check(self.config, len(ids))
         every = tuple(edit.of(self.config) for edit in every)
         made = ready(self, every)
-        metric = None if grad is None else self._metric(grad, len(ids))
+        if grad is None:
+            metric = None
+        else:
+            metric = self._metric(grad, len(ids))
         return capture(self, ids, keep, every, made, reduce, after, metric, at_once)
 
     def _ids(self, text: Text, special_tokens: bool) -> list[int]:
@@ -117,7 +120,10 @@ class Reader(Loaded):
         return again(self, trace, ready(self.plain, self.edits), block, attention)
 
     def _metric(self, grad: Towards, n_tokens: int) -> Metric:
-        given: list[Any] = list(grad) if isinstance(grad, tuple) else [grad]
+        if isinstance(grad, tuple):
+            given: list[Any] = list(grad)
+        else:
+            given = [grad]
         if not 1 <= len(given) <= 3:
             raise ValueError(f"grad is {grad!r}; give token, (token, against) or (token, against, position)")
         given += [None, -1][len(given) - 1 :]
@@ -177,7 +183,10 @@ class Reader(Loaded):
         if not self.edits:
             return []
         known = 0 if past is None else past.next
-        first = known if position is None else position
+        if position is None:
+            first = known
+        else:
+            first = position
         return self.hooks(first + in_idx.shape[1], first)
 
 
@@ -193,14 +202,19 @@ def ready(lm: Reader, edits: Iterable[Edit]) -> list[Edit]:
             # all that follow each other read it at once: none of them is made in it
             together = takewhile(lambda one, ids=ids: ids in _texts_of(one), edits[at:])  # type: ignore[misc]
             before = [one for one, given in zip(made, edits, strict=False) if ids not in _texts_of(given)]
-            read[ids] = known[ids] if ids in known else _read(lm, ids, before, [one.key for one in together])
+            if ids in known:
+                read[ids] = known[ids]
+            else:
+                read[ids] = _read(lm, ids, before, [one.key for one in together])
         made.append(_with_numbers(lm, edit, read))
     return made
 
 
 def _texts_of(edit: Edit) -> tuple[Ids, ...]:
     """Return the ids of the other texts that the value is taken from."""
-    return () if edit.named is None else edit.named.texts
+    if edit.named is None:
+        return ()
+    return edit.named.texts
 
 
 def _with_numbers(lm: Reader, edit: Edit, read: dict[Ids, Trace]) -> Edit:
@@ -210,7 +224,9 @@ def _with_numbers(lm: Reader, edit: Edit, read: dict[Ids, Trace]) -> Edit:
         if part.name in TABLES:
             return lm.model.get_parameter(f"{TABLES[part.name]}.weight")[part.numbers[0]][None]  # (1, D)
         other = read[part.numbers]
-        return other if part.name == "ids" else other.uncopied()[edit.key].mean(dim=-2, keepdim=True)
+        if part.name == "ids":
+            return other
+        return other.uncopied()[edit.key].mean(dim=-2, keepdim=True)
 
     value = edit.named
     if value is not None and value.name == "sample":

@@ -28,7 +28,10 @@ class Rows:
         """All of it as one tensor: (T, D), (H, T, D/H) or (H, T, T), with 0 where the mask hides a key."""
         if len(self.parts) == 1:
             return self.parts[0]
-        found = None if self._joined is None else self._joined()
+        if self._joined is None:
+            found = None
+        else:
+            found = self._joined()
         if found is None:
             found = _together(self.parts, self.weights)
             self._joined = weakref.ref(found)
@@ -36,7 +39,9 @@ class Rows:
 
     def copied(self) -> torch.Tensor:
         """The same as `joined`, in memory of its own."""
-        return self.parts[0].clone() if len(self.parts) == 1 else _together(self.parts, self.weights)
+        if len(self.parts) == 1:
+            return self.parts[0].clone()
+        return _together(self.parts, self.weights)
 
     def between(self, start: int, stop: int) -> torch.Tensor:
         """Return the rows of these tokens; of attention weights over the keys before `stop`."""
@@ -44,7 +49,9 @@ class Rows:
 
     def cut(self, n: int) -> "Rows":
         """Return those of the first n tokens: views, no copies."""
-        return self if n == len(self) else Rows(self._pieces(0, n), self.weights)
+        if n == len(self):
+            return self
+        return Rows(self._pieces(0, n), self.weights)
 
     def _pieces(self, start: int, stop: int) -> list[torch.Tensor]:
         wanted = []

@@ -150,14 +150,20 @@ def distribution(logits: torch.Tensor, sampling: Sampling = AS_IT_IS) -> Distrib
         below = ordered - ordered[0]  # so that no temperature overflows
         shares = torch.softmax(below / float(sampling.temperature), dim=0)
 
-    size = logits.numel() if sampling.top_k is None else min(sampling.top_k, logits.numel())
+    if sampling.top_k is None:
+        size = logits.numel()
+    else:
+        size = min(sampling.top_k, logits.numel())
     shares[size:] = 0
     shares = shares / shares.sum()
     nucleus = min(size, nucleus_size(shares, sampling.top_p))
     shares[nucleus:] = 0
     shares = shares / shares.sum()
 
-    scaled = logits if sampling.temperature == 0 else logits / float(sampling.temperature)
+    if sampling.temperature == 0:
+        scaled = logits
+    else:
+        scaled = logits / float(sampling.temperature)
     rank = torch.empty_like(order)
     rank[order] = torch.arange(logits.numel(), device=order.device)
     return Distribution(order, rank, scaled, rank < size, rank < nucleus, shares[rank])

@@ -176,7 +176,10 @@ def check_key(site: str, block: object, n_layers: int | None) -> Key:
             raise ValueError(f"site {site!r} is outside the blocks; ask for it without the block {block!r}")
         return site, None
     if block is None:
-        there_are = "" if n_layers is None else f", from 0 to {n_layers - 1}"
+        if n_layers is None:
+            there_are = ""
+        else:
+            there_are = f", from 0 to {n_layers - 1}"
         raise ValueError(f"site {site!r} needs a block{there_are}")
     return site, index_of("block", block, n_layers)
 

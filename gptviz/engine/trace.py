@@ -80,7 +80,10 @@ class Trace(Showing):
         self._head_was = stamp(self._head)  # it is used as it is now, or not at all
         self._norms = kept_norms(lm.model)
         self.edits = edits
-        self._reduced = {} if reduced is None else reduced
+        if reduced is None:
+            self._reduced = {}
+        else:
+            self._reduced = reduced
         self._past = past  # of all its tokens, if they were read in pieces
         self._grad = grad
         self._lean = lean  # what is not held is worked out
@@ -101,7 +104,10 @@ class Trace(Showing):
     def __repr__(self) -> str:
         edits = ""
         if self.edits:
-            edits = ", 1 edit" if len(self.edits) == 1 else f", {len(self.edits)} edits"
+            if len(self.edits) == 1:
+                edits = ", 1 edit"
+            else:
+                edits = f", {len(self.edits)} edits"
         return f"Trace({self.name!r}, {len(self)} tokens{edits}, {self.nbytes / 2**20:.1f} MB)"
 
     def __getitem__(self, key: str | Key) -> Tensor:
@@ -118,7 +124,9 @@ class Trace(Showing):
         if isinstance(key, str) and key in SITES and SITES[key].per_block:
             return torch.stack([self._values_of((key, block)) for block in range(self.config.n_layers)])
         found = self._rows_of(check_key(*key_of(key), self.config.n_layers))
-        return found.copied() if self.hands_out_copies else found.joined()
+        if self.hands_out_copies:
+            return found.copied()
+        return found.joined()
 
     def _ipython_key_completions_(self) -> list[str | Key]:
         """What an editor offers behind `t["`: each site, then each site and block."""
@@ -137,7 +145,9 @@ class Trace(Showing):
         if first >= end:
             raise ValueError(f"there are no tokens from {start} to before {stop} among {len(self)}")
         rows = found.between(first, end)
-        return rows.clone() if self.hands_out_copies else rows
+        if self.hands_out_copies:
+            return rows.clone()
+        return rows
 
     def uncopied(self) -> "Trace":
         """The same numbers, handed out as they are kept: for functions that write into nothing.
@@ -154,7 +164,9 @@ class Trace(Showing):
 
     def pieces(self, key: Key) -> Rows:
         """A site as it is held, for a trace that goes on from this one."""
-        return self._final if key == ("final", None) else self._rows_of(key)
+        if key == ("final", None):
+            return self._final
+        return self._rows_of(key)
 
     def of(self, model: AModel) -> GPTModel:
         """The model, if its weights made this trace (see `gptviz.engine.weights`); ValueError otherwise."""
@@ -182,7 +194,9 @@ class Trace(Showing):
 
     def sites(self) -> list[Key]:
         """The (site, block) pairs that there are, held or to be worked out, in the order of the pass."""
-        return all_keys(self.config) if self._lean else list(self._values)
+        if self._lean:
+            return all_keys(self.config)
+        return list(self._values)
 
     @property
     def held(self) -> Container[Key]:
@@ -197,10 +211,14 @@ class Trace(Showing):
         """
         for reduction, results in self._reduced.items():
             if name in (reduction.name, reduction):
-                return copied(results) if self.hands_out_copies else list(results)
+                if self.hands_out_copies:
+                    return copied(results)
+                return list(results)
         if isinstance(name, Reduction):
             made = [name.of(self._values_of(key)) for key in expand([name.site], self.config)]
-            return copied(made) if self.hands_out_copies else made
+            if self.hands_out_copies:
+                return copied(made)
+            return made
         kept = ", ".join(reduction.name for reduction in self._reduced) or "none"
         raise ValueError(f"this trace has no reduction {name!r}, but {kept}; trace again with reduce=[...]")
 
@@ -290,7 +308,10 @@ class Trace(Showing):
 
         Nothing is copied: a pass writes into nothing.
         """
-        held = {key: self._rows_of(key)} if self._lean else self._values
+        if self._lean:
+            held = {key: self._rows_of(key)}
+        else:
+            held = self._values
         return self._with(_lean=False, _values=held, hands_out_copies=False)
 
     def released(self) -> "Trace":
@@ -331,8 +352,14 @@ class Trace(Showing):
         Blocks that were opened do not count. Rows that it shares with another trace count in each of them.
         """
         pieces = [part for rows in (*self._values.values(), self._final) for part in rows.parts]
-        memory = [] if self._past is None else [self._past.memory()]
-        grads = [] if self._grad is None else [self._grad]
+        if self._past is None:
+            memory = []
+        else:
+            memory = [self._past.memory()]
+        if self._grad is None:
+            grads = []
+        else:
+            grads = [self._grad]
         reduced = [result for results in self._reduced.values() for result in results]
         return nbytes_of(*pieces, *memory, *grads, *reduced)
 
@@ -345,11 +372,16 @@ class Trace(Showing):
         """
         if stamp(self._head) != self._head_was:
             raise ValueError("the model's output head was changed since this trace: trace the text again")
-        at = 0 if position is None else self.place_of(position)
+        if position is None:
+            at = 0
+        else:
+            at = self.place_of(position)
         final = self._final.between(at, len(self) if position is None else at + 1).to(self._head)
         # (T, D) or (1, D), x (V, D) -> (T, V) or (1, V)
         rows = checked(kernels.linear(final, self._head).float().cpu())
-        return rows if position is None else rows[0]
+        if position is None:
+            return rows
+        return rows[0]
 
     @undisturbed
     def next_tokens(
@@ -455,11 +487,16 @@ class Trace(Showing):
 
     def _repr_html_(self) -> str:
         """The tokens and all heads; what was kept, where that is not enough for them."""
-        return self.show()._repr_html_() if self._has_heads else f"<code>{escape(repr(self))}</code>"
+        if self._has_heads:
+            return self.show()._repr_html_()
+        return f"<code>{escape(repr(self))}</code>"
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
         """The same in each kind that a notebook keeps: see `gptviz.ui.notebook.Picture`."""
-        shown = self.show()._repr_mimebundle_() if self._has_heads else {"text/html": self._repr_html_()}
+        if self._has_heads:
+            shown = self.show()._repr_mimebundle_()
+        else:
+            shown = {"text/html": self._repr_html_()}
         return shown | {"text/plain": repr(self)}
 
     @property

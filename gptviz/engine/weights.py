@@ -71,7 +71,10 @@ def same(model: nn.Module, then: Fingerprint | None, what: str, again: str) -> F
 
 def stamp(tensor: torch.Tensor) -> tuple[int, int]:
     """The same of a single tensor: how often it was written into, and some of its numbers."""
-    writes = 0 if tensor.is_inference() else tensor._version
+    if tensor.is_inference():
+        writes = 0
+    else:
+        writes = tensor._version
     some = _some(tensor)
     return writes, crc32(some.cpu().numpy().tobytes() if isinstance(some, torch.Tensor) else some.tobytes())
 
@@ -122,7 +125,10 @@ class _Watched:
         return sum([t._version for t in self._tensors])
 
     def numbers(self) -> int:
-        away = [torch.cat(self._away).cpu().numpy()] if self._away else []
+        if self._away:
+            away = [torch.cat(self._away).cpu().numpy()]
+        else:
+            away = []
         return crc32(np.concatenate([*self._here_views, *away]).data, self._built)
 
 
@@ -144,5 +150,10 @@ def _some(tensor: torch.Tensor) -> Any:
     if tensor.element_size() in _WHOLE:
         tensor = tensor.view(_WHOLE[tensor.element_size()])
     rows, columns = (max(1, -(-n // MOST)) for n in tensor.shape)
-    tensor = tensor[0, ::columns] if len(tensor) == 1 else tensor[::rows, ::columns].diagonal()
-    return tensor.numpy() if tensor.is_cpu else tensor
+    if len(tensor) == 1:
+        tensor = tensor[0, ::columns]
+    else:
+        tensor = tensor[::rows, ::columns].diagonal()
+    if tensor.is_cpu:
+        return tensor.numpy()
+    return tensor

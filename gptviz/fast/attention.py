@@ -81,7 +81,9 @@ def _by_rows(att: Any, b: int, queries: Tensor, keys: Tensor, values: Tensor) ->
     k = keys.shape[1]
     first = k - n  # how many keys stand before the first query
     watched = _is_watched(att.dropout)  # if nobody looks at the weights, no more than a block is kept
-    weights = _buffer(heads, n, k) if watched else None
+    weights = None
+    if watched:
+        weights = _buffer(heads, n, k)
     scores = queries.new_empty(heads * ROWS * k)
     context = queries.new_empty(b, n, heads // b, d)
     by_head = context.transpose(1, 2)  # (b, H, T, head_dim)
@@ -106,7 +108,9 @@ def _by_rows(att: Any, b: int, queries: Tensor, keys: Tensor, values: Tensor) ->
 
 def _version(x: Tensor) -> int | None:
     """How often x was written to, as torch counts; None in inference mode, where it does not."""
-    return None if x.is_inference() else x._version
+    if x.is_inference():
+        return None
+    return x._version
 
 
 def _is_watched(dropout: nn.Module) -> bool:

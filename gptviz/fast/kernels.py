@@ -130,7 +130,9 @@ def _linear(x: Tensor, weight: Tensor, bias: Tensor | None, gelu: str | None = N
         return _onednn(x, weight, bias, gelu)
     # in its own memory: what the allocator gives back to the system is cleared when it is had again
     result = F.linear(x, weight, bias)
-    return result if gelu is None else torch.ops.aten.gelu_(result, approximate=gelu)
+    if gelu is None:
+        return result
+    return torch.ops.aten.gelu_(result, approximate=gelu)
 
 
 def _prefers_onednn(x: Tensor, weight: Tensor, bias: Tensor | None) -> bool:
@@ -190,7 +192,12 @@ def _fits(weight: Tensor) -> bool:
 
 def _onednn(x: Tensor, weight: Tensor, bias: Tensor | None, gelu: str | None = None) -> Tensor:
     # torch's own inductor calls it so; it packs the weight in every call, so that none is kept twice
-    after, kind = ("none", "") if gelu is None else ("gelu", gelu)
+    if gelu is None:
+        after = "none"
+        kind = ""
+    else:
+        after = "gelu"
+        kind = gelu
     return torch.ops.mkldnn._linear_pointwise(x, weight, bias, after, [], kind)
 
 
@@ -206,7 +213,8 @@ def _measure(x: Tensor, weight: Tensor, bias: Tensor | None) -> bool:
     """
     part = x.reshape(-1, x.shape[-1])[:MOST_ROWS].contiguous()
     weight = weight[:MOST_OUTPUTS]
-    bias = None if bias is None else bias[:MOST_OUTPUTS]
+    if bias is not None:
+        bias = bias[:MOST_OUTPUTS]
     truth = F.linear(part, weight, bias)
     error = (_onednn(part, weight, bias) - truth).abs().max()
     if not error <= 1e-4 * truth.abs().max():  # also NaN: somebody allowed it fewer digits than float32's
@@ -249,7 +257,10 @@ class _FastFeedForward(FeedForward):
         up, activation, down = self.layers
         if not serves(x) or not _is_unseen(self.layers, up, activation) or not _fits(up.weight):
             return FeedForward.forward(self, x)
-        kind = "tanh" if type(activation) is GELU else activation.approximate
+        if type(activation) is GELU:
+            kind = "tanh"
+        else:
+            kind = activation.approximate
         return down(_linear(x, up.weight, up.bias, kind))  # (b, T, D) -> (b, T, 4D) -> (b, T, D)
 
 

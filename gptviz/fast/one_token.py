@@ -142,7 +142,9 @@ def _linear(layer: Any, x: Tensor) -> Tensor:
     weight = parameters["weight"]
     bias = parameters["bias"]
     if x.dtype is torch.bfloat16:
-        return kernels.row(x, weight, bias) if kernels.is_row(x) else F.linear(x, weight, bias)
+        if kernels.is_row(x):
+            return kernels.row(x, weight, bias)
+        return F.linear(x, weight, bias)
     if weight.numel() < kernels.SMALL_WEIGHT:
         return F.linear(x, weight, bias)
     return kernels.linear(x, weight, bias)
@@ -154,4 +156,6 @@ def _norm(norm: Any, x: Tensor) -> Tensor:
 
 
 def _approximation(activation: Any) -> str:
-    return "tanh" if type(activation) is GELU else str(activation.approximate)
+    if type(activation) is GELU:
+        return "tanh"
+    return str(activation.approximate)

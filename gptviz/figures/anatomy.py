@@ -178,10 +178,15 @@ def _hover(box: Box, total: int) -> str:
         return describe(box.tensors[0], total)
     count = sum(tensor.parameters for tensor in box.tensors)
     first = box.tensors[0]
-    whose = "final_norm" if first.block is None else f"block {first.block}"
+    if first.block is None:
+        whose = "final_norm"
+    else:
+        whose = f"block {first.block}"
     each = [f"{t.local_name.removeprefix('final_norm.')} {t.parameters:,}" for t in box.tensors]
     parts = ",<br>".join(", ".join(each[i : i + 3]) for i in range(0, len(each), 3))
-    thin = "<br>to scale they would be too thin to be seen" if min(box.width, box.height) < 1 else ""
+    thin = ""
+    if min(box.width, box.height) < 1:
+        thin = "<br>to scale they would be too thin to be seen"
     return (
         f"the {len(box.tensors)} vectors of {whose}: {count:,} parameters, "
         f"{percent(count / total)} of the model<br>{parts}{thin}"
@@ -226,7 +231,9 @@ def block_boxes(tensors: Sequence[Tensor], emb_dim: int) -> list[Box]:
     boxes = []
     for tensor in tensors:
         x, y = places[tensor.local_name]
-        thin = min(tensor.shape) if len(tensor.shape) == 2 else 1
+        thin = 1
+        if len(tensor.shape) == 2:
+            thin = min(tensor.shape)
         boxes.append(Box((tensor,), x, y, max(tensor.shape) * scale, thin * scale))
     return boxes
 
@@ -269,7 +276,10 @@ def _vector_note(box: Box, norm_bias: bool, colors: Palette) -> list[dict[str, A
     name = box.tensors[0].local_name
     size = f"{box.tensors[0].shape[0]:,}"
     if name.endswith(".scale"):
-        what = f"scale and shift, {size} each" if norm_bias else f"scale, {size}"
+        if norm_bias:
+            what = f"scale and shift, {size} each"
+        else:
+            what = f"scale, {size}"
         return [_note(f"<b>{name.removesuffix('.scale')}</b> · {what}", box.x, box.y - 2, colors.ink, 14)]
     if name.endswith(".bias"):
         below = box.y + max(box.height, 1) + 2

@@ -66,11 +66,16 @@ def bars(
         return [f"{name}: {what} {significant(float(z), 4)}" for name, z in zip(names, numbers, strict=True)]
 
     def ends(numbers: Floats) -> tuple[marks.Places, marks.Places]:
-        return (numbers, places) if lying else (places, numbers)
+        if lying:
+            return (numbers, places)
+        return (places, numbers)
 
     said = says or values.map(lambda v: sentences(unit, v))
     now = np.asarray(values.now)
-    lies: dict[str, Any] = {"orientation": "h"} if lying else {}
+    if lying:
+        lies: dict[str, Any] = {"orientation": "h"}
+    else:
+        lies = {}
     if base is not None:
         lies["base"] = base
     main = marks.bar(*ends(now), {"color": fills, "line": edge}, name=called[0])
@@ -127,9 +132,14 @@ def _with_text(values: Both[Floats], longest: int, base: Floats | None) -> dict[
     start = np.zeros(1) if base is None else base
     ends = np.concatenate([[0.0], start, *(start + v for v in values.all)])
     low = float(ends.min())
-    high = float(ends.max()) if ends.any() else 1.0
+    high = 1.0
+    if ends.any():
+        high = float(ends.max())
     room = 0.3 if longest < 8 else 0.5
     # to the left stand the names
-    left = low - room * (high - low) if low < 0 else low
+    if low < 0:
+        left = low - room * (high - low)
+    else:
+        left = low
     right = high + (high - low) / 1000  # a bar that ends past it by rounding would have no text
     return {"range": [left, right], "domain": [0.0, 1 / (1 + room)]}

@@ -73,7 +73,12 @@ def beam_tree(
         | {"range": [kept + dropped - 0.4, -0.6], "tickvals": [*range(kept)]}
         | {"ticktext": [f"beam {number + 1}" for number in range(kept)]},
     }
-    row, room = (ROW, {}) if unchanged is None else (TALL_ROW, {"r": 60})
+    if unchanged is None:
+        row = ROW
+        room = {}
+    else:
+        row = TALL_ROW
+        room = {"r": 60}
     return figure(traces, layout, mode, height=70 + row * (kept + dropped), **room)
 
 
@@ -82,5 +87,8 @@ def _sentence(
 ) -> str:
     text = "".join(name(token) for token in beam.ids)
     what = "kept" if kept else "dropped"
-    old = "" if unchanged is None else f", {fixed(unchanged[beam.ids], 2)} in the {UNCHANGED} model"
+    if unchanged is None:
+        old = ""
+    else:
+        old = f", {fixed(unchanged[beam.ids], 2)} in the {UNCHANGED} model"
     return safe(f"`{text}` was {what}: ln p {fixed(beam.log_probability, 2)} in all{old}")

@@ -48,7 +48,10 @@ def candidate_rows(
         cut = row["filter"] != KEPT
         p = row["probability"]
         said = _steps(row, found, sampling, "model" if unchanged is None else "changed model")
-        ghost = None if sampling.changes_nothing else row["model_probability"]
+        if sampling.changes_nothing:
+            ghost = None
+        else:
+            ghost = row["model_probability"]
         rank = 0
         if unchanged is not None:
             ghost = float(unchanged.chosen.probabilities[token])
@@ -72,7 +75,9 @@ def candidate_rows(
 
 def _others(found: Candidates) -> str:
     """All tokens without a row, as they are called."""
-    return f"{found.rest:,} others" if found.rest > 1 else "1 other"
+    if found.rest > 1:
+        return f"{found.rest:,} others"
+    return "1 other"
 
 
 def _rest(found: Candidates, sampling: Sampling, unchanged: Candidates | None) -> Row:
@@ -80,7 +85,9 @@ def _rest(found: Candidates, sampling: Sampling, unchanged: Candidates | None) -
     kept = "none of them cut"
     p = probability_text(found.rest_probability)
     if found.rest_kept < found.rest:
-        mark = f"{found.rest_kept:,} ✓" if found.rest_kept else "✕"
+        mark = "✕"
+        if found.rest_kept:
+            mark = f"{found.rest_kept:,} ✓"
         kept = f"{found.rest_kept:,} of them kept"
     said = f"The other {found.rest:,} tokens of the vocabulary, {kept}, share {p}."
     ghost = None
@@ -90,7 +97,10 @@ def _rest(found: Candidates, sampling: Sampling, unchanged: Candidates | None) -
     if not sampling.changes_nothing:
         said += f" Without these settings they share {probability_text(found.rest_model_probability)}."
     texts = {"rank_text": "", "logit_text": "", "scaled_text": "", "filter_text": mark, "p_text": p}
-    texts["ghost_text"] = "" if ghost is None else probability_text(ghost)
+    if ghost is None:
+        texts["ghost_text"] = ""
+    else:
+        texts["ghost_text"] = probability_text(ghost)
     marks = dict.fromkeys(("first", "was_first", "whole", "came"), False)
     marks |= {"out": not found.rest_kept, "rest": True}
     numbers = {"probability": found.rest_probability, "model_probability": found.rest_model_probability}
@@ -106,7 +116,9 @@ def _steps(row: Row, found: Candidates, sampling: Sampling, model: str) -> str:
     own = f" The {model} itself gives it {probability_text(row['model_probability'])}."
     start = f"(rank {row['rank']:,}): logit {logit}"
     if t == 0:
-        takes = "the largest: temperature 0 gives it everything" if row["rank"] == 1 else "not the largest"
+        takes = "not the largest"
+        if row["rank"] == 1:
+            takes = "the largest: temperature 0 gives it everything"
         return f"{start}, {takes}. Probability {p}.{own}"
     scaled = fixed(row["scaled"], 2)
     if t != 1:
@@ -115,8 +127,13 @@ def _steps(row: Row, found: Candidates, sampling: Sampling, model: str) -> str:
         value = sampling.top_k if row["filter"] == "top-k" else sampling.top_p
         return f"{start}, and {row['filter']} {value:g} cuts it: probability 0.{own}"
     log_sum = fixed(found.log_sum, 2)
-    power = f"e^({scaled} − {log_sum})" if found.log_sum >= 0 else f"e^({scaled} + {log_sum[1:]})"
-    many = f"the {found.kept:,} tokens that are left" if found.kept > 1 else "the one token that is left"
+    if found.log_sum >= 0:
+        power = f"e^({scaled} − {log_sum})"
+    else:
+        power = f"e^({scaled} + {log_sum[1:]})"
+    many = "the one token that is left"
+    if found.kept > 1:
+        many = f"the {found.kept:,} tokens that are left"
     if found.kept == len(found.chosen.kept):
         many = f"all {found.kept:,} tokens"
     softmax = f"Softmax: {power} = {p}, where {log_sum} is the logarithm of the sum of e^x over {many}."
@@ -156,9 +173,14 @@ def draw_rows(
     at = 0.0
     for index, row in enumerate(rows):
         rank = row["rank"]
-        start = float(bar[rank - 2]) if rank > 1 else 0.0
+        start = 0.0
+        if rank > 1:
+            start = float(bar[rank - 2])
         stop = float(bar[rank - 1])
-        ends = "" if row["out"] else " to ".join(place_text(end, stop - start) for end in (start, stop))
+        if row["out"]:
+            ends = ""
+        else:
+            ends = " to ".join(place_text(end, stop - start) for end in (start, stop))
         row |= {"shown": row["token"], "start": start, "stop": stop, "place": ends, "cut": row["out"]}
         row |= {"drawn": row["id"] == standing, "standing": how}
         row["sentence"] = f"{row['token']} {row['sentence']}"
@@ -173,7 +195,9 @@ def draw_rows(
 def _gap(found: Candidates, start: float, stop: float) -> list[Row]:
     """The gap between two rows' stretches, as a row; none where they touch."""
     gap = {"index": None, "start": start, "stop": stop, "shown": _others(found), "kind": "rest"}
-    return [gap] if stop - start > 1e-9 else []
+    if stop - start > 1e-9:
+        return [gap]
+    return []
 
 
 def place_text(place: float, width: float) -> str:

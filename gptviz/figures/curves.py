@@ -53,29 +53,43 @@ def curves(
     for number, (name, values) in enumerate(lines.items(), start=1):
         last = number == len(lines)
         # dashed lines are the unchanged model's, on every page: where there are some, this one is not
-        color = colors.ink if changed else colors.quiet
+        if changed:
+            color = colors.ink
+        else:
+            color = colors.quiet
         if last:
             color = colors.accent
         dash = None if last or changed else "dash"
         symbol = SYMBOLS[(number - 1) % len(SYMBOLS)]
         if many:
-            color = colors.accent if number == 1 else others[(number - 2) % len(others)]
+            if number == 1:
+                color = colors.accent
+            else:
+                color = others[(number - 2) % len(others)]
             dash = DASHES[(number - 1) % len(DASHES)]
         if values.was is not None:
             old = _says(names, values.was, name, unit, written, f" {marks.UNCHANGED}")
             mark = {"size": 6, "symbol": f"{symbol}-open", "color": colors.ghost}
-            marked = {"mode": "lines+markers", "marker": mark} if many else {}
+            if many:
+                marked = {"mode": "lines+markers", "marker": mark}
+            else:
+                marked = {}
             ghost = marks.ghost_curve(x, np.asarray(values.was), mode, old, showlegend=number == 1)
             traces.append(ghost | marked)
         now = np.asarray(values.now, dtype=np.float64)
         seen = np.isfinite(now)
         joined = long and seen.sum() > 1  # one number alone would not be seen
         if quick:
-            what = f"{unit} %{{fullData.name}}" if name != unit else unit
+            if name != unit:
+                what = f"{unit} %{{fullData.name}}"
+            else:
+                what = unit
             hover = {"text": said, "hovertemplate": f"%{{text}}: {what} %{{y:.4~r}}<extra></extra>"}
         else:
             hover = marks.says(map(marks.safe, _says(names, values.now, name, unit, written)))
-        mode_of_line = "lines" if joined else "lines+markers"
+        mode_of_line = "lines+markers"
+        if joined:
+            mode_of_line = "lines"
         drawn: dict[str, Any] = {"mode": "markers" if dots else mode_of_line}
         drawn |= {"line": marks.line(color, 3, dash), "zorder": len(lines) - number if many else 0}
         named = {"name": marks.safe(name), "showlegend": many, "unselected": marks.WHOLE}
@@ -83,7 +97,10 @@ def curves(
         traces.append(marks.dots(x, now, marker, **drawn, **named, **hover))
         end = float(np.log10(max(now[-1], 1e-12))) if log else float(now[-1])  # where a log axis puts a note
         notes.append(marks.note(f"<b>{marks.safe(name)}</b>", len(names) - 1, end, color, 15, xshift=10))
-    shapes = [] if rest is None else [marks.across(rest, marks.line(colors.quiet, 1))]
+    if rest is None:
+        shapes = []
+    else:
+        shapes = [marks.across(rest, marks.line(colors.quiet, 1))]
     if used:
         shapes.append(marks.band(-0.5, used - 0.5, colors.panel))
     shapes += [marks.across(level, marks.line(colors.quiet, 1.5, "dash")) for level, _ in rests]
@@ -111,5 +128,8 @@ def curves(
 def _says(
     names: Sequence[str], values: Floats, name: str, unit: str, written: Callable[[Any], str], when: str = ""
 ) -> list[str]:
-    what = unit if name == unit else f"{unit} {name}"
+    if name == unit:
+        what = unit
+    else:
+        what = f"{unit} {name}"
     return [f"{place}: {what} {written(y)}{when}" for place, y in zip(names, values, strict=True)]

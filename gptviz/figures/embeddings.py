@@ -62,7 +62,12 @@ def embedding_sum(
 
 def _sum_rows(parts: Floats, label: str, position: int, adds_up: bool) -> Drawn:
     """The three rows as colours; every value knows the whole addition, for its hover."""
-    second, third = (" +", " =") if adds_up else (",", ", block 0 is given")
+    if adds_up:
+        second = " +"
+        third = " ="
+    else:
+        second = ","
+        third = ", block 0 is given"
     additions = np.broadcast_to(parts.T, (3, *parts.T.shape))  # (3, D, 3)
     numbers = "token %{customdata[0]:.4f}", "position %{customdata[1]:.4f}", "%{customdata[2]:.4f}"
     said = f"%{{meta}}, dimension %{{x}}:<br>{numbers[0]}{second} {numbers[1]}{third} {numbers[2]}"

@@ -48,7 +48,10 @@ def gelu_dots(
     fills = {"colorscale": [(0.0, colors.quiet), (1.0, colors.positive)], "cmin": 0, "cmax": 1}
     traces: list[dict[str, Any]] = []
     for number in (1, 2):
-        inside = order if number == 1 else order[np.abs(before[order]) <= NEAR]
+        if number == 1:
+            inside = order
+        else:
+            inside = order[np.abs(before[order]) <= NEAR]
         ring = {"width": np.where(inside == unit, 3, 0).astype(np.uint8), "color": colors.ink}
         fires = (before[inside] > 0).astype(np.uint8)  # numbers are sent as they are
         marker = fills | FAINT | {"size": sizes[inside], "color": fires, "line": ring}
@@ -150,7 +153,10 @@ def expansion(
             layout[yaxis] = bare | {"domain": [top - HIGH / height, top], "anchor": axes[0]}
             layout[yaxis]["autorange"] = "reversed"
             scale = {"zmin": -limit, "zmax": limit, "colorscale": colors.signed, "showscale": False}
-            name = marks.UNCHANGED if which else marks.CHANGED
+            if which:
+                name = marks.UNCHANGED
+            else:
+                name = marks.CHANGED
             said, numbers = _says(pair, rows, head, "unit" if part in UNITS else "dimension")
             drawn = marks.cells(grid, said, customdata=numbers, hoverongaps=False, name=name, **scale)
             traces.append(drawn | marks.on(number))

@@ -89,7 +89,10 @@ def words_of(role: HeadRole, write: float, longest: float) -> Thumbnail:
     label = ROLES[role.kind].label
     says = label
     if any(role.shares.values()):  # what looks at nothing does so over no tokens
-        says += f", over {fixed(role.spread, 1)} tokens" if role.share is None else f", {percent(role.share)}"
+        if role.share is None:
+            says += f", over {fixed(role.spread, 1)} tokens"
+        else:
+            says += f", {percent(role.share)}"
     says += f". It writes {fixed(write, 1)} (the bar; the longest is {fixed(longest, 1)})."
     return {"kind": role.kind, "label": label, "says": says, "write": round(write, 4)}
 

@@ -144,7 +144,9 @@ def _dots(name: str, x: Any, y: Any, says: list[Any], marker: dict[str, Any], **
 def _says(point: Any, label: str, axes: tuple[str, str]) -> str:
     numbers = zip(axes, (point.x, point.y), strict=True)
     said = "".join(f"<br>{marks.safe(axis)}: {significant(value)}" for axis, value in numbers)
-    withdrawn = ", withdrawn" if point.withdrawn else ""
+    withdrawn = ""
+    if point.withdrawn:
+        withdrawn = ", withdrawn"
     return f"<b>block {point.block}, head {point.head}</b>: {label}{withdrawn}{said}"
 
 
@@ -161,7 +163,9 @@ def _name(point: Any, side: str | None, own: bool) -> str:
     name = f"{point.block}·{point.head}"
     space = "\u2003"
     if side is None or not own:
-        return name if side else ""
+        if side:
+            return name
+        return ""
     beyond = {"middle right": f"{space}{name}", "middle left": f"{name}{space}"}
     return beyond.get(side, f"{name}<br>{space}" if side == "top center" else f"{space}<br>{name}")
 

@@ -61,9 +61,17 @@ class Map:
             with np.errstate(invalid="ignore"):
                 z = np.where(same, 0.0, new - old)
         else:
-            z = old if shown == marks.UNCHANGED else new
+            if shown == marks.UNCHANGED:
+                z = old
+            else:
+                z = new
         fine = z[np.isfinite(z)]
-        low, high = (float(fine.min()), float(fine.max())) if fine.size else (0.0, 0.0)
+        if fine.size:
+            low = float(fine.min())
+            high = float(fine.max())
+        else:
+            low = 0.0
+            high = 0.0
         if shown == marks.DIFFERENCE or self.scale == "log":  # as deep a blue as any
             high = max(-low, high) or 1.0  # where all that has moved is without end
             low = -high
@@ -104,10 +112,18 @@ def maps(
     for number, (panel, z) in enumerate(zip(panels, drawn, strict=True), start=1):
         axes, (xaxis, yaxis) = marks.axis_names(number)
         start = (number - 1) * (width + GAP)
-        coloraxis = "coloraxis" if joint or number == 1 else f"coloraxis{number}"
+        if joint or number == 1:
+            coloraxis = "coloraxis"
+        else:
+            coloraxis = f"coloraxis{number}"
         if not joint or number == 1:
             right = (1.0 if joint else start + width) - 0.015
-            of, length = (drawn, 0.35) if joint else ([z], 0.2)
+            if joint:
+                of = drawn
+                length = 0.35
+            else:
+                of = [z]
+                length = 0.2
             layout[coloraxis] = _axis(panel, of, shown, mode, right, length)
         places: Drawn = {"x": columns, "y": list(rows)} | marks.on(number)
         gaps = {"xgap": 1 if len(labels) <= 80 / n else 0, "ygap": 1 if len(rows) <= NAMED_ROWS else 0}
@@ -128,7 +144,10 @@ def maps(
             "tickfont": {"size": 14 if len(rows) <= 16 else 12},
             **({"tickmode": "linear"} if len(rows) <= NAMED_ROWS else {}),
         }
-        ink = {} if panel.color is None else {"font": {"color": panel.color}}
+        if panel.color is None:
+            ink = {}
+        else:
+            ink = {"font": {"color": panel.color}}
         layout["annotations"].append(marks.heading(f"<b>{panel.title}</b>", start, 1, **ink))
         if panel.tint is not None:
             layout["shapes"] += _tinted(panel.tint, mode, axes)
@@ -156,12 +175,18 @@ def _behind(panel: Map, positions: Sequence[int] | None) -> Floats:
     (R, T, 2 or 3).
     """
     cells = [np.asarray(one) for one in panel.cells.all]
-    at = np.arange(cells[0].shape[1]) if positions is None else np.asarray(positions)
+    if positions is None:
+        at = np.arange(cells[0].shape[1])
+    else:
+        at = np.asarray(positions)
     return np.stack([np.broadcast_to(at, cells[0].shape), *cells], axis=2, dtype=np.float32)
 
 
 def _says(panel: Map, place: str) -> str:
-    words = [""] if panel.cells.was is None else [f" {marks.UNCHANGED}", f" {marks.CHANGED}"]
+    if panel.cells.was is None:
+        words = [""]
+    else:
+        words = [f" {marks.UNCHANGED}", f" {marks.CHANGED}"]
     numbers = ", ".join(f"%{{customdata[{i}]:.3r}}{word}" for i, word in enumerate(words, start=1))
     unit = panel.unit or panel.title
     return f"%{{y}} {place}:<br>{unit} {numbers}"
@@ -188,11 +213,19 @@ def _tinted(cells: NDArray[np.bool_], mode: Mode, axes: Axes) -> list[Drawn]:
 def _axis(panel: Map, drawn: Sequence[Floats], shown: str, mode: Mode, right: float, length: float) -> Drawn:
     """The colours of these numbers, and the bar that says which is which."""
     fine = np.concatenate([z[np.isfinite(z)].ravel() for z in drawn])
-    low, high = (float(fine.min()), float(fine.max())) if fine.size else (0.0, 0.0)
+    if fine.size:
+        low = float(fine.min())
+        high = float(fine.max())
+    else:
+        low = 0.0
+        high = 0.0
     differs = panel.cells.was is not None and shown == marks.DIFFERENCE
     under = over = ""
     if panel.ends is not None and not differs:
-        first, last = np.log10(panel.ends) if panel.is_log else panel.ends
+        if panel.is_log:
+            first, last = np.log10(panel.ends)
+        else:
+            first, last = panel.ends
         under = "≤ " if low < first else ""
         over = "≥ " if high > last else ""
         low = float(first)
@@ -220,11 +253,17 @@ def _axis(panel: Map, drawn: Sequence[Floats], shown: str, mode: Mode, right: fl
         texts = [significant(10.0**power, 2) for power in values]
     else:
         whole = panel.scale == "weight"
-        top = max(1.0, high) if whole and panel.ends is None else high or 1.0
+        if whole and panel.ends is None:
+            top = max(1.0, high)
+        else:
+            top = high or 1.0
         values = [0.0, top]
         texts = ["0", significant(top, 2)]
         under = ""
-        colors = palette(mode).attention if whole else marks.upper_half(mode)
+        if whole:
+            colors = palette(mode).attention
+        else:
+            colors = marks.upper_half(mode)
     texts[0] = under + texts[0]
     texts[-1] = over + texts[-1]
     axis = marks.signed_axis(1.0, mode, right)

@@ -140,7 +140,9 @@ def level_notes(
     close = (np.nanmax(heights) - np.nanmin(heights)) / 10
 
     def anchor(y: float) -> str:
-        return "top" if any(0 < other - y < close for other, _ in named) else "bottom"
+        if any(0 < other - y < close for other, _ in named):
+            return "top"
+        return "bottom"
 
     return [note(safe(words), x, y, colors.quiet, 14, yanchor=anchor(y), **ground) for y, words in named]
 
@@ -283,7 +285,10 @@ def token_ticks(
     else:
         step = 128
     marked = np.arange(0, n, step)
-    numbers = marked.tolist() if positions is None else [positions[i] for i in marked.tolist()]
+    if positions is None:
+        numbers = marked.tolist()
+    else:
+        numbers = [positions[i] for i in marked.tolist()]
     named = {"ticktext": [str(number) for number in numbers], "title": {"text": title}}
     return {"tickvals": marked, "tickangle": 0} | named
 

@@ -112,7 +112,9 @@ def _says(rank: pd.Series, probability: pd.Series, tokens: list[str], verb: str)
 
 
 def _line(x: pd.Series, y: pd.Series, drawn: dict[str, Any], says_of: list[str]) -> dict[str, Any]:
-    mode = "lines+markers" if len(x) < 3 else "lines"
+    mode = "lines"
+    if len(x) < 3:
+        mode = "lines+markers"
     hovers = marks.says(map(marks.safe, says_of))
     return marks.stroke(x.to_numpy(), y.to_numpy(), drawn, mode=mode, **hovers)
 
@@ -219,7 +221,10 @@ def surprise_rows(
 
 def surprise_sentence(row: pd.Series) -> str:
     """The words after `·sat`: "came with 2.1 nats of surprise: the model gave it 0.117 ..."."""
-    amount = fixed(row["nats"], 1) if row["nats"] >= 0.05 else fixed(row["nats"], 3)
+    if row["nats"] >= 0.05:
+        amount = fixed(row["nats"], 1)
+    else:
+        amount = fixed(row["nats"], 3)
     return (
         f"came with {amount} nats of surprise: "
         f"the model gave it {probability_text(row['probability'])}, rank {int(row['rank']):,}."

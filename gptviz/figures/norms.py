@@ -59,7 +59,10 @@ def norm_histograms(steps: Both[Steps], dimension: int, mode: Mode) -> Figure:
             upright(mean, line(colors.ink, 1.5), axes),
         ]
         # a mean that is zero but for rounding is written as zero: 2 × 10⁻¹⁷ would read as a discovery
-        middle = "0" if abs(mean) < 1e-9 else significant(mean)
+        if abs(mean) < 1e-9:
+            middle = "0"
+        else:
+            middle = significant(mean)
         words = f"<b>{stage}</b><br>mean {middle}<br>variance {significant(deviation**2, 4)}"
         layout["annotations"].append(heading(words, start, 1))
         layout[xaxis] = {"domain": [start, start + width], "anchor": axes[1]}

@@ -45,7 +45,10 @@ def dials(frequencies: dict[int, float], query: int, key: int, mode: Mode) -> Fi
     for place, (pair, frequency) in enumerate(frequencies.items()):
         middle = 3 * place
         angles = (query * frequency, key * frequency)
-        between = np.linspace(*angles, 49) if abs(angles[0] - angles[1]) < 2 * math.pi else circle
+        if abs(angles[0] - angles[1]) < 2 * math.pi:
+            between = np.linspace(*angles, 49)
+        else:
+            between = circle
         for turn, size, drawn in (
             (circle, 1.0, line(colors.grid, 1.5)),
             (between, 0.45, line(colors.output, 5)),
@@ -54,7 +57,10 @@ def dials(frequencies: dict[int, float], query: int, key: int, mode: Mode) -> Fi
         traces.append(_arrow(middle, angles[1], colors.key, f"key at position {key}, pair {pair}"))
         traces.append(_arrow(middle, angles[0], colors.query, f"query at position {query}, pair {pair}"))
         turns = 2 * math.pi / frequency
-        once = significant(turns) if turns < 100 else f"{turns:,.0f}"
+        if turns < 100:
+            once = significant(turns)
+        else:
+            once = f"{turns:,.0f}"
         words = (
             f"<b>pair {pair}</b><br>once round: {once} tokens"
             f"<br>between: {fixed(angles[0] - angles[1], 2)} rad"

@@ -58,7 +58,9 @@ def share_grid(
             return own
         return f"{own}<br>({fixed(float(unchanged[block, column]), 2)})"
 
-    limit = float(np.abs(values).max()) if known else 0.0
+    limit = 0.0
+    if known:
+        limit = float(np.abs(values).max())
     said = [[said_of(b, i) for i in range(count)] for b in range(rows)]
     gap = 1 if inside is None else 5
     drawn = {"hovertext": said, "xgap": gap, "ygap": gap, "coloraxis": "coloraxis"}
@@ -71,7 +73,10 @@ def share_grid(
         traces.append(marks.in_cells(texts, values, axis, 11))
     thick = marks.line(colors.accent, 2.5)
     thin = marks.line(colors.masked, 1)
-    shapes = [] if opened is None else [marks.around(*opened, thick)]
+    if opened is None:
+        shapes = []
+    else:
+        shapes = [marks.around(*opened, thick)]
     if inside is not None:
         places = np.ndindex(rows, count)
         shapes = [marks.around(b, i, thick if (b, i) in inside else thin, room=0.45) for b, i in places]

@@ -298,7 +298,9 @@ def _array(array: np.ndarray) -> Any:
     if array.size <= LISTED:
         return _listed(array)
     data = {"dtype": code, "bdata": base64.b64encode(array.tobytes()).decode("ascii")}
-    return data if array.ndim == 1 else data | {"shape": ", ".join(map(str, array.shape))}
+    if array.ndim == 1:
+        return data
+    return data | {"shape": ", ".join(map(str, array.shape))}
 
 
 def _listed(array: np.ndarray) -> Any:

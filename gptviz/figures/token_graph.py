@@ -133,7 +133,10 @@ def _around(edge: Edge, at: Mapping[Key, tuple[float, float]]) -> Edge:
     (x1, y1) = at[edge.target]
     if abs(x0 - x1) > 0.1 or y1 - y0 < 1.5:
         return edge
-    side = 1 if edge.bow > 0 or (edge.bow == 0 and y0 % 2) else -1
+    if edge.bow > 0 or (edge.bow == 0 and y0 % 2):
+        side = 1
+    else:
+        side = -1
     return replace(edge, bow=side * (0.5 + 0.05 * (y1 - y0)))
 
 
@@ -206,7 +209,9 @@ def flow_graph(edges: pd.DataFrame, labels: Sequence[str], position: int, layers
         for place in (source, target):
             nodes.setdefault(place, stream(*place))
         color = ways[row.via]
-        bow = 0.3 if source[1] == target[1] and row.via != "shortcut" else 0.0
+        bow = 0.0
+        if source[1] == target[1] and row.via != "shortcut":
+            bow = 0.3
         share = row.contribution
         drawn.append(Edge(source, target, share, share, color, _flow_says(row, labels), bow=bow))
     rows = ["tokens", *(row for b in range(layers) for row in ("attention", f"after block {b}"))]
@@ -221,7 +226,9 @@ def _stream_says(n_layers: int, position: int, labels: Sequence[str], depth: int
     if depth == 0:
         return f"the embedding of {where}"
     block = (depth - 1) // 2
-    step = "attention" if depth % 2 else "feed-forward"
+    step = "feed-forward"
+    if depth % 2:
+        step = "attention"
     return f"the stream of {where} after block {block}'s {step}"
 
 
@@ -234,7 +241,10 @@ def _flow_says(row: Any, labels: Sequence[str]) -> str:
     if row.via == "feed-forward":
         return f"The feed-forward is {share} {after}"
     source = f"{labels[row.source]} (position {row.source})"
-    best = "" if pd.isna(row.head) else f"<br>most of it by head {row.head}: {weight(row.head_contribution)}"
+    if pd.isna(row.head):
+        best = ""
+    else:
+        best = f"<br>most of it by head {row.head}: {weight(row.head_contribution)}"
     return f"What the heads took from {source} is {share} {after}{best}"
 
 
@@ -261,10 +271,15 @@ def paths_graph(
     for row in edges.itertuples():
         source = _node(row.part, row.block, row.head, row.position, labels, colors)
         nodes.setdefault(source.key, source)
-        target = WORD if row.level == 0 else ("head", row.to_block, row.to_head, row.to_position)
+        if row.level == 0:
+            target = WORD
+        else:
+            target = ("head", row.to_block, row.to_head, row.to_position)
         found.setdefault((source.key, target, row.by, row.exact), []).append(row.logits)
     tints = {"word": colors.output, "V": colors.value, "Q": colors.query, "K": colors.key}
-    scale = (edges["logits"].abs() / edges["share"]).max() if len(edges) else 1.0
+    scale = 1.0
+    if len(edges):
+        scale = (edges["logits"].abs() / edges["share"]).max()
     drawn = []
     for (source_key, target, by, exact), logits in found.items():
         value = sum(logits)

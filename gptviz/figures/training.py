@@ -59,7 +59,10 @@ def training_curves(
             thin = {"mode": "lines", "opacity": 0.35, "showlegend": False, "hoverinfo": "skip"}
             for i in range(flat.shape[1] if number == 0 else 0):
                 traces.append(_curve(run, "", flat[:, i], marks.line(color, 1)) | below | thin)
-            best = flat.argmax(axis=1) if flat.size else np.zeros(0, dtype=int)
+            if flat.size:
+                best = flat.argmax(axis=1)
+            else:
+                best = np.zeros(0, dtype=int)
             told = [
                 f"{name}, step {at}: {what} {fixed(float(row[i]), 2)}, block {i // heads}, head {i % heads}"
                 for at, row, i in zip(run.steps, flat, best, strict=True)

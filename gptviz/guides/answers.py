@@ -99,12 +99,18 @@ class Asked:
 
     def count(self, number: int, /, **facts: str) -> Answer:
         """Mark a count: right is this number, whatever is given behind its decimal point."""
-        right = None if self.given is None else int(self.given) == number
+        if self.given is None:
+            right = None
+        else:
+            right = int(self.given) == number
         return replace(self.number(number, str(number), 0, **facts), right=right)
 
     def choice(self, options: Sequence[str], truth: int, /, **facts: str) -> Answer:
         """One of the options: that with this number."""
-        right = None if self.given is None else self.given == options[truth]
+        if self.given is None:
+            right = None
+        else:
+            right = self.given == options[truth]
         said = self.given or ""
         if said and said not in options:
             said = as_code(said)
@@ -118,7 +124,10 @@ class Asked:
 
     def head(self, right: Sequence[Head], fact: str, told: Told, /, **facts: str) -> Answer:
         """A head, of which the first is the truth and each is right; the `fact` as of a token."""
-        given = None if self.given is None else (int(self.given[0]), int(self.given[1]))
+        if self.given is None:
+            given = None
+        else:
+            given = (int(self.given[0]), int(self.given[1]))
         return self._one_of(right, given, head_name, {fact: told}, facts)
 
     def _one_of(

@@ -299,7 +299,9 @@ def _step(draft: _Draft, faults: list[tuple[int, str]]) -> Step:
     page = block.get("page", "")
     look = block.get("look", "")
     place, until = (_address(block.get(name, {}), draft.at, faults) for name in ("place", "until"))
-    ask = _question(block["ask"], draft.at, faults) if "ask" in block else None
+    ask = None
+    if "ask" in block:
+        ask = _question(block["ask"], draft.at, faults)
     return Step(draft.line, draft.heading, text, page, place, look, until, ask, after)
 
 
@@ -315,7 +317,9 @@ def _address(found: dict[Any, Any], line: int, faults: list[tuple[int, str]]) ->
 
 
 def _hashable(value: Any) -> Any:
-    return value if isinstance(value, str | int | float) else str(value)
+    if isinstance(value, str | int | float):
+        return value
+    return str(value)
 
 
 def _question(found: dict[str, Any], line: int, faults: list[tuple[int, str]]) -> Question | None:

@@ -118,7 +118,10 @@ def answer_at(place: Mapping[str, str], ask: Question, lm: LanguageModel) -> Ans
         raise CannotAsk("its text has no tokens")
     token = place.get("token", "")
     last = len(ids) - 1
-    position = min(int(token), last) if token.isdecimal() else last
+    if token.isdecimal():
+        position = min(int(token), last)
+    else:
+        position = last
     named = arguments(ask.key, ask.kind, ask.given)
     trace = lm.trace(ids, keep=sites(ask.key, lm, position, None, *named))
     return KEYS[ask.key][1](lm, trace, position, None, *named)
@@ -189,7 +192,10 @@ def nucleus(q: Asked, share: float) -> Answer:
     """Ask how many of the most probable tokens have this share of the probability together."""
     p = q.chances.sort(descending=True).values  # (V,)
     count = int((p.cumsum(0) < share).sum()) + 1
-    right = None if q.given is None else count / 2 <= q.given <= 2 * count
+    if q.given is None:
+        right = None
+    else:
+        right = count / 2 <= q.given <= 2 * count
     return replace(q.number(count, f"{count:,}", 0, vocabulary=f"{len(p):,}"), right=right)
 
 
@@ -443,7 +449,10 @@ def needed_more(q: Asked, one: str, other: str) -> Answer:
     first, second = (_moved(q, [f"z.{block}.{head}=zero"]) for block, head in places)
     options = (*(head_name(place).capitalize() for place in places), "Neither: the prediction stays as it is")
     lost = [left.before - left.after for left in (first, second)]
-    worst = 2 if max(lost) < 0.01 else int(lost[1] > lost[0])
+    if max(lost) < 0.01:
+        worst = 2
+    else:
+        worst = int(lost[1] > lost[0])
     facts = {"first": percent(first.after), "second": percent(second.after)}
     return q.choice(options, worst, token=q.called(first.token), before=percent(first.before), **facts)
 
@@ -513,7 +522,9 @@ def dearest(q: Asked) -> Answer:
     loss = _losses(q.t)
 
     def cost(at: int) -> str:
-        return fixed(float(loss[at - 1]), 2) if at else "none: nothing stands before it"
+        if at:
+            return fixed(float(loss[at - 1]), 2)
+        return "none: nothing stands before it"
 
     return q.token(int(loss.argmax()) + 1, "loss", cost, mean=fixed(float(loss.mean()), 2))
 
@@ -654,7 +665,9 @@ def lens_word(q: Asked, blocks: int) -> Answer:
     end = int(rows[-1].argmax())
     facts = {"probability": percent(float(rows[2 * blocks, best])), "end": q.called(end)}
     given = (q.given or "").strip()
-    right = q.lm.decode([best]).strip() in q.words if given else None
+    right = None
+    if given:
+        right = q.lm.decode([best]).strip() in q.words
     return Answer(best, q.called(best), facts, right, as_code(given) if given else "")
 
 
@@ -820,7 +833,10 @@ def smallest_circuit(q: Asked) -> Answer:
     others give their mean over this text. Beside them, random choices of as many heads."""
     token = int(q.t.logits(q.position).argmax())
     passes = Passes(q.lm, q.ids, token, "mean", position=q.position)
-    heads = [] if q.given is None else _heads(q.lm, q.given[1])
+    if q.given is None:
+        heads = []
+    else:
+        heads = _heads(q.lm, q.given[1])
     everyone = all_heads(q.lm)
     draw = random.Random(len(heads))
     others = [draw.sample(everyone, len(heads)) for _ in range(RANDOM_CIRCUITS)]

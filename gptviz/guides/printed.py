@@ -15,12 +15,17 @@ section { break-inside: avoid; margin-top: 1.6em; } h2 { font-size: 1.1em; margi
 def printed(guide: Guide, notes: bool = False) -> str:
     """The HTML of a guide: with lines to write on, or the notes of who teaches, with what is read after."""
     markdown = MarkdownIt("commonmark", {"html": False})
-    minutes = f"{guide.minutes} minutes" if guide.minutes else ""
+    minutes = ""
+    if guide.minutes:
+        minutes = f"{guide.minutes} minutes"
     told = " · ".join(filter(None, (guide.audience, minutes, guide.learnt)))
     parts = [f"<h1>{escape(guide.title)}</h1><p class='place'>{escape(told)}</p>"]
     for number, step in enumerate(guide.steps, 1):
         text = dict(step.place).get("text", "")
-        where = f"{step.page}: {text}" if text else step.page
+        if text:
+            where = f"{step.page}: {text}"
+        else:
+            where = step.page
         parts.append(f"<section><h2>{number}. {markdown.renderInline(step.heading)}</h2>")
         parts.append(f"<p class='place'>{escape(where)}</p>")
         parts.append(markdown.render(step.text))
@@ -29,7 +34,10 @@ def printed(guide: Guide, notes: bool = False) -> str:
             if not notes:
                 parts += ["<div class='line'></div>"] * 2
         if notes:
-            said = step.ask.hints if step.ask else ()
+            if step.ask:
+                said = step.ask.hints
+            else:
+                said = ()
             hints = "".join(f"<li>{markdown.renderInline(hint)}</li>" for hint in said)
             parts.append(f"<div class='truth'>{markdown.render(step.after)}</div>")
             parts.append(f"<ol>{hints}</ol>" if hints else "")

@@ -61,7 +61,10 @@ def handout(
         raise ValueError(_too_large(lm, f"{numbers / 1e6:,.0f} million numbers"))
     text = well_formed(text)
     start = {"text": text, "edits": [str(edit) for edit in changed.edits], "page": page} | _head(lm, text)
-    led_by = None if guide is None else led(guide, lm, text)
+    if guide is None:
+        led_by = None
+    else:
+        led_by = led(guide, lm, text)
     tensors, weights = _weights(lm)
     given = {"name": lm.name, "config": lm.config.to_dict(), "parameters": numbers, "start": start}
     given |= {
@@ -94,8 +97,12 @@ def _too_large(lm: LanguageModel, size: str) -> str:
 def _head(lm: LanguageModel, text: str) -> dict[str, int]:
     """The head that it is opened on: as in the app, one of the rarest role that the text brings out."""
     ids = lm.encode(text)[: lm.config.context_length]
-    found = most_telling(roles(lm.plain.trace(ids, keep=("attn",)))) if ids else None
-    return {"block": found.block, "head": found.head} if found else {"block": 0, "head": 0}
+    found = None
+    if ids:
+        found = most_telling(roles(lm.plain.trace(ids, keep=("attn",))))
+    if found:
+        return {"block": found.block, "head": found.head}
+    return {"block": 0, "head": 0}
 
 
 def _file(name: str) -> str:

@@ -157,14 +157,18 @@ def _attention(queries: Tensor, keys: Tensor, values: Tensor, divisor: float, ca
     scores = queries @ keys.T  # (T, d) x (d, T) -> (T, T)
     scaled = scores / divisor
     future = torch.ones_like(scores, dtype=torch.bool).triu(diagonal=1)
-    masked = scaled.masked_fill(future, -torch.inf) if causal else scaled
+    if causal:
+        masked = scaled.masked_fill(future, -torch.inf)
+    else:
+        masked = scaled
     weights = torch.softmax(masked, dim=-1)
     return Attention(queries, keys, values, scores, divisor, scaled, masked, weights, weights @ values)
 
 
 def _vectors(x: Tensor | Matrix) -> Tensor:
     found = torch.as_tensor(x)
-    found = found if found.is_floating_point() else found.float()
+    if not found.is_floating_point():
+        found = found.float()
     if found.dim() != 2 or not found.numel():
         raise ValueError(f"x has shape {tuple(found.shape)}; it must be a matrix: a row a token, (T, d_in)")
     if not bool(torch.isfinite(found).all()):

@@ -153,13 +153,17 @@ def position_rows(lm: LanguageModel, scheme: str) -> torch.Tensor:
 def products(lm: LanguageModel, scheme: str) -> pd.DataFrame:
     """`products_by_distance` of a scheme's rows; those of a formula are worked out once."""
     rows = position_rows(lm, scheme)
-    return products_by_distance(rows) if scheme == "learned" else _products(scheme, *rows.shape)
+    if scheme == "learned":
+        return products_by_distance(rows)
+    return _products(scheme, *rows.shape)
 
 
 def _by_formula(scheme: str, n: int, d: int) -> torch.Tensor:
     one_of("scheme", scheme, SCHEMES)
     made = {"sinusoidal": sinusoidal, "rope": rotations}
-    return made[scheme](n, d) if scheme in made else torch.zeros(n, d, dtype=torch.float64)
+    if scheme in made:
+        return made[scheme](n, d)
+    return torch.zeros(n, d, dtype=torch.float64)
 
 
 @worked_out_once(maxsize=12)

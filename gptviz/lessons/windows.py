@@ -58,12 +58,16 @@ class Windows:
     @property
     def n_batches(self) -> int:
         """As many as training sees: without the last one where it is not full and `drop_last` is on."""
-        return self.used // self.batch_size if self.drop_last else -(-len(self) // self.batch_size)
+        if self.drop_last:
+            return self.used // self.batch_size
+        return -(-len(self) // self.batch_size)
 
     @property
     def used(self) -> int:
         """The windows that are in a batch."""
-        return len(self) - len(self) % self.batch_size if self.drop_last else len(self)
+        if self.drop_last:
+            return len(self) - len(self) % self.batch_size
+        return len(self)
 
     @property
     def dropped(self) -> int:

@@ -26,17 +26,23 @@ class EncodingWithWords(tiktoken.Encoding):
 
     def __getstate__(self) -> object:
         state = super().__getstate__()
-        return {**state, "words": self.words, "late": self.late} if isinstance(state, dict) else state
+        if isinstance(state, dict):
+            return {**state, "words": self.words, "late": self.late}
+        return state
 
 
 def words_of(encoding: tiktoken.Encoding) -> frozenset[str]:
     """The added tokens that are tokens in every text."""
-    return encoding.words if isinstance(encoding, EncodingWithWords) else frozenset()
+    if isinstance(encoding, EncodingWithWords):
+        return encoding.words
+    return frozenset()
 
 
 def late_of(encoding: tiktoken.Encoding) -> frozenset[str]:
     """The added tokens that are looked for in what the others have left."""
-    return encoding.late if isinstance(encoding, EncodingWithWords) else frozenset()
+    if isinstance(encoding, EncodingWithWords):
+        return encoding.late
+    return frozenset()
 
 
 def nameless(id: int) -> str:

@@ -141,7 +141,10 @@ def with_ids(path: Path, beside: Beside, listed: list[Any], tokens: Mapping[str,
 def _in_order(beside: Beside, claimed: list[Added], implied: list[Added]) -> list[Added]:
     """All added tokens in the order in which transformers gives them ids; those with a name are special."""
     named = {token.content for token in [*beside.named.values(), *implied]}
-    first = sorted(claimed, key=lambda token: token.id or 0) if beside.anew else claimed
+    if beside.anew:
+        first = sorted(claimed, key=lambda token: token.id or 0)
+    else:
+        first = claimed
     ordered = [replace(token, special=True) if token.content in named else token for token in first]
     known = {token.content for token in ordered}
     by_key = {token.key: token for token in implied} | beside.named
@@ -175,7 +178,10 @@ def _claimed(path: Path, beside: Beside, own: list[Added]) -> list[Added]:
             claimed[token.content] = token
             continue
         if known is None or known.id != token.id or (token.key != ADDED_TOKENS and not _alike(known, token)):
-            other = "has no such token" if known is None else f'has it otherwise ("{known.key}")'
+            if known is None:
+                other = "has no such token"
+            else:
+                other = f'has it otherwise ("{known.key}")'
             raise ValueError(
                 f'{beside.where}: "{token.key}" has {token.content!r} with the id {token.id}, and another '
                 f"list {other}. Let the lists of added tokens say the same"

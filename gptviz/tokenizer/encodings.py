@@ -230,7 +230,9 @@ def show_token(raw: bytes) -> str:
 def _show_character(character: str) -> str:
     if character in _SHOWN:
         return _SHOWN[character]
-    return character if character.isprintable() else _escaped(character)
+    if character.isprintable():
+        return character
+    return _escaped(character)
 
 
 def _escaped(character: str) -> str:

@@ -120,7 +120,9 @@ def _beside(folder: Path) -> Beside:
     """The files beside a tokenizer's, and what the model's config says of it."""
     files = {name: _read_json(folder / name) for name in BESIDE if (folder / name).is_file()}
     config = folder / "config.json"
-    model_says = _read_json(config).get(TOKENIZER_CLASS) if config.is_file() else None
+    model_says = None
+    if config.is_file():
+        model_says = _read_json(config).get(TOKENIZER_CLASS)
     return read_beside(folder, files, model_says)
 
 
@@ -168,13 +170,19 @@ def _check_normalizer(path: Path, found: Any) -> None:
     """Raise ValueError for a normalizer; a sequence of none is none."""
     if found is None or (isinstance(found, dict) and found.get("normalizers") == []):
         return
-    kind = found.get("type") if isinstance(found, dict) else found
+    if isinstance(found, dict):
+        kind = found.get("type")
+    else:
+        kind = found
     raise refused_part(path, "normalizer", kind)
 
 
 def _check_pre_tokenizer(path: Path, found: Any) -> None:
     """Raise ValueError for a pre-tokenizer that cuts otherwise than GPT-2's regex."""
-    says = found if isinstance(found, dict) else {}
+    if isinstance(found, dict):
+        says = found
+    else:
+        says = {}
     parts = says.get("pretokenizers")
     if says.get("type") == "Sequence" and isinstance(parts, list) and len(parts) == 1:
         _check_pre_tokenizer(path, parts[0])
@@ -187,7 +195,10 @@ def _check_pre_tokenizer(path: Path, found: Any) -> None:
 
 def _check_post_processor(path: Path, found: Any) -> None:
     """Raise ValueError for a post-processor that puts tokens around a text."""
-    says = found if isinstance(found, dict) else {}
+    if isinstance(found, dict):
+        says = found
+    else:
+        says = {}
     kind = says.get("type", found)
     parts = says.get("processors")
     if found is None or kind == "ByteLevel":  # which changes offsets
@@ -206,8 +217,12 @@ def _check_post_processor(path: Path, found: Any) -> None:
 
 def _text_of(item: Any) -> Any:
     """Which text a part of a template stands for, None where it stands for a token."""
-    found = item.get("Sequence") if isinstance(item, dict) else None
-    return found.get("id") if isinstance(found, dict) else None
+    found = None
+    if isinstance(item, dict):
+        found = item.get("Sequence")
+    if isinstance(found, dict):
+        return found.get("id")
+    return None
 
 
 def _check_merges(path: Path, ranks: dict[bytes, int], merges: list[tuple[bytes, bytes]]) -> None:

@@ -22,7 +22,10 @@ def one_token(encoding: tiktoken.Encoding, vocab_size: int, token: OneToken, wha
     if isinstance(token, str):
         return _of_text(encoding, vocab_size, token, what)
     try:
-        found = None if isinstance(token, bool) else operator.index(token)
+        if isinstance(token, bool):
+            found = None
+        else:
+            found = operator.index(token)
     except TypeError:  # of a number with a fraction, and of a tensor of many
         found = None
     if found is None:
@@ -48,6 +51,8 @@ def _of_text(encoding: tiktoken.Encoding, vocab_size: int, text: str, what: str)
     if len(ids) != 1 or ids[0] >= vocab_size:
         pieces = ", ".join(show_token(token_bytes(encoding, i)) for i in ids[:8])
         spaced = f" {text.strip()}"
-        hint = f"; {spaced!r} is one" if spaced != text and len(encode(encoding, spaced)) == 1 else ""
+        hint = ""
+        if spaced != text and len(encode(encoding, spaced)) == 1:
+            hint = f"; {spaced!r} is one"
         raise ValueError(f"{what} is {text!r}, not one token of this model but {len(ids)}: {pieces}{hint}")
     return ids[0]

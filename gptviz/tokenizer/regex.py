@@ -29,7 +29,10 @@ def cut(pattern: str, text: str) -> Iterator[tuple[int, str, str]]:
     rules, compiled = _compiled(pattern)
     unassigned = _asking(r"\p{Cn}")
     unknown = unassigned.decode(unassigned.encode_ordinary(text))
-    shadow = text.translate(dict.fromkeys(map(ord, unknown), "\ufffe")) if unknown else text
+    if unknown:
+        shadow = text.translate(dict.fromkeys(map(ord, unknown), "\ufffe"))
+    else:
+        shadow = text
     for found in compiled.finditer(shadow):
         yield found.start(), text[found.start() : found.end()], rules[found.lastindex - 1]
 
@@ -45,7 +48,10 @@ def alternatives(pattern: str) -> list[str]:
     in_set = False
     at = 0
     while at < len(pattern):
-        step = pattern[at : at + 2] if pattern[at] == "\\" else pattern[at]
+        if pattern[at] == "\\":
+            step = pattern[at : at + 2]
+        else:
+            step = pattern[at]
         at += len(step)
         if step == "|" and depth == 0 and not in_set:
             rules.append("")

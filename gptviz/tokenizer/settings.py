@@ -222,4 +222,6 @@ def shown(value: Any) -> str:
         found = json.dumps(value, ensure_ascii=False)
     except (TypeError, ValueError):
         found = repr(value)
-    return found if len(found) <= 80 else f"{found[:77]}..."
+    if len(found) <= 80:
+        return found
+    return f"{found[:77]}..."

@@ -64,7 +64,9 @@ class Piece:
     @property
     def kind(self) -> str:
         """What an added token is called: a word is a token in every text."""
-        return "an added word" if self.word else "a special token"
+        if self.word:
+            return "an added word"
+        return "a special token"
 
 
 @dataclass(frozen=True)
@@ -116,7 +118,10 @@ def stages(encoding: Encoding, piece: Piece) -> list[Stage]:
     for merge in (*piece.merges, None):
         pairs = tuple(ranks.get(a + b) for a, b in pairwise(parts))
         starts = list(accumulate(map(len, parts), initial=0))
-        chosen = None if merge is None else starts.index(merge.start)
+        if merge is None:
+            chosen = None
+        else:
+            chosen = starts.index(merge.start)
         result.append(Stage(tuple(parts), pairs, chosen))
         if chosen is not None:
             parts[chosen : chosen + 2] = [parts[chosen] + parts[chosen + 1]]

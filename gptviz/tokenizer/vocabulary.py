@@ -148,7 +148,9 @@ def without_surplus(vocabulary: Vocabulary, vocab_size: int, drop_surplus: bool 
     brought = sorted(surplus.keys() - vocabulary.implied, key=surplus.__getitem__)
     if brought and not drop_surplus:
         shown = ", ".join(f"{name[:40]!r} ({surplus[name]})" for name in brought[:MOST_NAMED])
-        more = f" and {len(brought) - MOST_NAMED:,} more" if len(brought) > MOST_NAMED else ""
+        more = ""
+        if len(brought) > MOST_NAMED:
+            more = f" and {len(brought) - MOST_NAMED:,} more"
         raise Surplus(
             f"the tokenizer has added tokens that the model has no row for: {shown}{more}. The model's ids "
             f"end at {vocab_size - 1:,}, as they do where the embedding was not resized for added tokens"
@@ -186,7 +188,10 @@ def read_vocabulary(path: Path) -> Vocabulary:
         saved = json.loads(path.read_text(encoding="utf-8"))
         ranks = {b64decode(token, validate=True): id for token, id in saved["ranks"].items()}
         special = dict(saved["special"])
-        pattern = CHARACTERS if saved["characters"] else GPT2_PATTERN
+        if saved["characters"]:
+            pattern = CHARACTERS
+        else:
+            pattern = GPT2_PATTERN
         kinds = [frozenset(saved.get(kind, ())) for kind in KINDS]
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ValueError(f"{path} is no vocabulary: {type(error).__name__}") from None

@@ -305,12 +305,18 @@ def run_live(args: argparse.Namespace) -> None:
     try:
         planned(args)
         options = args.work, args.stop_at, not args.no_snapshots
-        run = train(*options) if args.ray is None else _train_far(args.ray, *options)
+        if args.ray is None:
+            run = train(*options)
+        else:
+            run = _train_far(args.ray, *options)
     except ValueError as error:
         sys.exit(str(error))
     status = run.status
     curve = run.curve
-    last = curve.iloc[-1].to_dict() if len(curve) else {}
+    if len(curve):
+        last = curve.iloc[-1].to_dict()
+    else:
+        last = {}
     print(json.dumps({"state": status.state, "step": status.step} | last))
 
 
@@ -340,7 +346,9 @@ def planned(args: argparse.Namespace) -> LiveRun:
         if args.at is None or set(given) - {"steps"}:
             raise ValueError("a fork takes --at STEP, and beside it only --mute and --steps")
         return fork(LiveRun(args.fork_of), args.at, args.work, tuple(args.mute), args.steps)
-    text = args.text.read_text(encoding="utf-8") if args.text else None
+    text = None
+    if args.text:
+        text = args.text.read_text(encoding="utf-8")
     return begin(args.work, LiveConfig(**given, muted=tuple(args.mute)), text)
 
 

@@ -52,7 +52,10 @@ class Bigram:
 
     def nats(self, ids: Ids, strength: float | None = None) -> np.ndarray:
         """-log P(ids[i+1] | ids[i]). (N,) -> (N-1,)."""
-        k = self.strength if strength is None else strength
+        if strength is None:
+            k = self.strength
+        else:
+            k = strength
         wanted = _pairs(ids, len(self.contexts))
         places = np.searchsorted(self.pairs, wanted).clip(max=len(self.pairs) - 1)
         counted = np.where(self.pairs[places] == wanted, self.counts[places], 0)

@@ -165,7 +165,9 @@ def _world(recipe: dict[str, Any]) -> str:
         sentences.append(f"In half of these, up to {noise:.0%} of the inputs are another token of the batch.")
     if recipe.get("begun_with"):
         sentences.append(f"The run went on from weights with the SHA-256 `{recipe['begun_with'][:16]}…`.")
-    return "\n" + " ".join(sentences) + "\n" if sentences else ""
+    if sentences:
+        return "\n" + " ".join(sentences) + "\n"
+    return ""
 
 
 def _commands(saved: dict[str, Any]) -> str:

@@ -80,7 +80,9 @@ def encode_books(encoding: tiktoken.Encoding, books: Iterable[Book]) -> Ids:
     texts = [book.text for book in books]
     encoded = encoding.encode_ordinary_batch(texts, num_threads=os.cpu_count() or 1)
     parts = [np.array([*ids, end], dtype=kind) for ids in encoded]
-    return np.concatenate(parts) if parts else np.zeros(0, dtype=kind)
+    if parts:
+        return np.concatenate(parts)
+    return np.zeros(0, dtype=kind)
 
 
 def encoded_corpus(

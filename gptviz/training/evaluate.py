@@ -154,7 +154,9 @@ def model_nats(model: GPTModel, ids: Ids, stride: int, batch_size: int = 8) -> n
     if done < len(row) - 1:
         start = whole * stride
         parts.append(_losses(model, row[None, start:])[0, done - start :])
-    return torch.cat(parts).double().numpy() if parts else np.zeros(0)
+    if parts:
+        return torch.cat(parts).double().numpy()
+    return np.zeros(0)
 
 
 def _losses(model: GPTModel, windows: torch.Tensor) -> torch.Tensor:

@@ -57,7 +57,10 @@ def examine(lm: LanguageModel, prompts: list[Prompt]) -> pd.DataFrame:
 
 def answer(lm: LanguageModel, prompt: Prompt) -> str:
     """What the model writes after the prompt, always its likeliest token: a few tokens, or a sentence."""
-    longest = LONGEST_ANSWER if prompt.is_question else LONGEST_WORD
+    if prompt.is_question:
+        longest = LONGEST_ANSWER
+    else:
+        longest = LONGEST_WORD
     ids = lm.encode(prompt.text)
     steps = lm.generate(ids, longest, temperature=0.0)
     return lm.decode([step.id for step in steps if step.id < lm.config.vocab_size - 1])

@@ -125,4 +125,6 @@ def _rounded(value: Any) -> Any:
         return {key: _rounded(one) for key, one in value.items()}
     if isinstance(value, list):
         return [_rounded(one) for one in value]
-    return float(f"{value:.{DIGITS}g}") if isinstance(value, float) else value
+    if isinstance(value, float):
+        return float(f"{value:.{DIGITS}g}")
+    return value

@@ -61,7 +61,9 @@ def make_loss(
             logits = model(inputs)  # (b, T, V)
         return F.cross_entropy(logits.flatten(0, 1).float(), targets.flatten())  # (b*T, V), (b*T,)
 
-    return torch.compile(loss) if compiled else loss
+    if compiled:
+        return torch.compile(loss)
+    return loss
 
 
 @dataclass

@@ -53,8 +53,12 @@ class Recipe:
 
     def lr_factor(self, step: int) -> float:
         """The factor of the learning rates at a step, counted from 0."""
-        rise = (step + 1) / self.warmup if self.warmup else 1.0
-        fall = (self.steps - step) / max(1.0, self.steps * self.decay_share) if self.decay_share else 1.0
+        rise = 1.0
+        if self.warmup:
+            rise = (step + 1) / self.warmup
+        fall = 1.0
+        if self.decay_share:
+            fall = (self.steps - step) / max(1.0, self.steps * self.decay_share)
         return min(1.0, rise, fall)
 
     def may_resume(self, saved: dict[str, Any]) -> bool:

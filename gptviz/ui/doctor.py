@@ -40,9 +40,14 @@ FREE = 2 * 2**30  # bytes of disk below which uploads and trainings soon find no
 
 def cores() -> float:
     """The number of cores that this process may use, by its affinity and its control group."""
-    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if hasattr(os, "sched_getaffinity"):
+        usable = len(os.sched_getaffinity(0))
+    else:
+        usable = os.cpu_count() or 1
     quota, _, period = _read("/sys/fs/cgroup/cpu.max").partition(" ")
-    return min(usable, int(quota) / int(period)) if quota.isdigit() else usable
+    if quota.isdigit():
+        return min(usable, int(quota) / int(period))
+    return usable
 
 
 def memory() -> int | None:
@@ -146,9 +151,14 @@ def doctor() -> tuple[list[str], list[str]]:
                 f"{gigabytes(free)} of memory are free, and a server with its cache of traces may come to "
                 f"{gigabytes(each)}: set {TRACES_SETTING} lower"
             )
-    at = "what the system does not say" if free is None else f"{gigabytes(free)} free"
+    if free is None:
+        at = "what the system does not say"
+    else:
+        at = f"{gigabytes(free)} free"
     visitors = math.floor(replicas * BUSY * SECONDS / click)
-    router = "there" if shutil.which("haproxy") else "not there; two replicas on one machine need it"
+    router = "not there; two replicas on one machine need it"
+    if shutil.which("haproxy"):
+        router = "there"
     limits = "of time and of memory"
     if sys.platform != "linux":
         limits = "of time; this system keeps to no limit of memory"

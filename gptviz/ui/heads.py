@@ -113,7 +113,9 @@ def moved(run: Run) -> torch.Tensor:
         torch.stack(runs.get(one, (), (reduction,)).reduced(reduction)) for one in (run.plain, run)
     )  # (n_layers, H, R, T)
     rows = total_variation(before, after)  # (n_layers, H, R)
-    return rows.mean(dim=-1) if rows.shape[-1] else torch.zeros(rows.shape[:-1])
+    if rows.shape[-1]:
+        return rows.mean(dim=-1)
+    return torch.zeros(rows.shape[:-1])
 
 
 class Mark(TypedDict):
@@ -145,13 +147,18 @@ def marks_say(run: Run) -> str:
     by = moved(run)
     block, head = divmod(int(by.argmax()), by.shape[1])
     changed = sum(mark["changed"] for row in marks(run) for mark in row)
-    hatched = f"Hatched: changed ({counted(changed, 'head')}). " if changed else ""
+    hatched = ""
+    if changed:
+        hatched = f"Hatched: changed ({counted(changed, 'head')}). "
     most = by.max().item()
     if most <= 0:
         return f"{hatched}No head's pattern moved."
     rows = len(compared_rows(len(run), by.numel()))
     of = len(run) - 1
-    some = "" if rows == of else f", over {rows:,} of {of:,} rows"
+    if rows == of:
+        some = ""
+    else:
+        some = f", over {rows:,} of {of:,} rows"
     return (
         f"{hatched}Tinted: the pattern moved, the stronger the more{some}; block {block} head {head} the "
         f"most, {weight(most)}."
@@ -200,7 +207,10 @@ def known_trials_of(run: Run, claims: Iterable[Claim]) -> dict[tuple[int, int], 
     found = {}
     for claim in claims:
         work = works.find(run, trial, *claim)
-        held = ships.get(claim) if work is None else work.result
+        if work is None:
+            held = ships.get(claim)
+        else:
+            held = work.result
         if held is not None:
             found[claim[:2]] = held
     return found
@@ -229,7 +239,9 @@ def cost_without(trial: Trial) -> str:
     name = trial.missed_by
     with_zero = plus_minus(zero[name], zero[f"{name}_se"])
     with_mean = plus_minus(mean[name], mean[f"{name}_se"])
-    where = " more on repeats than elsewhere" if trial.label in ON_REPEATS else ""
+    where = ""
+    if trial.label in ON_REPEATS:
+        where = " more on repeats than elsewhere"
     return f"with zero in its place it costs {with_zero} nats per token{where}, with its mean {with_mean}"
 
 

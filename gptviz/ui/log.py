@@ -47,7 +47,9 @@ def _record(*given: Any, **named: Any) -> logging.LogRecord:
         made.args = tuple(map(_without_text, made.args))
     else:
         made.msg = _without_text(made.msg)
-    error = made.exc_info[1] if made.exc_info else None
+    error = None
+    if made.exc_info:
+        error = made.exc_info[1]
     if error is not None:
         made.msg = f"{made.getMessage().strip()}: {_where(error)}"
         made.args = ()
@@ -62,7 +64,9 @@ def _in_a_thread(given: threading.ExceptHookArgs) -> None:
 def _without_text(said: object) -> object:
     if isinstance(said, BaseException):
         return _where(said)
-    return " ".join(_QUERY.sub("?…", said).split("\n")) if isinstance(said, str) else said
+    if isinstance(said, str):
+        return " ".join(_QUERY.sub("?…", said).split("\n"))
+    return said
 
 
 def _where(error: BaseException) -> str:
@@ -74,4 +78,6 @@ def _where(error: BaseException) -> str:
     places = [f"{frame.filename}:{frame.lineno} {frame.name}" for frame in frames]
     raised = " < ".join([type(error).__name__, *places])
     before = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
-    return raised if before is None else f"{raised}, after {_where(before)}"
+    if before is None:
+        return raised
+    return f"{raised}, after {_where(before)}"

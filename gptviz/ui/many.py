@@ -101,7 +101,10 @@ def section(
     of_texts = Both([table for _, table, _ in found], None if scene.other is None else before)
     if of_texts.was and len(of_texts.was[0]) != len(of_texts.now[0]):
         of_texts = Both(of_texts.now)  # a change may have added a part, which the unchanged model has not
-    not_averaged = ["metric", "effect"] if pairs else []
+    if pairs:
+        not_averaged = ["metric", "effect"]
+    else:
+        not_averaged = []
     tables = of_texts.map(lambda ones: averaged([one.drop(columns=not_averaged) for one in ones], columns))
     column, sign = drawn
     noun, unit = words
@@ -110,7 +113,10 @@ def section(
     rows = np.argsort(-np.abs(mean), kind="stable")[:LISTED].tolist()
     first = rows[0]
     logits = np.array([logit for _, _, logit in found])
-    spread = logits.std(ddof=1) / n**0.5 if n > 1 else np.nan
+    if n > 1:
+        spread = logits.std(ddof=1) / n**0.5
+    else:
+        spread = np.nan
     how = f"mean ± standard error, n = {n}"
     if both.was is not None:
         how = f"unchanged {plus_minus(*(one[first] for one in both.was))}; {how}"
@@ -159,7 +165,9 @@ def section(
 
 def beginning(text: str, length: int) -> str:
     """A text, or its beginning and an ellipsis if it has more characters than this."""
-    return text if len(text) <= length else f"{text[:length]}…"
+    if len(text) <= length:
+        return text
+    return f"{text[:length]}…"
 
 
 # ---- the set ----
@@ -168,7 +176,9 @@ def beginning(text: str, length: int) -> str:
 def _choose(lm: LanguageModel, pairs: bool) -> tuple[list[Prompt], Left]:
     """Draw what the set is chosen by; what of it can be read, and what cannot."""
     SET.within((NAMES, FILE))
-    line = "a pair a line, a tab between the two" if pairs else "one a line"
+    line = "one a line"
+    if pairs:
+        line = "a pair a line, a tab between the two"
     text = "One text proves little. A set of them gives a mean, and says how sure it is: a file of texts, "
     prose(f"{text}{line}, or sentences with two names.")
     if pairs:
@@ -202,7 +212,10 @@ def _choose(lm: LanguageModel, pairs: bool) -> tuple[list[Prompt], Left]:
             caption += f" Left out, being more than one token here: {listed}."
         st.caption(caption)
         return prompts, []
-    lines = st.session_state.get(_LINES) if SET.value == FILE else ()
+    if SET.value == FILE:
+        lines = st.session_state.get(_LINES)
+    else:
+        lines = ()
     if lines is None or isinstance(lines, str):
         st.warning(lines or "A link does not carry a file: open it here.")
         return [], []

@@ -99,14 +99,20 @@ class Runs:
         """The trace of a run that is stored, or in use by a script; None if there is none."""
         with self._lock:
             stored = self._cache.get(("trace", run))
-            return self._alive.get(run) if stored is None else cast(Trace, stored[0])
+            if stored is None:
+                return self._alive.get(run)
+            return cast(Trace, stored[0])
 
     def _pass(self, run: Run, keep: tuple[str | Key, ...], reduce: tuple[Reduction, ...]) -> Trace:
         """The trace, in one pass over what no other text knows."""
         lm = self._model(run.model)
         keys = held_keys(lm.config, len(run), keep)
         is_short = forward.multiply_adds(lm.model, len(run)) <= SHORT_PASS
-        earlier, common = (None, 0) if is_short else self._earlier(run)
+        if is_short:
+            earlier = None
+            common = 0
+        else:
+            earlier, common = self._earlier(run)
         new = pass_bytes(lm, len(run), keys) - pass_bytes(lm, common, keys)
         self._wait_for_room(new + (past_bytes(lm.config, len(run)) if earlier else 0))
         found = lm.trace(run.ids, edits=run.edits, reduce=reduce, after=earlier, at_once=keep)
@@ -256,14 +262,19 @@ def model(run: Run | str) -> LanguageModel:
 
     Raises ValueError when nobody has it any more.
     """
-    key = run if isinstance(run, str) else run.model
+    if isinstance(run, str):
+        key = run
+    else:
+        key = run.model
     found = _in_use.__dict__.get(key) or models.find(key)
     if found is None:
         context = get_script_run_ctx(suppress_warning=True)
         if context is not None and context.fragment_ids_this_run:
             st.rerun()  # a page loads its model, which a part of it alone cannot
         raise ValueError("this model is not in memory any more: reload the page")
-    return found if isinstance(run, str) else found.edited(*run.edits)
+    if isinstance(run, str):
+        return found
+    return found.edited(*run.edits)
 
 
 _in_use = threading.local()

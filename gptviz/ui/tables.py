@@ -60,8 +60,12 @@ def table(name: str, head: Sequence[str], rows: Sequence[Row], kind: str = "") -
 def _cell(cell: Cell | str, kind: str) -> str:
     if isinstance(cell, str):
         cell = Cell(cell, kind)
-    mark = f'<i style="background:{html.escape(cell.color)}"></i>' if cell.color else ""
-    style = f' style="padding-left:{cell.indent:.1f}em"' if cell.indent else ""
+    mark = ""
+    if cell.color:
+        mark = f'<i style="background:{html.escape(cell.color)}"></i>'
+    style = ""
+    if cell.indent:
+        style = f' style="padding-left:{cell.indent:.1f}em"'
     text = html.escape(cell.text)
     if cell.marked:
         text += f"<mark>{html.escape(cell.marked)}</mark>{html.escape(cell.rest)}"
@@ -83,4 +87,6 @@ def joined(tables: Both[pd.DataFrame]) -> pd.DataFrame:
         if not (now.equals(old) or alike(now.to_numpy(), old.to_numpy())):
             columns.append(old.rename(f"{UNCHANGED} {name}"))
         columns.append(now)
-    return pd.concat(columns, axis=1) if columns else tables.now
+    if columns:
+        return pd.concat(columns, axis=1)
+    return tables.now

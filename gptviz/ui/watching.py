@@ -173,7 +173,9 @@ def _run_of(message: Message) -> ClientState | None:
         said = BackMsg.FromString(message.get("bytes") or b"")
     except DecodeError:  # Streamlit says what it thinks of it
         return None
-    return said.rerun_script if said.WhichOneof("type") == "rerun_script" else None
+    if said.WhichOneof("type") == "rerun_script":
+        return said.rerun_script
+    return None
 
 
 def _ends_a_run(message: Message) -> bool:

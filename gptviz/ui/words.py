@@ -37,12 +37,17 @@ def does(role: HeadRole, shown: Sequence[str]) -> str:
 
 def compared_with(against: str | None) -> str:
     """The other side of a logit difference, in words: "that of `x`", or the mean of all tokens."""
-    return "the mean over the vocabulary" if against is None else f"that of {as_code(against)}"
+    if against is None:
+        return "the mean over the vocabulary"
+    return f"that of {as_code(against)}"
 
 
 def towards(token: str, against: str | None) -> str:
     """A token and what it is compared with, in a sentence."""
-    other = "the mean over the vocabulary" if against is None else as_code(against)
+    if against is None:
+        other = "the mean over the vocabulary"
+    else:
+        other = as_code(against)
     return f"{as_code(token)} against {other}"
 
 
@@ -74,7 +79,9 @@ def no_single_token(typed: str, pieces: Sequence[str], spaced: str | None) -> st
     if not pieces:
         return "Nothing was typed. Choose a token, or type one; what was chosen before still holds."
     among = ", ".join(as_code(piece) for piece in pieces[:MOST_PIECES])
-    more = f" and {len(pieces) - MOST_PIECES} more" if len(pieces) > MOST_PIECES else ""
+    more = ""
+    if len(pieces) > MOST_PIECES:
+        more = f" and {len(pieces) - MOST_PIECES} more"
     if len(pieces) == 1:
         warning = f"{as_code(typed)} is {among} to this model's tokenizer, "
         warning += "which is no token of the model."
@@ -104,7 +111,9 @@ def unlike_printed(printed: Iterable[float], ours: Iterable[float]) -> list[str]
 
 def plural(thing: str) -> str:
     """The plural of a noun: "tokens", "batches"."""
-    ending = "es" if thing.endswith(("s", "x", "ch", "sh")) else "s"
+    ending = "s"
+    if thing.endswith(("s", "x", "ch", "sh")):
+        ending = "es"
     return f"{thing}{ending}"
 
 
@@ -116,7 +125,9 @@ def counted(count: int, thing: str) -> str:
 
 def is_or_are(count: int) -> str:
     """The verb behind a count: "is" behind 1, "are" behind any other."""
-    return "is" if count == 1 else "are"
+    if count == 1:
+        return "is"
+    return "are"
 
 
 def listed(names: Sequence[str]) -> str:
@@ -135,7 +146,9 @@ def duration(seconds: float) -> str:
     """About how long, in the two largest units."""
     minutes, rest = divmod(round(seconds), 60)
     if minutes < 60:
-        return f"{minutes} min {rest} s" if minutes else f"{rest} s"
+        if minutes:
+            return f"{minutes} min {rest} s"
+        return f"{rest} s"
     return f"{minutes // 60} h {minutes % 60} min"
 
 
@@ -195,7 +208,10 @@ def explain(markdown: str, *terms: str) -> str:
 
 def _form(name: str) -> re.Pattern[str]:
     """A term as it may stand in a sentence: with a capital, in the plural."""
-    stem = f"{re.escape(name[:-1])}(?:y|ies)" if name.endswith("y") else f"{re.escape(name)}s?"
+    if name.endswith("y"):
+        stem = f"{re.escape(name[:-1])}(?:y|ies)"
+    else:
+        stem = f"{re.escape(name)}s?"
     return re.compile(rf"(?<![\w-]){stem}(?![\w-])", re.IGNORECASE)
 
 

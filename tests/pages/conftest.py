@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 from streamlit.components.v2 import manifest_scanner
-from streamlit.testing.v1 import AppTest
+from streamlit.runtime.pages_manager import PagesManager
+from streamlit.testing.v1 import AppTest, app_test
 
 from gptviz import convert
 from gptviz.analysis.head_general import general
@@ -26,6 +27,14 @@ RunPage = Callable[..., AppTest]
 # An AppTest looks for components in all installed packages, which takes four times as long as a page;
 # once is enough.
 vars(manifest_scanner)["scan_component_manifests"] = cache(manifest_scanner.scan_component_manifests)
+
+
+class PagesManagerOfAppTest(PagesManager):
+    """What AppTest resets before each run, in place of what app.py has set: that the navigation is ours."""
+
+
+vars(app_test)["PagesManager"] = PagesManagerOfAppTest
+PagesManager.uses_pages_directory = False
 
 
 class Everywhere(set[str]):

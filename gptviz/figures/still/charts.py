@@ -98,8 +98,10 @@ class _Chart:
             low, high = axis.written.get("range", (None, None))
             if low is None or high is None:
                 found = self._span(name, axis)
-                low = found[0] if low is None else low
-                high = found[1] if high is None else high
+                if low is None:
+                    low = found[0]
+                if high is None:
+                    high = found[1]
             if axis.written.get("autorange") == "reversed":
                 low, high = high, low
             axis.low = float(low)
@@ -127,7 +129,10 @@ class _Chart:
                 continue
             if trace["type"] == "heatmap":
                 rows, columns = grid(trace["z"]).shape
-                count = columns if xy == "x" else rows
+                if xy == "x":
+                    count = columns
+                else:
+                    count = rows
                 places = [axis.place(value) for value in _places(trace, xy, count)]
                 lows.append(min(places) - 0.5)
                 highs.append(max(places) + 0.5)
@@ -209,7 +214,10 @@ class _Chart:
             before = {"left": 0.0, "top": 0.0, "right": spare, "bottom": spare}.get(toward, spare / 2)
             first, last = sorted((axis.start, axis.end))
             ends = first + before, last - (spare - before)
-            axis.start, axis.end = ends if axis.start < axis.end else ends[::-1]
+            if axis.start < axis.end:
+                axis.start, axis.end = ends
+            else:
+                axis.start, axis.end = ends[::-1]
 
     def _angle(self, axis: Axis) -> float:
         return float(axis.written.get("tickangle") or 0.0)
@@ -219,7 +227,10 @@ class _Chart:
         if not axis.shown:
             return 0.0
         room = 0.0
-        ticks = [plain(text) for _, text in axis.ticks()] if axis.labelled else []
+        if axis.labelled:
+            ticks = [plain(text) for _, text in axis.ticks()]
+        else:
+            ticks = []
         if ticks:
             widest = max(text_width(line, axis.size) for text in ticks for line in text.split("\n"))
             if not axis.horizontal:
@@ -255,7 +266,12 @@ class _Chart:
         return self.axes.get(name) or self.axes["y" if axis.horizontal else "x"]
 
     def _frame(self, one: Axis, other: Axis) -> tuple[float, float, float, float]:
-        x, y = (one, other) if one.horizontal else (other, one)
+        if one.horizontal:
+            x = one
+            y = other
+        else:
+            x = other
+            y = one
         left, right = sorted((x.start, x.end))
         top, bottom = sorted((y.start, y.end))
         return left, top, right - left, bottom - top
@@ -292,7 +308,10 @@ class _Chart:
             self.canvas.write(x, first, text, size, color, anchor="end")
             return
         above = axis.written.get("side") == "top"
-        edge = min(other.start, other.end) - 6 if above else max(other.start, other.end) + size + 4
+        if above:
+            edge = min(other.start, other.end) - 6
+        else:
+            edge = max(other.start, other.end) + size + 4
         angle = self._angle(axis)
         if not angle:
             self.canvas.write(at, edge, text, size, color, anchor="middle")
@@ -339,7 +358,9 @@ class _Chart:
         """The pixel of a shape's or a note's place: on an axis, of an axis' domain, or of the whole plot."""
         left, top, right, bottom = self.box
         if ref == "paper":
-            return left + value * (right - left) if xy == "x" else bottom - value * (bottom - top)
+            if xy == "x":
+                return left + value * (right - left)
+            return bottom - value * (bottom - top)
         axis = self.axes[ref.removesuffix(" domain")]
         if ref.endswith(" domain"):
             return axis.start + value * (axis.end - axis.start)
@@ -396,7 +417,10 @@ class _Chart:
         else:
             paper, _ = paint(self.paper)
             colors[~seen] = list(bytes.fromhex(str(paper)[1:]))
-            across = colors if xs[0] <= xs[-1] else colors[:, ::-1]
+            if xs[0] <= xs[-1]:
+                across = colors
+            else:
+                across = colors[:, ::-1]
             self.canvas.add(Pixels(*box, across if ys[0] <= ys[-1] else across[::-1]))
         if trace.get("text") is not None and trace.get("texttemplate"):
             self._write_cells(trace, xs, ys)
@@ -413,23 +437,37 @@ class _Chart:
 
     def _scale(self, trace: Written, z: Any) -> tuple[Sequence[Sequence[Any]], float, float]:
         """A map's colours, and the numbers at their ends."""
-        own = self.layout[trace["coloraxis"]] if "coloraxis" in trace else trace
+        if "coloraxis" in trace:
+            own = self.layout[trace["coloraxis"]]
+        else:
+            own = trace
         lowest = own.get("cmin", own.get("zmin"))
         highest = own.get("cmax", own.get("zmax"))
-        low = float(np.nanmin(z)) if lowest is None else float(lowest)
-        high = float(np.nanmax(z)) if highest is None else float(highest)
+        if lowest is None:
+            low = float(np.nanmin(z))
+        else:
+            low = float(lowest)
+        if highest is None:
+            high = float(np.nanmax(z))
+        else:
+            high = float(highest)
         return own["colorscale"], low, high
 
     def _draw_scales(self) -> None:
         """The strips of colours with their numbers, at the top of the picture."""
         left, _, right, _ = self.box
         for name, axis in self.layout.items():
-            bar = axis.get("colorbar") if name.startswith("coloraxis") else None
+            bar = None
+            if name.startswith("coloraxis"):
+                bar = axis.get("colorbar")
             if bar is None or axis.get("showscale") is False:
                 continue
             wide = bar["len"] * (right - left)
             end = left + bar["x"] * (right - left)
-            start = end - wide if bar.get("xanchor") == "right" else end
+            if bar.get("xanchor") == "right":
+                start = end - wide
+            else:
+                start = end
             strip = colors_of(np.linspace(0, 1, 128)[None], axis["colorscale"], 0, 1)
             self.canvas.add(Pixels(start, 6, wide, 8, strip))
             low = axis["cmin"]
@@ -459,13 +497,19 @@ class _Chart:
         for i in range(count):
             if lengths[i] is None or not math.isfinite(lengths[i]) or not math.isfinite(places[i]):
                 continue
-            first = along.at(base[i]) if not along.is_log or base[i] > 0 else along.start
+            if not along.is_log or base[i] > 0:
+                first = along.at(base[i])
+            else:
+                first = along.start
             last = along.at(base[i] + lengths[i])
             one = across.pixel(places[i] - widths[i] / 2)
             two = across.pixel(places[i] + widths[i] / 2)
             near, far = sorted((first, last))
             low, high = sorted((one, two))
-            box = (near, low, far - near, high - low) if lies else (low, near, high - low, far - near)
+            if lies:
+                box = (near, low, far - near, high - low)
+            else:
+                box = (low, near, high - low, far - near)
             fill, seen = paint(fills[i])
             color, _ = paint(edges[i])
             opacity = float(trace.get("opacity", 1.0)) * (seen if fill else 1.0)
@@ -481,7 +525,10 @@ class _Chart:
         lines = plain(text).split("\n")
         first = top + high / 2 + ASCENT * size - (len(lines) - 1) * LINE * size / 2
         if trace.get("textposition") == "outside":
-            x = left + wide + 5 if forward else left - 5
+            if forward:
+                x = left + wide + 5
+            else:
+                x = left - 5
             self.canvas.write(x, first, plain(text), size, self.ink, anchor="start" if forward else "end")
             return
         smallest = self.layout.get("uniformtext", {}).get("minsize", 9)
@@ -600,7 +647,10 @@ class _Chart:
         for number, row in enumerate(rows):
             y = top - 8 - (len(rows) - 1 - number) * LEGEND * 1.6
             wide = sum(44 + text_width(plain(trace["name"]), LEGEND) for trace in row)
-            x = right - wide if self.layout.get("legend", {}).get("x") == 1 else left
+            if self.layout.get("legend", {}).get("x") == 1:
+                x = right - wide
+            else:
+                x = left
             for trace in row:
                 self._draw_sample(trace, x, y - 4)
                 self.canvas.write(x + 32, y, plain(trace["name"]), LEGEND, self.ink)
@@ -631,7 +681,9 @@ def _order(trace: Written) -> tuple[int, int]:
 
 
 def _places(trace: Written, xy: str, count: int) -> list[Any]:
-    return values(trace[xy]) if trace.get(xy) is not None else list(range(count))
+    if trace.get(xy) is not None:
+        return values(trace[xy])
+    return list(range(count))
 
 
 def _first(marker: Written) -> dict[str, Any]:
@@ -643,7 +695,9 @@ def _first(marker: Written) -> dict[str, Any]:
 
 
 def _first_of(value: Any) -> Any:
-    return value[0] if isinstance(value, list) and value else value
+    if isinstance(value, list) and value:
+        return value[0]
+    return value
 
 
 def _unbroken(xs: list[float], ys: list[float]) -> list[list[tuple[float, float]]]:

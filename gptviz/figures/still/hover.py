@@ -43,7 +43,10 @@ class Hover:
         told: dict[str, list[Any]] = {"fullData.name": [trace.get("name", "")] * count}
         for name in ("x", "y", "text", "hovertext"):
             told[name] = each(trace.get(name), count, "")
-        told["customdata"] = array(trace["customdata"]).tolist() if "customdata" in trace else [None] * count
+        if "customdata" in trace:
+            told["customdata"] = array(trace["customdata"]).tolist()
+        else:
+            told["customdata"] = [None] * count
         fields = [{name: of[i] for name, of in told.items()} for i in range(count)]
         return [filled(template, one) for template, one in zip(templates, fields, strict=True)]
 
@@ -95,7 +98,10 @@ def _met(count: int, pixels: float) -> NDArray[np.int64]:
 
 def _names(trace: Written, axis: Axis, xy: str, met: NDArray[np.int64], count: int) -> list[str]:
     """What a map's columns or rows are called in a sentence."""
-    given = values(trace[xy]) if trace.get(xy) is not None else list(range(count))
+    if trace.get(xy) is not None:
+        given = values(trace[xy])
+    else:
+        given = list(range(count))
     ticks: dict[float, str] = {}
     if axis.written.get("ticktext") is not None and not axis.categories:
         ticks = dict(axis.ticks())
@@ -124,7 +130,10 @@ def _field(
         return plain(trace.get("meta", ""))
     if name == "fullData.name":
         return plain(trace.get("name", ""))
-    numbers: Any = z if name == "z" else array(trace[name])
+    if name == "z":
+        numbers: Any = z
+    else:
+        numbers = array(trace[name])
     if index is not None:
         numbers = numbers[..., int(index)]
     texts = [[_said(value, form) for value in row] for row in numbers[np.ix_(rows, columns)].tolist()]
@@ -138,4 +147,6 @@ def _field(
 def _said(value: Any, form: str | None) -> str:
     if value is None:
         return ""
-    return formatted(value, form) if form else plain(value)
+    if form:
+        return formatted(value, form)
+    return plain(value)

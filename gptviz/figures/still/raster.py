@@ -71,7 +71,9 @@ def _drawn(canvas: Canvas, kind: str, scale: float) -> bytes:
     axes.set_axis_off()
     _draw(axes, canvas.marks, 0.0, 0.0)
     file = io.BytesIO()
-    dateless = {"CreationDate": None} if kind == "pdf" else None
+    dateless = None
+    if kind == "pdf":
+        dateless = {"CreationDate": None}
     with rc_context({"pdf.fonttype": 3}), warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # of a font that lacks a letter which another has
         fig.savefig(file, format=kind, dpi=PIXELS * scale, facecolor=canvas.paper, metadata=dateless)

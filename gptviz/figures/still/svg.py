@@ -31,7 +31,9 @@ def svg(canvas: Canvas, title: str = "") -> str:
     """The picture as the text of an SVG file; `title` is what a screen reader says of it."""
     width = _number(canvas.width)
     height = _number(canvas.height)
-    named = f"<title>{_text(title)}</title>" if title else ""
+    named = ""
+    if title:
+        named = f"<title>{_text(title)}</title>"
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
         f'viewBox="0 0 {width} {height}" role="img" font-family="{FAMILY}">{named}'

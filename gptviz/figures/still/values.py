@@ -22,7 +22,9 @@ _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 def values(of: Any) -> list[Any]:
     """A trace's array as a list: it may be written as the bytes of a typed array."""
-    return array(of).tolist() if isinstance(of, Mapping) else list(of)
+    if isinstance(of, Mapping):
+        return array(of).tolist()
+    return list(of)
 
 
 def array(of: Any) -> NDArray[Any]:
@@ -96,7 +98,9 @@ def number(value: float) -> str:
     if size and (size < 1e-3 or size >= 1e6):
         mantissa, power = f"{value:.0e}".split("e")
         raised = f"10{str(int(power)).translate(_RAISED)}"
-        return raised if mantissa == "1" else f"{mantissa.replace('-', '−')}×{raised}"
+        if mantissa == "1":
+            return raised
+        return f"{mantissa.replace('-', '−')}×{raised}"
     return f"{value:,.10g}".replace("-", "−")
 
 
@@ -110,7 +114,9 @@ def filled(template: str, fields: Mapping[str, Any]) -> str:
         value = fields.get(name, "")
         if index is not None:
             value = value[int(index)]
-        return formatted(value, form) if form else plain(value)
+        if form:
+            return formatted(value, form)
+        return plain(value)
 
     text = re.sub(r"<extra>.*?</extra>", "", template)
     return plain(FIELD.sub(one, text))
@@ -176,9 +182,13 @@ class Axis:
         if value is None:
             return math.nan
         if isinstance(value, str):
-            return float(self.categories.index(value)) if value in self.categories else math.nan
+            if value in self.categories:
+                return float(self.categories.index(value))
+            return math.nan
         if self.is_log:
-            return math.log10(value) if value > 0 else math.nan
+            if value > 0:
+                return math.log10(value)
+            return math.nan
         return float(value)
 
     def at(self, value: Any) -> float:
@@ -195,7 +205,10 @@ class Axis:
         if given is not None:
             names = self.written.get("ticktext")
             places = [self.place(value) for value in values(given)]
-            texts = [number(place) for place in places] if names is None else [str(name) for name in names]
+            if names is None:
+                texts = [number(place) for place in places]
+            else:
+                texts = [str(name) for name in names]
             return [(at, text) for at, text in zip(places, texts, strict=False) if self._has(at)]
         if self.categories:
             room = abs(self.end - self.start) / max(1.0, abs(self.high - self.low))

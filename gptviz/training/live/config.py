@@ -84,7 +84,9 @@ class LiveConfig:
             whole = isinstance(low, int)
             kind = int if whole else (int, float)
             if not isinstance(value, kind) or isinstance(value, bool) or not low <= value <= high:
-                number = "a whole number" if whole else "a number"
+                number = "a number"
+                if whole:
+                    number = "a whole number"
                 raise ValueError(f"{name} is {value!r}; it must be {number} from {low:,} to {high:,}")
         for name in SWITCHES:
             if not isinstance(getattr(self, name), bool):

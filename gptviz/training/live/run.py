@@ -79,7 +79,10 @@ class LiveRun:
         if plan is None:
             raise ValueError(f"{folder} has no {PLAN}: no training run was begun there")
         self.config = LiveConfig.from_dict(plan["config"])
-        self.origin = None if plan["origin"] is None else Origin(**plan["origin"])
+        if plan["origin"] is None:
+            self.origin = None
+        else:
+            self.origin = Origin(**plan["origin"])
 
     @cached_property
     def task(self) -> Task:
@@ -94,7 +97,9 @@ class LiveRun:
     def status(self) -> Status:
         """As the worker last said it."""
         found = self._read(STATUS)
-        return Status("new", 0, self.config.steps, 0.0, 0.0) if found is None else Status(**found)
+        if found is None:
+            return Status("new", 0, self.config.steps, 0.0, 0.0)
+        return Status(**found)
 
     @property
     def curve(self) -> pd.DataFrame:
@@ -151,7 +156,9 @@ class LiveRun:
     def _read(self, name: str) -> Any:
         """The same of a file of JSON."""
         text = self._text(name)
-        return None if text is None else json.loads(text)
+        if text is None:
+            return None
+        return json.loads(text)
 
     # what the worker and the queue write
 
@@ -205,7 +212,10 @@ def fork(run: LiveRun, step: int, folder: Path, mute: Heads = (), steps: int | N
     nothing is muted it is that run again. Raises ValueError for a step of which there is no snapshot.
     """
     state = run.kept.state(step)
-    last = run.config.steps if steps is None else steps
+    if steps is None:
+        last = run.config.steps
+    else:
+        last = steps
     if last <= step:
         raise ValueError(f"the snapshot is of step {step}; to go on from there, steps must be more than that")
     config = replace(run.config, steps=last, muted=(*run.config.muted, *mute))
@@ -221,7 +231,9 @@ def _plan(config: LiveConfig, origin: Origin | None) -> dict[str, Any]:
 
 def _size(path: Path) -> int:
     try:
-        return path.stat().st_size if path.is_file() else 0
+        if path.is_file():
+            return path.stat().st_size
+        return 0
     except FileNotFoundError:  # it was a partial one, or its run is being removed
         return 0
 

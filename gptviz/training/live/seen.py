@@ -68,7 +68,9 @@ class Seen:
         """Return the kept step next to one, the newest if none is given; None while there is none."""
         if not self.kept:
             return None
-        return self.kept[-1] if step is None else min(self.kept, key=lambda kept: abs(kept - step))
+        if step is None:
+            return self.kept[-1]
+        return min(self.kept, key=lambda kept: abs(kept - step))
 
     def table(self) -> pd.DataFrame:
         """A row per point: its losses, and its best heads (block.head)."""

@@ -90,7 +90,9 @@ def head_scores(attn: torch.Tensor, probes: tuple[Probe, ...]) -> tuple[torch.Te
 
 def sample(lm: LanguageModel, task: Task) -> str:
     """Return the text that follows the prompt: greedily where there is one right answer, else by chance."""
-    temperature = 0.0 if task.floor is not None else 1.0
+    temperature = 1.0
+    if task.floor is not None:
+        temperature = 0.0
     *_, last = generate(lm, task.prompt, SAMPLE_TOKENS, temperature=temperature, seed=SAMPLE_SEED)
     return last.text_so_far[len(task.prompt) :]
 
@@ -179,7 +181,9 @@ class Snapshots:
 
     def _rule(self) -> dict[str, int]:
         path = self.folder / _RULE
-        return json.loads(path.read_text()) if path.is_file() else {}
+        if path.is_file():
+            return json.loads(path.read_text())
+        return {}
 
     def _path(self, step: int, suffix: str) -> Path:
         return self.folder / f"{step:06}.{suffix}"

@@ -171,7 +171,10 @@ def _repeats(config: LiveConfig) -> Task:
 def _repeated_probe(rng: np.random.Generator, characters: str, period: int, length: int) -> Probe:
     """Random tokens, no two the same where there are enough, so that each has one earlier copy to find."""
     V = len(characters)
-    passage = rng.permutation(V)[:period] if period <= V else rng.integers(0, V, period)
+    if period <= V:
+        passage = rng.permutation(V)[:period]
+    else:
+        passage = rng.integers(0, V, period)
     ids = tuple(int(passage[i % period]) for i in range(length))
     return Probe(f"{period} random tokens, repeated", ids, period, "".join(characters[i] for i in ids))
 

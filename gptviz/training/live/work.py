@@ -109,7 +109,9 @@ class _Worker:
 
     def _measure_where_it_begins(self) -> None:
         """Before the first step, or where a fork goes on; or what a killed worker had no time for."""
-        point = self.run.curve[-1] if self.run.curve else None
+        point = None
+        if self.run.curve:
+            point = self.run.curve[-1]
         measured = bool(self.measures) and self.measures[-1].step == self.run.step
         if measured or self.run.step != (0 if point is None else point["step"]):
             return  # it was paused: here, or between two points
@@ -126,8 +128,13 @@ class _Worker:
 
     def _watch(self, run: TrainingRun) -> bool:
         self._begin_step()  # the next one
-        point = run.curve[-1] if run.curve and run.curve[-1]["step"] == run.step else None
-        loss = run.recent[-1] if point is None else point["train"] + point["validation"]
+        point = None
+        if run.curve and run.curve[-1]["step"] == run.step:
+            point = run.curve[-1]
+        if point is None:
+            loss = run.recent[-1]
+        else:
+            loss = point["train"] + point["validation"]
         if not math.isfinite(loss):
             raise Diverged(
                 f"At step {run.step} the loss was no number any more: it grew beyond all bounds. A learning "
@@ -136,7 +143,10 @@ class _Worker:
         if point is not None:
             self._measure(point["train"], point["validation"])
         stop = self.stop_at is not None and run.step >= self.stop_at
-        self.wished = "pause" if stop else self.live.wish
+        if stop:
+            self.wished = "pause"
+        else:
+            self.wished = self.live.wish
         if self.wished is not None:
             if point is None:
                 run.save()

@@ -73,8 +73,9 @@ def record(*optional: str, **fields: Check) -> Check:
 
 def parts(run: Callable[..., Any] | None, *optional: str, **fields: Check) -> Event:
     """An event of several fields: `run` gets them in this order, None for one that is left out."""
-    given = None if run is None else lambda value: run(*map(value.get, fields))
-    return record(*optional, **fields), given
+    if run is None:
+        return record(*optional, **fields), None
+    return record(*optional, **fields), lambda value: run(*map(value.get, fields))
 
 
 def happened(value: Any) -> bool:
@@ -129,7 +130,9 @@ def mode_shown() -> Mode:
     """Light or dark, as the browser shows the page."""
     import streamlit as st
 
-    return "dark" if st.context.theme.type == "dark" else "light"
+    if st.context.theme.type == "dark":
+        return "dark"
+    return "light"
 
 
 @contextmanager
@@ -145,7 +148,9 @@ def elsewhere(draw: Elsewhere, mode: Mode) -> Iterator[None]:
 def checked(check: Check, value: Any) -> Any:
     """Check the value of an event; None for nothing, or for what the drawing did not offer."""
     try:
-        return None if value is None else check(value)
+        if value is None:
+            return None
+        return check(value)
     except Refused:
         return None
 

@@ -110,7 +110,9 @@ def uploads() -> tuple[Upload, ...]:
 def find_upload(number: str) -> Upload | None:
     """An upload of this browser; None for everybody else's."""
     found = browsers().find(_this_browser())
-    return None if found is None else found.find(number)
+    if found is None:
+        return None
+    return found.find(number)
 
 
 def keep_upload(files: Sequence[Sent], label: str | None = None) -> Upload:

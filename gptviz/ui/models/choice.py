@@ -55,8 +55,11 @@ def choice_from(params: Mapping[str, str]) -> Choice:
     """
     name = params.get("model", DEFAULT_MODEL)
     own = name.startswith((UPLOAD, PATH))
-    heads = params.get("n_heads", "") if own else ""
-    activation = params.get("activation", "") if own else ""
+    heads = ""
+    activation = ""
+    if own:
+        heads = params.get("n_heads", "")
+        activation = params.get("activation", "")
     known = name in KNOWN_MODELS or name in HUB_MODELS or not is_a_name(name)
     dtype = params.get("dtype", "")
     device = params.get("device", "")

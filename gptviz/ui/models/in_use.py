@@ -80,7 +80,10 @@ def load(choice: Choice) -> tuple[str, LanguageModel]:
     except (NotOnDisk, NotRead):
         raise  # seen at once, and over when somebody downloads it; a matter of a minute
     except (ValueError, OSError) as problem:
-        error = problem if isinstance(problem, ValueError) else CheckpointError(problem.strerror)
+        if isinstance(problem, ValueError):
+            error = problem
+        else:
+            error = CheckpointError(problem.strerror)
         error.args = (without_folder(str(error), choice),)
         st.session_state[_FAILED] = (key, error)
         raise error from None
@@ -94,7 +97,9 @@ def without_folder(said: str, choice: Choice) -> str:
     elif choice.name.startswith(PATH):
         return said.replace(str(_path_of(choice)), choice.name.removeprefix(PATH))  # as it was typed
     else:
-        folder = on_disk(choice.name) if is_from_hub(choice.name) else None
+        folder = None
+        if is_from_hub(choice.name):
+            folder = on_disk(choice.name)
     if folder is None:
         return said
     return said.replace(f"{folder}/", "").replace(str(folder), label_of(choice))
@@ -104,13 +109,17 @@ def label_of(choice: Choice) -> str:
     """A choice's name on the screen."""
     if choice.name.startswith(UPLOAD):
         upload = find_upload(choice.name.removeprefix(UPLOAD))
-        return f"{upload.label} (yours)" if upload is not None else "An upload that is not here"
+        if upload is not None:
+            return f"{upload.label} (yours)"
+        return "An upload that is not here"
     return choice.name.removeprefix(PATH)
 
 
 def key_of(choice: Choice) -> str:
     """The key of a model in the cache; a file that was written anew is another model."""
-    stamp = _stamp(Path(choice.name.removeprefix(PATH))) if choice.name.startswith(PATH) else ""
+    stamp = ""
+    if choice.name.startswith(PATH):
+        stamp = _stamp(Path(choice.name.removeprefix(PATH)))
     device = choice.device or default_device()
     how = (choice.n_heads, choice.activation, choice.tokenizer, choice.drop_surplus, choice.dtype, device)
     return "|".join(map(str, (choice.name, *how, stamp)))
@@ -171,7 +180,9 @@ def plan_of(choice: Choice) -> Plan:
     if not is_known(choice):  # it went from the cache between two looks; its files are never read here
         raise NotRead("it has just made room for another model; try again")
     made = partial(plan, n_heads=choice.n_heads, dtype=choice.dtype, device=choice.device or default_device())
-    return made(_hub(choice), called=choice.name) if is_from_hub(choice.name) else made(choice.name)
+    if is_from_hub(choice.name):
+        return made(_hub(choice), called=choice.name)
+    return made(choice.name)
 
 
 def _hub(choice: Choice) -> Path:
@@ -183,7 +194,9 @@ def _hub(choice: Choice) -> Path:
 def _read_apart(key: str, choice: Choice) -> LanguageModel:
     """The model in somebody's files, which another process reads. Raises ValueError, a sentence."""
     path, called, tokenizer = _files_of(choice)
-    name = tokenizer if tokenizer in encoding_names() else None
+    name = None
+    if tokenizer in encoding_names():
+        name = tokenizer
     file = None if name else tokenizer
     drop = choice.drop_surplus
     reading = converted(
@@ -235,15 +248,24 @@ def code_of(model: InUse) -> str:
     name = choice.name.removeprefix(PATH)
     if choice.name.startswith(UPLOAD):
         upload = find_upload(choice.name.removeprefix(UPLOAD))
-        name = upload.path.name if upload is not None and upload.path.is_file() else model.lm.name
-    dtype = None if choice.dtype == "float32" else choice.dtype
+        if upload is not None and upload.path.is_file():
+            name = upload.path.name
+        else:
+            name = model.lm.name
+    if choice.dtype == "float32":
+        dtype = None
+    else:
+        dtype = choice.dtype
     options = {
         "n_heads": choice.n_heads,
         "activation": choice.activation,
         "tokenizer": choice.tokenizer,
         "dtype": dtype,
     }
-    options["drop_surplus"] = True if choice.drop_surplus else None
+    if choice.drop_surplus:
+        options["drop_surplus"] = True
+    else:
+        options["drop_surplus"] = None
     given = [f"{key}={value!r}" for key, value in options.items() if value is not None]
     return f"gptviz.load({', '.join([repr(name), *given])})"
 

@@ -87,7 +87,9 @@ class Room:
 
 def sent() -> dict[str, int]:
     """Bytes of files that wait in Streamlit's memory, by session."""
-    manager = runtime.get_instance().uploaded_file_mgr if runtime.exists() else None
+    manager = None
+    if runtime.exists():
+        manager = runtime.get_instance().uploaded_file_mgr
     if not isinstance(manager, MemoryUploadedFileManager):
         return {}
     files = {session: list(held.values()) for session, held in list(manager.file_storage.items())}
@@ -104,7 +106,9 @@ def room() -> Room:
 def session() -> str | None:
     """The session whose script runs here; None outside of a server."""
     context = get_script_run_ctx(suppress_warning=True)
-    return None if context is None else context.session_id
+    if context is None:
+        return None
+    return context.session_id
 
 
 def let_go(endings: tuple[str, ...]) -> None:

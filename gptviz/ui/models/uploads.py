@@ -124,7 +124,10 @@ class Uploads:
                 why = f"your files could not be written to the server's disk: {problem.strerror}"
                 raise CheckpointError(f"{why}. Tell whoever runs it, or try again later") from None
             raise
-        path = folder / weights[0] if len(files) == 1 else folder
+        if len(files) == 1:
+            path = folder / weights[0]
+        else:
+            path = folder
         label = self._label(label or Path(weights[0]).stem)
         self._all[number] = Upload(number, label, path, folder, _size(folder), time.time())
         return self._all[number]

@@ -87,7 +87,10 @@ def overview(s: Sheet, at: str = "") -> None:
             continue
         now = machine.level(s.lm, s.t, place.at, position)
         was = s.traces.was
-        old = None if was is None else machine.level(was.lm, was, place.at, position, now["shown"])
+        if was is None:
+            old = None
+        else:
+            old = machine.level(was.lm, was, place.at, position, now["shown"])
         levels = Both(now, old)
         path, beside = ([(one.at, one.name) for one in some] for some in (place.path, place.beside(config)))
         where = (path, s.labels, position, beside)
@@ -220,9 +223,14 @@ def next_token(
     """Draw what comes next, from logit to probability."""
     sampling = Sampling(temperature, top_k, top_p)
     at = s.position
-    came = s.t.tokens[at + 1].id if at + 1 < len(s.t) else None
+    came = None
+    if at + 1 < len(s.t):
+        came = s.t.tokens[at + 1].id
     logits = s.traces.map(lambda t: t.logits(at))
-    first = [] if logits.was is None else [int(logits.was.argmax())]
+    if logits.was is None:
+        first = []
+    else:
+        first = [int(logits.was.argmax())]
     found = logits.map(lambda row: candidates(row, k, sampling, [*([] if came is None else [came]), *first]))
     name = lambda i: show_id(s.lm, i)  # noqa: E731
     rows, rest = candidate_rows(found.now, sampling, name, came=came, unchanged=found.was)
@@ -244,7 +252,10 @@ def generate(s: Sheet, n: int = 20, **options: Any) -> None:
     for step in both.now:
         shown = show_id(s.lm, step.id)
         sampling = step.sampling
-        p = step.model_probability if sampling.greedy else step.probability
+        if sampling.greedy:
+            p = step.model_probability
+        else:
+            p = step.probability
         numbers = {"id": step.id, "probability": p, "p_text": probability_text(p), "put": False}
         says = f"{shown} had probability {probability_text(p)}"
         written.append({"shown": shown, "sentence": says, **numbers})
@@ -271,7 +282,10 @@ def loss(s: Sheet) -> None:
 
 def residual_stream(s: Sheet, block: int | None = None) -> None:
     """A token's stream, write by write, and every token's beside it."""
-    opened = None if block is None else index_of("block", block, s.t.config.n_layers)
+    if block is None:
+        opened = None
+    else:
+        opened = index_of("block", block, s.t.config.n_layers)
     of_page(s, "residual_stream", block=opened)
 
 
@@ -314,7 +328,9 @@ def why(s: Sheet, token: OneToken | None = None, against: Against = MEAN) -> Non
     grids = values.map(lambda v: v[blocks].reshape(s.t.config.n_layers, -1))
     columns = [names[row].removeprefix("block 0 · ") for row in blocks[: grids.now.shape[1]]]
     shown = s.shown_of(grids)
-    what = "its share has changed by" if shown == DIFFERENCE else "its share is"
+    what = "its share is"
+    if shown == DIFFERENCE:
+        what = "its share has changed by"
     s.figure(
         lambda mode: share_grid(Map("", grids).drawn(shown), columns, None, what, mode),
         "why_grid",
@@ -378,7 +394,10 @@ def circuit(s: Sheet, token: OneToken | None = None, against: Against = MEAN, **
 def patching(s: Sheet, other: str | Sequence[int], site: str = "resid_pre", **options: Any) -> None:
     """Draw which place of this text brings its answer into the `other`: see `gptviz.analysis.patching`."""
     ids = [one.id for one in s.t.tokens]
-    theirs = s.lm.encode(other) if isinstance(other, str) else list(other)
+    if isinstance(other, str):
+        theirs = s.lm.encode(other)
+    else:
+        theirs = list(other)
     table = s.traces.map(lambda t: patch(t.lm, ids, theirs, sites=[site], position=s.position, **options))
     layers = s.t.config.n_layers
     way = options.get("direction", "denoising")
@@ -476,8 +495,10 @@ def _place(s: Sheet, block: int | None, head: int | None) -> tuple[int, int]:
     """The head that is asked for; for what is not said, as on the pages, that with the rarest role."""
     if block is None or head is None:
         usual = most_telling(roles(s.t))
-        block = usual.block if block is None else block
-        head = usual.head if head is None else head
+        if block is None:
+            block = usual.block
+        if head is None:
+            head = usual.head
     return index_of("block", block, s.t.config.n_layers), index_of("head", head, s.t.config.n_heads)
 
 
@@ -513,9 +534,18 @@ def _columns(s: Sheet) -> list[str]:
 def _target(s: Sheet, token: OneToken | None, against: Against) -> tuple[int, int | None, str]:
     """The token that is explained (without one, the model's first choice), the other one, and their names."""
     logits = s.t.logits(s.position)
-    target = int(logits.argmax()) if token is None else s.t.token_id(token)
-    other = None if against in (None, MEAN) else s.t.token_id(against, "against")
-    than = "the mean of all" if other is None else f"that of {show_id(s.lm, other)}"
+    if token is None:
+        target = int(logits.argmax())
+    else:
+        target = s.t.token_id(token)
+    if against in (None, MEAN):
+        other = None
+    else:
+        other = s.t.token_id(against, "against")
+    if other is None:
+        than = "the mean of all"
+    else:
+        than = f"that of {show_id(s.lm, other)}"
     return target, other, f"the logit of {show_id(s.lm, target)} minus {than}"
 
 

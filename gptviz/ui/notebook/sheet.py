@@ -65,7 +65,9 @@ class Sheet:
 
     def shown_of(self, *numbers: Both[Any]) -> str:
         """The runs that maps of these show: CHANGED alone where the change did nothing to them."""
-        return self.shown if any(one.moved for one in numbers) else CHANGED
+        if any(one.moved for one in numbers):
+            return self.shown
+        return CHANGED
 
     def saved(self, name: str) -> Saved:
         return Saved(stem(name), self.title, self.lines)

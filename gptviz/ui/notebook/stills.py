@@ -151,8 +151,14 @@ def _strip(
         if x + wide > WIDTH - 8 and x > 8:
             x = 8.0
             top += high + GAP
-        ink = text_on(fill) if fill else colors.ink
-        stroke = colors.accent if chosen else colors.grid
+        if fill:
+            ink = text_on(fill)
+        else:
+            ink = colors.ink
+        if chosen:
+            stroke = colors.accent
+        else:
+            stroke = colors.grid
         canvas.add(Rectangle(x, top, wide, high, fill, stroke, 2.5 if chosen else 1.0))
         canvas.write(x + wide / 2, top + LABEL + 3, lost, LABEL, ink, anchor="middle")
         quiet = ink if fill else colors.quiet
@@ -229,9 +235,14 @@ def _windows(canvas: Canvas, data: Data, colors: Palette) -> None:
     tokens = data["tokens"]
     left = 100.0
     wide = min(60.0, (WIDTH - left - 8) / count)
-    step = max(1, int(np.ceil(40 / wide))) if tokens is None else 1
+    step = 1
+    if tokens is None:
+        step = max(1, int(np.ceil(40 / wide)))
     for i in range(0, count, step):
-        text = str(data["first"] + i) if tokens is None else shortened(tokens[i], SMALL, max(wide - 2, 18))
+        if tokens is None:
+            text = str(data["first"] + i)
+        else:
+            text = shortened(tokens[i], SMALL, max(wide - 2, 18))
         canvas.write(left + (i + 0.5) * wide, 16, text, SMALL, colors.ink, anchor="middle")
     canvas.height = 24
     for row in data["rows"][:MOST]:
@@ -261,7 +272,9 @@ def _candidates(canvas: Canvas, data: Data, colors: Palette) -> None:
     canvas.height = 22
     names = {"rank": "rank", "token": "token", "logit": "logit", "scaled": heads.get("scaled", "scaled")}
     for name, x in columns.items():
-        anchor = "start" if name == "token" else "end"
+        anchor = "end"
+        if name == "token":
+            anchor = "start"
         canvas.write(x, 16, names[name], SMALL, colors.quiet, anchor=anchor)
     if compared:
         canvas.write(WIDTH - 96, 16, "unchanged", SMALL, colors.quiet, anchor="end")
@@ -278,7 +291,10 @@ def _candidates(canvas: Canvas, data: Data, colors: Palette) -> None:
             else:
                 canvas.write(x, base, row[f"{name}_text"], LABEL, colors.ink, anchor="end")
         canvas.add(Rectangle(bar, middle - 7, long, 14, colors.panel))
-        fill = colors.ghost if row.get("rest") or row["key"] == "rest" else colors.accent
+        if row.get("rest") or row["key"] == "rest":
+            fill = colors.ghost
+        else:
+            fill = colors.accent
         canvas.add(Rectangle(bar, middle - 7, long * min(1.0, row["probability"]), 14, fill))
         if row.get("ghost") is not None:
             edge = Rectangle(bar, middle - 9, long * min(1.0, row["ghost"]), 18, None, colors.ghost, 2.0)
@@ -356,9 +372,18 @@ def _panel(data: Data, panel: Data, colors: Palette) -> Canvas:
     values = matrix_of(data["arrays"], panel)
     rows, columns = values.shape
     names = {"query": data["tokens"], "key": data["tokens"]}
-    side = 260.0 if data["small"] or len(data["panels"]) > 1 else LARGEST
-    cell = min(36.0, side / max(rows, columns)) if panel["column_axis"] == "key" else min(24.0, side / rows)
-    wide = min(cell, 380.0 / columns) if panel["column_axis"] == "dim" else cell
+    if data["small"] or len(data["panels"]) > 1:
+        side = 260.0
+    else:
+        side = LARGEST
+    if panel["column_axis"] == "key":
+        cell = min(36.0, side / max(rows, columns))
+    else:
+        cell = min(24.0, side / rows)
+    if panel["column_axis"] == "dim":
+        wide = min(cell, 380.0 / columns)
+    else:
+        wide = cell
     row_labels = [names.get(panel["row_axis"], range(rows))[i] for i in range(rows)]
     column_labels = [str(names.get(panel["column_axis"], range(columns))[i]) for i in range(columns)]
     row_step = max(1, int(np.ceil(SMALL / cell)))
@@ -375,7 +400,10 @@ def _panel(data: Data, panel: Data, colors: Palette) -> Canvas:
         top += 22
     else:
         canvas.write(8, 14, heading, SMALL, colors.quiet)
-    scale = colors.attention if panel["scale"] == "attention" else colors.signed
+    if panel["scale"] == "attention":
+        scale = colors.attention
+    else:
+        scale = colors.signed
     for i in range(0, rows, row_step):
         canvas.write(
             left - 6,
@@ -389,7 +417,10 @@ def _panel(data: Data, panel: Data, colors: Palette) -> Canvas:
         canvas.write(left + (i + 0.5) * wide + 3, top - 5, column_labels[i], size, colors.ink, turn=-60.0)
     drawn = colors_of(values, scale, panel["low"], panel["high"])
     later = np.triu(np.ones_like(values, dtype=bool), 1)
-    hidden = later if panel["masked"] else np.zeros_like(later)
+    if panel["masked"]:
+        hidden = later
+    else:
+        hidden = np.zeros_like(later)
     drawn[hidden] = list(bytes.fromhex(colors.masked[1:]))
     empty = np.isnan(values) & ~hidden
     drawn[empty] = list(bytes.fromhex(colors.paper[1:]))
@@ -407,7 +438,9 @@ def _panel(data: Data, panel: Data, colors: Palette) -> Canvas:
     low, high = (number(panel[end]) for end in ("low", "high"))
     if panel["digits"] == "weight":
         low, high = (fixed(panel[end], 0 if panel["scale"] == "attention" else 2) for end in ("low", "high"))
-    masked = colors.masked if hidden.any() else None
+    masked = None
+    if hidden.any():
+        masked = colors.masked
     _scale(canvas, scale, low, high, colors, left, masked)
     return canvas
 
@@ -447,7 +480,10 @@ def _heads(canvas: Canvas, data: Data, colors: Palette) -> None:
     labelled = cell >= 56
     high = cell + (16 if labelled else 2)
     for head in range(heads):
-        word = f"head {head}" if labelled else str(head)
+        if labelled:
+            word = f"head {head}"
+        else:
+            word = str(head)
         canvas.write(left + (head + 0.5) * cell, 14, word, SMALL, colors.quiet, anchor="middle")
     canvas.height = 20
     for block in range(blocks):
@@ -484,9 +520,15 @@ def _lens(canvas: Canvas, data: Data, colors: Palette) -> None:
     wide = min(64.0, (WIDTH - left - 8) / count)
     high = 22.0
     named = wide >= 22
-    step = 1 if named else max(1, int(np.ceil(30 / wide)))
+    if named:
+        step = 1
+    else:
+        step = max(1, int(np.ceil(30 / wide)))
     for i in range(0, count, step):
-        text = shortened(data["tokens"][positions[i]], SMALL, wide - 2) if named else str(positions[i])
+        if named:
+            text = shortened(data["tokens"][positions[i]], SMALL, wide - 2)
+        else:
+            text = str(positions[i])
         canvas.write(left + (i + 0.5) * wide, 14, text, SMALL - 1, colors.ink, anchor="middle", bold=named)
     canvas.height = 20
     for row, (name, _) in enumerate(data["rows"]):
@@ -499,7 +541,9 @@ def _lens(canvas: Canvas, data: Data, colors: Palette) -> None:
                 x = left + (i + 0.5) * wide
                 canvas.write(x, canvas.height + 15, text, SMALL - 2, text_on(fill), anchor="middle")
         canvas.height += high
-    chosen = positions.index(data["position"]) if data["position"] in positions else None
+    chosen = None
+    if data["position"] in positions:
+        chosen = positions.index(data["position"])
     if chosen is not None:
         box = left + chosen * wide - 1, 20 + data["row"] * high - 1, wide + 1, high + 1
         canvas.add(Rectangle(*box, None, colors.accent, 2.5))

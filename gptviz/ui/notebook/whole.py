@@ -81,7 +81,10 @@ def of_page(s: Sheet, name: str, **choices: Any) -> None:
             )
     title = PAGES[name].title
     question = PAGES[name].question
-    s.title = f"{title} {question}" if title.endswith("?") else f"{title}: {question}"
+    if title.endswith("?"):
+        s.title = f"{title} {question}"
+    else:
+        s.title = f"{title}: {question}"
     parts = _parts(s, light)
     if dark:
         for part, other in zip(parts, _parts(s, dark), strict=True):
@@ -148,4 +151,6 @@ def _plain(markdown: str) -> str:
 
 def _code(found: re.Match[str]) -> str:
     """A token, say; one like "," is quoted, as otherwise it would be the sentence's."""
-    return found[1] if re.search(r"\w", found[1]) else f"“{found[1]}”"
+    if re.search(r"\w", found[1]):
+        return found[1]
+    return f"“{found[1]}”"

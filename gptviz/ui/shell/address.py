@@ -26,7 +26,9 @@ def is_fragment_run() -> bool:
 def page() -> str:
     """The page that runs, as Streamlit tells it from the others in the names that it gives to widgets."""
     context = get_script_run_ctx()
-    return context.page_script_hash if context is not None else ""
+    if context is not None:
+        return context.page_script_hash
+    return ""
 
 
 def as_the_app() -> AbstractContextManager[None]:
@@ -44,7 +46,9 @@ def as_the_page() -> AbstractContextManager[None]:
 
 def _drawn_by(script: Callable[[ScriptRunContext], str]) -> AbstractContextManager[None]:
     context = get_script_run_ctx()
-    return nullcontext() if context is None else context.run_with_active_hash(script(context))
+    if context is None:
+        return nullcontext()
+    return context.run_with_active_hash(script(context))
 
 
 def end_page() -> NoReturn:

@@ -70,7 +70,9 @@ def head_needs(lm: LanguageModel, tokens: Sequence[Token]) -> tuple[Keep, tuple[
 
 def head_sites(block: int | None) -> Keep:
     """The sites that are wanted at once for a block."""
-    return ("z",) if block is None else (*((site, block) for site in ("attn", "q", "k", "v")), "z")
+    if block is None:
+        return ("z",)
+    return (*((site, block) for site in ("attn", "q", "k", "v")), "z")
 
 
 def head_controls(scene: Scene) -> tuple[int, int]:

@@ -38,15 +38,23 @@ class Part:
 
     def name(self, labels: Sequence[str] = ()) -> str:
         """As a button says it: "block 4 head 3", with the tokens as the screen shows them."""
-        at = "" if self.position is None else token(self.position, labels)
-        of = "" if self.block is None else f" of block {self.block}"
+        if self.position is None:
+            at = ""
+        else:
+            at = token(self.position, labels)
+        if self.block is None:
+            of = ""
+        else:
+            of = f" of block {self.block}"
         if self.kind == "head":
             return f"block {self.block} head {self.head}"
         if self.kind == "token":
             return at
         if self.kind == "site":
             site = f"{PARTS.get(self.site)}{of}"
-            return f"{site} at {at}" if at else site
+            if at:
+                return f"{site} at {at}"
+            return site
         return f"block {self.block}'s {self.kind}"
 
 
@@ -101,8 +109,14 @@ def actions(part: Part) -> list[Action]:
     """The changes that a menu offers for a part, the plainest first."""
     if part.kind == "token":
         return _hidden(part)
-    heads = None if part.head is None else [part.head]
-    positions = None if part.position is None else [part.position]
+    if part.head is None:
+        heads = None
+    else:
+        heads = [part.head]
+    if part.position is None:
+        positions = None
+    else:
+        positions = [part.position]
     site, x = OUTPUTS.get(part.kind, (part.site, "x"))
     name = "its output"
     if part.kind == "site":
@@ -212,7 +226,12 @@ def _pushed(scene: Scene, part: Part, key: str) -> list[Action]:
 
 def _button(action: Action, key: str, opened: str | None = None, says: str = "") -> None:
     made = str(action.edit) in changes.written()
-    label, icon = (action.undone, "undo") if made else (action.label, "")
+    if made:
+        label = action.undone
+        icon = "undo"
+    else:
+        label = action.label
+        icon = ""
     how: Any = {"help": f"{says}: {action.means}" if says else None}
     how |= {"width": "stretch" if opened else "content"}
     button(label, key, _toggle, action, opened, icon=icon, primary=made, **how)

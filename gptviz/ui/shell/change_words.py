@@ -48,16 +48,30 @@ def says(edit: Edit, labels: Sequence[str] = (), shown: Callable[[int], str] = "
     """
     hidden = hidden_token(edit)
     where = _where(edit)
-    at = "" if edit.positions is None else f" at {_positions(edit.positions, labels)}"
+    if edit.positions is None:
+        at = ""
+    else:
+        at = f" at {_positions(edit.positions, labels)}"
     if hidden is not None:
-        place = "" if _everywhere(edit) and edit.heads is None else f" in {where}"
+        if _everywhere(edit) and edit.heads is None:
+            place = ""
+        else:
+            place = f" in {where}"
         return f"{token(hidden, labels)} hidden from later ones{place}{at}"
-    value = edit.value if isinstance(edit.value, str) else "replaced"
+    value = "replaced"
+    if isinstance(edit.value, str):
+        value = edit.value
     if SITES[edit.site].form == "weights" and value in _LOOKS:
         many = edit.heads is None or len(edit.heads) > 1
-        looks = _LOOKS[value].replace("looks", "look", 1) if many else _LOOKS[value]
+        if many:
+            looks = _LOOKS[value].replace("looks", "look", 1)
+        else:
+            looks = _LOOKS[value]
         return f"{where} {looks}{at}"
-    part = "" if edit.site == "z" and edit.heads is not None else f" {PARTS[edit.site]}"
+    if edit.site == "z" and edit.heads is not None:
+        part = ""
+    else:
+        part = f" {PARTS[edit.site]}"
     if edit.site == "z" and edit.heads is None:
         part = ", all heads,"
     return f"{where}{part}{at} {_done(value, edit.named, shown)}".strip()
@@ -78,9 +92,15 @@ def _done(value: str, named: Named | None, shown: Callable[[int], str]) -> str:
 
 def _added(term: Named, shown: Callable[[int], str]) -> str:
     """A term of a sum: "plus 2 × the embedding of “·love”"."""
-    of = f"“{shown(term.numbers[0])}”" if term.name in TABLES else another_text(len(term.numbers))
+    if term.name in TABLES:
+        of = f"“{shown(term.numbers[0])}”"
+    else:
+        of = another_text(len(term.numbers))
     what = {"tok": "the embedding of", "out": "the output row of", "ids": "that of", "mean": "the mean of"}
-    times = "" if abs(term.factor) == 1 else f"{abs(term.factor):g} × "
+    if abs(term.factor) == 1:
+        times = ""
+    else:
+        times = f"{abs(term.factor):g} × "
     sign = "plus" if term.factor > 0 else "minus"
     return f"{sign} {times}{what[term.name]} {of}"
 
@@ -99,10 +119,17 @@ def _where(edit: Edit) -> str:
     """Block and heads: "block 4 head 3", "" outside of the blocks."""
     if not SITES[edit.site].per_block:
         return ""
-    block = "all blocks" if _everywhere(edit) else f"block {edit.block}"
+    if _everywhere(edit):
+        block = "all blocks"
+    else:
+        block = f"block {edit.block}"
     if edit.heads is None:
-        return block if SITES[edit.site].form != "weights" else f"{block}, all heads"
-    heads = "head" if len(edit.heads) == 1 else "heads"
+        if SITES[edit.site].form != "weights":
+            return block
+        return f"{block}, all heads"
+    heads = "heads"
+    if len(edit.heads) == 1:
+        heads = "head"
     return f"{block} {heads} {_listed(list(map(str, edit.heads)))}"
 
 
@@ -121,7 +148,9 @@ def _listed(names: list[str]) -> str:
 def token(position: int, labels: Sequence[str]) -> str:
     """ "·mill" (position 7), or the position alone."""
     known = -len(labels) <= position < len(labels)
-    return f"“{labels[position]}” (position {position % len(labels)})" if known else f"position {position}"
+    if known:
+        return f"“{labels[position]}” (position {position % len(labels)})"
+    return f"position {position}"
 
 
 def cannot_matter(why: Unseen, what: str, many: bool = False) -> str:
@@ -132,5 +161,7 @@ def cannot_matter(why: Unseen, what: str, many: bool = False) -> str:
         "later position": "only later tokens, and no token reads a later one",
         "other position": "only other tokens, and no attention that follows could carry that over",
     }
-    they_change = "they change" if many else "it changes"
+    they_change = "it changes"
+    if many:
+        they_change = "they change"
     return f"cannot matter for {what}: {they_change} {reasons[why]}"

@@ -43,7 +43,9 @@ def found(lm: LanguageModel, n_tokens: int) -> tuple[Change, ...]:
 
 def made(changes: Sequence[Change]) -> tuple[Edit, ...]:
     """The edits of the pass: none while they are switched off."""
-    return () if state.EDITS_OFF.value else tuple(c.edit for c in changes if c.edit and c.refusal is None)
+    if state.EDITS_OFF.value:
+        return ()
+    return tuple(c.edit for c in changes if c.edit and c.refusal is None)
 
 
 def _read(text: str, number: int, lm: LanguageModel, n_tokens: int) -> Change:

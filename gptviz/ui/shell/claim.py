@@ -50,7 +50,10 @@ def notice(scene: Scene) -> None:
             said = f"This link claims {len(found)} numbers. Computed again just now, {held} hold."
             marks = {True: "holds", False: "**wrong**"}
             lines = [f"{marks[one.holds]}: {escaped(one.said)}, {one.verdict}" for one in found]
-            box = st.success if held == len(found) else st.error
+            if held == len(found):
+                box = st.success
+            else:
+                box = st.error
             box("\n- ".join([said + "\n", *lines]))
         button("Forget it", "claim_forget", state.CLAIM.set, None)
 

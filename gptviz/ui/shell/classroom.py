@@ -110,7 +110,10 @@ def _taught(link: str) -> None:
 def ask() -> None:
     """Draw the question whether the class of a link is to be steered, where one was opened."""
     link = st.session_state.get(_OFFERED)
-    found = None if link is None else attempt(lambda: classes().member(link))
+    if link is None:
+        found = None
+    else:
+        found = attempt(lambda: classes().member(link))
     own = member()
     if found is None or own is None:
         return
@@ -131,7 +134,10 @@ def _stay() -> None:
 
 def _named(somebody: Member) -> str:
     """A member in a sentence: "**quiet otter** in the class KF7-M2Q"."""
-    who = "the teacher of" if somebody.teaches else f"**{somebody.name}** in"
+    if somebody.teaches:
+        who = "the teacher of"
+    else:
+        who = f"**{somebody.name}** in"
     return f"{who} the class {written_code(somebody.room.code)}"
 
 
@@ -328,7 +334,9 @@ def controls(number: int, asks: bool) -> None:
 
 
 def _is_on(room: Room, act: str, number: int) -> bool:
-    return bool(getattr(room, act)) if act in ("together", "frozen") else room.has(act, number)
+    if act in ("together", "frozen"):
+        return bool(getattr(room, act))
+    return room.has(act, number)
 
 
 def _steered(number: int, before: Iterable[str]) -> None:
@@ -346,4 +354,6 @@ def _steered(number: int, before: Iterable[str]) -> None:
 def doors() -> tuple[str, ...]:
     """The pages that a pupil's class sees; none for all."""
     found = member()
-    return () if found is None or found.teaches else found.room.pages
+    if found is None or found.teaches:
+        return ()
+    return found.room.pages

@@ -39,7 +39,9 @@ def csv(frame: pd.DataFrame) -> bytes:
 
 
 def _harmless(value: Any) -> Any:
-    return f"'{value}" if isinstance(value, str) and value.lstrip(" ").startswith(_FORMULA) else value
+    if isinstance(value, str) and value.lstrip(" ").startswith(_FORMULA):
+        return f"'{value}"
+    return value
 
 
 def in_code(
@@ -55,11 +57,16 @@ def in_code(
 
     `run` comes by some of the sources: the shapes are taken down while it runs, when the expander is open.
     """
-    label = f"In code: {what}" if what else "In code"
+    label = "In code"
+    if what:
+        label = f"In code: {what}"
     with panel(label, ":material/code:", key) as is_open:
         if not is_open:
             return
-        recorded = record_shapes(sources, run) if run else {}
+        if run:
+            recorded = record_shapes(sources, run)
+        else:
+            recorded = {}
         for function in sources:
             where, lines = source(function)
             st.caption(where)

@@ -54,7 +54,10 @@ def _guide(name: str) -> Guide:
         raise GuideError([(0, "it is a class's, and this browser is in none: join it on the page Class")])
     try:
         own = {classroom.GUIDE: classroom.guide, OWN: lambda: str(st.session_state[_OWN])}
-        guide = read(own[name]()) if name in own else find(name)
+        if name in own:
+            guide = read(own[name]())
+        else:
+            guide = find(name)
     except ClassError as error:
         raise GuideError([(0, str(error))]) from error
     checked(guide)
@@ -155,7 +158,10 @@ def arrive(page: str, params: tuple[Param[Any], ...]) -> None:
         state.STEP.set(number)
     member = classroom.lead()
     found = current()
-    here = None if found is None else (state.GUIDE.value, found[1])
+    if found is None:
+        here = None
+    else:
+        here = (state.GUIDE.value, found[1])
     st.session_state[_SAID] = (state.GUIDE.value, state.STEP.value)
     if found is None:
         return
@@ -244,7 +250,10 @@ def draw(page: str, lm: LanguageModel, key: str, about_text: bool) -> bool:
     step = guide.steps[number]
     at = (state.GUIDE.value, number)
     with st.container(key="gv_guide"):
-        standing = None if step.ask is None else question.standing(at)
+        if step.ask is None:
+            standing = None
+        else:
+            standing = question.standing(at)
         if step.until and not _is_done(step):  # what is done may be in a part of the page that runs alone
             st.fragment(run_every=1.0)(_way)(guide, number, step, page, False)
         else:
@@ -269,7 +278,10 @@ def draw(page: str, lm: LanguageModel, key: str, about_text: bool) -> bool:
 def _way(guide: Guide, number: int, step: Step, page: str, answered: bool) -> None:
     """Its heading, and the way back and on."""
     address.run_the_page_if_asked_for()
-    done = answered if step.ask is not None else _is_done(step)
+    if step.ask is not None:
+        done = answered
+    else:
+        done = _is_done(step)
     if done and step.until and address.is_fragment_run():
         st.rerun()
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="guide_way"):
@@ -283,12 +295,16 @@ def _way(guide: Guide, number: int, step: Step, page: str, answered: bool) -> No
             if number and not led:
                 _link("Back", "arrow_back", name, number, steps[number - 1], "guide_back", page)
             if number + 1 < len(steps) and not led:
-                key = "guide_next_done" if done else "guide_next"
+                key = "guide_next"
+                if done:
+                    key = "guide_next_done"
                 _link("Next step", "arrow_forward", name, number + 2, steps[number + 1], key, page)
             if name == classroom.GUIDE:
                 door(CLASS, state.link(), label="Class", icon=":material/groups:", width="content")
             else:
-                leave = "Leave" if number + 1 < len(steps) else "Done"
+                leave = "Done"
+                if number + 1 < len(steps):
+                    leave = "Leave"
                 st.button(leave, icon=":material/close:", key="guide_leave", type="tertiary", on_click=_leave)
     if name == classroom.GUIDE and member is not None and member.teaches:
         classroom.controls(number, step.ask is not None)

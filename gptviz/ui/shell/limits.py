@@ -39,12 +39,16 @@ def limit(lm: LanguageModel, text: str, written: int = 0) -> str | None:
 
 def limits(key: str, lm: LanguageModel, text: str, written: int = 0) -> None:
     """Draw that sentence if the key is the bundled model's, and a button to a GPT-2 that is here."""
-    said = limit(lm, text, written) if key.split("|")[0] == DEFAULT_MODEL else None
+    said = None
+    if key.split("|")[0] == DEFAULT_MODEL:
+        said = limit(lm, text, written)
     if said is None:
         return
     gpt2s = (entry for entry in catalog() if "gpt2" in entry.name)  # TinyStories have read less
     other = next((entry.name for entry in gpt2s if entry.folder() is not None), None)
-    rest = "" if other else " GPT-2 has read more: *More models …* in the sidebar."
+    rest = " GPT-2 has read more: *More models …* in the sidebar."
+    if other:
+        rest = ""
     key = f"limit_{bool(written)}"
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key=f"gv_{key}"):
         st.caption(f"mini has read 262 English books, nothing else. {said}{rest}", width="content")

@@ -72,7 +72,9 @@ def _remove(number: str, model: InUse) -> None:
 
 
 def _ended(text: str) -> str:
-    return text if text.endswith((".", "!", "?")) else f"{text}."
+    if text.endswith((".", "!", "?")):
+        return text
+    return f"{text}."
 
 
 # ---- a model that must be downloaded ----
@@ -89,12 +91,16 @@ def _download(model: InUse) -> None:
         st.error(f"{escaped(_ended(last.error))} What you see is {seen}.")
     else:
         size = "".join(f": {gigabytes(e.download_bytes or 0)}" for e in catalog() if e.name == name)
-        stopped = " The download was stopped; what had arrived is kept." if last and last.cancelled else ""
+        stopped = ""
+        if last and last.cancelled:
+            stopped = " The download was stopped; what had arrived is kept."
         st.info(
             f"{escaped(name)} is not on this machine and must be downloaded once{size}.{stopped} "
             f"Until then you see {seen}."
         )
-    again = "Download" if last is None else "Go on with the download"
+    again = "Go on with the download"
+    if last is None:
+        again = "Download"
     with st.container(horizontal=True):
         _buttons(model, again, "model_download", models.downloads().start, name, type="primary")
 
@@ -108,7 +114,9 @@ def _running(download: Download, seen: str) -> None:
         st.progress(0.0, f"{escaped(download.name)}: asking the hub. Until it is here you see {seen}.")
     else:
         said = f"{escaped(download.name)}: {in_words(progress)}. Until then you see {seen}."
-        share = progress.done / progress.total if progress.total else 0.0
+        share = 0.0
+        if progress.total:
+            share = progress.done / progress.total
         st.progress(min(share, 1.0), said)
     told = "For everybody who waits for it. What has arrived is kept for the next download."
     st.button("Stop the download", key="model_cancel", on_click=download.cancel, help=told)
@@ -147,7 +155,10 @@ def _proposal(emb_dim: int) -> str:
     like = f"GPT-2 has {GPT2_HEAD_DIM} dimensions a head"
     if rest:
         return f"{like}, which does not divide the {emb_dim} here."
-    heads = "1 head" if usual == 1 else f"{usual} heads"
+    if usual == 1:
+        heads = "1 head"
+    else:
+        heads = f"{usual} heads"
     return f"{like}: of the {emb_dim} here, that makes {heads}."
 
 

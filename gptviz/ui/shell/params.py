@@ -37,18 +37,27 @@ def as_it_is(value: Any, _limit: Any) -> Any:
 
 def at_most_last(value: int | None, count: int) -> int | None:
     """The last of `count` when there are not so many: for tokens, blocks and heads."""
-    return None if value is None else min(value, count - 1)
+    if value is None:
+        return None
+    return min(value, count - 1)
 
 
 def if_there(value: Any, limit: Any) -> Any:
     """No choice where it is not there any more: one of 0 to `limit` - 1, or one of the values of `limit`."""
-    possible = range(limit) if isinstance(limit, int) else limit
-    return value if value in possible else None
+    if isinstance(limit, int):
+        possible = range(limit)
+    else:
+        possible = limit
+    if value in possible:
+        return value
+    return None
 
 
 def between(value: Any, limits: tuple[Any, Any]) -> Any:
     """The least or the largest that there is, where the choice is beyond it."""
-    return None if value is None else max(limits[0], min(value, limits[1]))
+    if value is None:
+        return None
+    return max(limits[0], min(value, limits[1]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,11 +79,16 @@ class Param(Generic[T]):
     def value(self) -> T:
         """The choice of this session, or the default."""
         found = st.session_state.get(self.name)
-        return self.default if found is None else cast(T, found)
+        if found is None:
+            return self.default
+        return cast(T, found)
 
     def set(self, value: T | None) -> None:
         """Choose, or with None take the choice back. Before the widget is drawn, or in a callback."""
-        st.session_state[self.name] = self.default if value is None else value
+        if value is None:
+            st.session_state[self.name] = self.default
+        else:
+            st.session_state[self.name] = value
 
     def within(self, limit: Any) -> T:
         """The choice, after `clamp` had its say about `limit`; the session then has it so as well."""
@@ -90,7 +104,9 @@ class Param(Generic[T]):
     def parse(self, text: str) -> T:
         """A parameter of the address; what makes no sense there is as if it were not there."""
         found = _PARSERS[self.kind](text)
-        return self.default if found is None else cast(T, found)
+        if found is None:
+            return self.default
+        return cast(T, found)
 
     def written(self, value: T) -> str:
         """The parameter that `parse` reads back."""
@@ -98,7 +114,9 @@ class Param(Generic[T]):
             return ""
         if self.kind is not bool:
             return str(value)
-        return "on" if value else "off"
+        if value:
+            return "on"
+        return "off"
 
     def widget(self, draw: Callable[..., Any], label: str, **options: Any) -> T:
         """Draw the widget with this choice in it; in a fragment, too, the address follows what it says."""
@@ -119,7 +137,10 @@ class Param(Generic[T]):
 
         What is not there is no choice.
         """
-        called = dict(names) if isinstance(names, Mapping) else {one: str(one) for one in names}
+        if isinstance(names, Mapping):
+            called = dict(names)
+        else:
+            called = {one: str(one) for one in names}
         self.within(called)
         options = {"options": tuple(called), "format_func": called.__getitem__} | options
         if draw is None:
@@ -136,11 +157,16 @@ class Param(Generic[T]):
         describes ("5, the last").
         """
         self.within(size)
-        places = range(size) if isinstance(size, int) else size
+        if isinstance(size, int):
+            places = range(size)
+        else:
+            places = size
         limits = {"min_value": places[0], "max_value": places[-1], "value": None, "step": 1}
         label = f"{what}, {places[0]} to {places[-1]:,}"
         chosen = self.widget(st.number_input, label, **limits, placeholder=empty, **options)
-        return usual if chosen is None else cast(int, chosen)
+        if chosen is None:
+            return usual
+        return cast(int, chosen)
 
     def drawn(self, draw: Callable[..., Any], label: str, **options: Any) -> T:
         """Draw the widget with this choice in it; the address is left to somebody else.
@@ -171,7 +197,10 @@ def load(params: Iterable[Param[Any]]) -> None:
     for param in params:
         said = param.said(there)
         if back or (param.name not in st.session_state and said is not None):
-            st.session_state[param.name] = param.default if said is None else param.parse(said)
+            if said is None:
+                st.session_state[param.name] = param.default
+            else:
+                st.session_state[param.name] = param.parse(said)
 
 
 def store(params: Iterable[Param[Any]]) -> None:
@@ -197,12 +226,16 @@ def whole(text: str, largest: int = LARGEST) -> int | None:
     # before `int`, which raises for more than 4,300 digits, zeros included
     digits = text.lstrip("0") or text[:1]
     short = digits.isascii() and digits.isdigit() and len(digits) <= len(str(largest))
-    return int(digits) if short and int(digits) < largest else None
+    if short and int(digits) < largest:
+        return int(digits)
+    return None
 
 
 def _number(text: str) -> float | None:
     plain = text.isascii() and text.count(".") <= 1 and text.replace(".", "").isdigit() and len(text) < 12
-    return float(text) if plain else None
+    if plain:
+        return float(text)
+    return None
 
 
 def _switch(text: str) -> bool | None:

@@ -76,7 +76,9 @@ def facts(model: InUse) -> str:
     lm = model.lm
     config = model.lm.config
     about = next((entry.about for entry in catalog() if entry.name == model.choice.name), "")
-    rounded = " (rounded at every step)" if lm.dtype == "bfloat16" else ""
+    rounded = ""
+    if lm.dtype == "bfloat16":
+        rounded = " (rounded at every step)"
     device = model.choice.device or models.default_device()
     size = config.parameters * DTYPES[lm.dtype].itemsize
     memory = f"{gigabytes(size)} in {lm.dtype}{rounded}"
@@ -103,7 +105,9 @@ def which_gelu(model: InUse) -> None:
     if not model.lm.activation_is_assumed and choice.activation is None:
         return
     st.session_state[ACTIVATION] = model.lm.config.activation
-    assumed = ", so this is assumed" if model.lm.activation_is_assumed else ""
+    assumed = ""
+    if model.lm.activation_is_assumed:
+        assumed = ", so this is assumed"
     st.selectbox(
         f"GELU (the file does not say which{assumed})",
         GELUS,
@@ -206,7 +210,9 @@ def _kept(upload: Upload, asked: Choice) -> None:
 def since(seconds: float) -> str:
     """The time since something came, in words: "just now", "5 min 0 s ago"."""
     minutes = int(seconds // 60)
-    return "just now" if minutes == 0 else f"{duration(60 * minutes)} ago"
+    if minutes == 0:
+        return "just now"
+    return f"{duration(60 * minutes)} ago"
 
 
 def _bring(asked: Choice) -> None:

@@ -41,7 +41,10 @@ def page_about(place: Place) -> tuple[str, dict[str, Any]] | None:
     """The page about a place, and the choices that open it there; None for the machine as a whole."""
     if place.kind not in _PAGES:
         return None
-    norm = "final" if place.kind == "final_norm" else f"block {place.block} · {place.kind}"
+    if place.kind == "final_norm":
+        norm = "final"
+    else:
+        norm = f"block {place.block} · {place.kind}"
     chosen = {
         "block": (place.block, "block" in place.at),
         "head": (place.head, "head." in place.at),

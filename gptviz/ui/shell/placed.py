@@ -49,4 +49,6 @@ def touched(name: str, usual: Any) -> Any:
 
 
 def _key(name: str, count: int) -> str:
-    return f"{name}_{count}" if count else name
+    if count:
+        return f"{name}_{count}"
+    return name

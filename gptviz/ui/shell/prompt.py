@@ -42,7 +42,10 @@ def read(lm: LanguageModel, text: str, special: bool) -> PromptRead:
         return PromptRead([], None, _unknown_character(lm, text[:READ_CHARACTERS]))
     if len(ids) <= limit and len(text) <= READ_CHARACTERS:
         return PromptRead(ids, None)
-    count = f"{len(ids):,}" if len(text) <= READ_CHARACTERS else f"more than {len(ids):,}"
+    if len(text) <= READ_CHARACTERS:
+        count = f"{len(ids):,}"
+    else:
+        count = f"more than {len(ids):,}"
     return PromptRead(
         ids[:limit],
         f"The prompt has {count} tokens; {escaped(lm.name)} reads at most {limit:,}. "
@@ -53,7 +56,12 @@ def read(lm: LanguageModel, text: str, special: bool) -> PromptRead:
 def _unknown_character(lm: LanguageModel, text: str) -> str:
     # a character model's tokenizer gives what it never saw ids beyond the model's
     unknown = [c for c in dict.fromkeys(text) if max(lm.encode(c)) >= lm.config.vocab_size]
-    verb, them = ("is", "it") if len(unknown) == 1 else ("are", "them")
+    if len(unknown) == 1:
+        verb = "is"
+        them = "it"
+    else:
+        verb = "are"
+        them = "them"
     return (
         f"{escaped(lm.name)} knows only the {lm.config.vocab_size:,} tokens it was trained on, and "
         f"{', '.join(escaped(repr(c)) for c in unknown[:5])} {verb} not among them. "

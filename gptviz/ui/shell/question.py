@@ -69,7 +69,10 @@ def ask(
         return False  # the page says why
     last = len(reading.ids) - 1
     token = state.TOKEN.value
-    position = last if token is None else min(token, last)
+    if token is None:
+        position = last
+    else:
+        position = min(token, last)
     run = Run(key, tuple(reading.ids), changes.made(changes.found(lm, len(reading.ids))))
 
     def answer(given: Any) -> Answer:
@@ -106,7 +109,9 @@ def _text(tokens: Sequence[Token], position: int, blank: bool) -> str:
         html.escape(b"".join(token.raw for token in some).decode("utf-8", "replace"), quote=False)
         for some in (tokens[: position + 1], tokens[position + 1 :])
     )
-    gap = '<span class="gv-blank" role="img" aria-label="blank"></span>' if blank else ""
+    gap = ""
+    if blank:
+        gap = '<span class="gv-blank" role="img" aria-label="blank"></span>'
     return f'<p class="gv-asked-text" data-testid="asked_text">{before}{gap}{after}</p>'
 
 
@@ -117,7 +122,9 @@ def _told(given: Any, answer: Answer, after: str, at: At) -> None:
         st.session_state[_OPENED] = at
     said = ""
     if given is not None:
-        mark = ":material/check: " if answer.right else ":material/close: "
+        mark = ":material/close: "
+        if answer.right:
+            mark = ":material/check: "
         said = f"{mark}You said {answer.said}. "
     st.markdown(f"{said}This model: **{answer.shown}**.")
     told = {"truth": answer.shown, "said": answer.said or "nothing"} | answer.facts
@@ -202,16 +209,26 @@ def _hand_in(ask: Question, say: Callable[[Any], None]) -> None:
     def found() -> tuple[str, str] | None:
         block = state.BLOCK.value
         head = state.HEAD.value
-        one = "" if block is None or head is None else f"{block}.{head}"
-        chosen = st.session_state.get("circuit") if ask.key == "smallest_circuit" else one
-        return (state.TEXT.value, str(chosen)) if chosen else None
+        if block is None or head is None:
+            one = ""
+        else:
+            one = f"{block}.{head}"
+        if ask.key == "smallest_circuit":
+            chosen = st.session_state.get("circuit")
+        else:
+            chosen = one
+        if chosen:
+            return (state.TEXT.value, str(chosen))
+        return None
 
     def sent() -> None:
         if (one := found()) is not None:
             say(one)
 
     if found() is None:
-        what = "Choose the heads of your circuit" if ask.key == "smallest_circuit" else "Open a head"
+        what = "Open a head"
+        if ask.key == "smallest_circuit":
+            what = "Choose the heads of your circuit"
         st.caption(f"{what} on the page below; then hand in what your screen shows.")
     else:
         st.button("Hand in what my screen shows", type="primary", key="guide_hand_in", on_click=sent)
@@ -239,12 +256,18 @@ def _fill_in(ask: Question, at: At, lm: LanguageModel, truth: Answer) -> None:
         st.session_state[_box(at)] = truth.shown
     elif ask.kind == "number":
         number = float(f"{truth.truth:.6g}")
-        st.session_state[_box(at)] = number if ask.between is None else round(number)
+        if ask.between is None:
+            st.session_state[_box(at)] = number
+        else:
+            st.session_state[_box(at)] = round(number)
 
 
 def _hints(ask: Question, at: At, lm: LanguageModel, truth: Answer) -> None:
     shown = st.session_state[HINTS].get(at, 0)
-    told = {} if at[0] == classroom.GUIDE else {"truth": truth.shown}
+    if at[0] == classroom.GUIDE:
+        told = {}
+    else:
+        told = {"truth": truth.shown}
     hints = [said for hint in ask.hints if (said := filled(hint, truth.facts | told))]
     for hint in hints[:shown]:
         st.caption(f":material/lightbulb: {hint}")
@@ -257,5 +280,7 @@ def _hints(ask: Question, at: At, lm: LanguageModel, truth: Answer) -> None:
     with st.container(horizontal=True, gap="small", key="guide_help"):
         if shown < len(hints):
             st.button("A hint", key="guide_hint", type="tertiary", on_click=more)
-        label = "Skip" if at[0] == classroom.GUIDE else "Show me"
+        label = "Show me"
+        if at[0] == classroom.GUIDE:
+            label = "Skip"
         st.button(label, key="guide_skip", type="tertiary", on_click=_say, args=(at, None))

@@ -49,7 +49,9 @@ def seed_input(row: DeltaGenerator, help: str, unset: int = 0) -> int:
     """Draw the seed into a row; return it, or `unset` until somebody gives one."""
     shown = {"value": None, "placeholder": str(unset), "width": 130, "help": help}
     SEED.number(row.number_input, "Seed", 0, SEEDS - 1, step=1, **shown)
-    return unset if SEED.value is None else SEED.value
+    if SEED.value is None:
+        return unset
+    return SEED.value
 
 
 def _slider(

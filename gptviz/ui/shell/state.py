@@ -115,7 +115,9 @@ def lost_characters() -> int | None:
     """
     said, _, name = (KEPT.value or "").partition(".")
     length = params.whole(said, 10**9)
-    return length if name and length is not None and len(TEXT.value) < length else None
+    if name and length is not None and len(TEXT.value) < length:
+        return length
+    return None
 
 
 def link() -> dict[str, str]:

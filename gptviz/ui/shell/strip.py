@@ -53,8 +53,14 @@ def draw(run: Run, listed: Sequence[Change], position: int, labels: Sequence[str
         if change.refusal is not None:
             made = "refused"
         short = shortened(change.text, LONGEST)
-        said = short if change.edit is None else words.says(change.edit, labels, partial(show_id, lm))
-        note = next(silent) if made == "made" else change.refusal or ""
+        if change.edit is None:
+            said = short
+        else:
+            said = words.says(change.edit, labels, partial(show_id, lm))
+        if made == "made":
+            note = next(silent)
+        else:
+            note = change.refusal or ""
         if made == "refused":
             notes.append(["", short, f" is kept, and not made: {note}."])
         elif note:
@@ -65,7 +71,9 @@ def draw(run: Run, listed: Sequence[Change], position: int, labels: Sequence[str
     look = partial(st.session_state.__setitem__, _TRY, True)
     acts: dict[str, Callable[[], None]] = {"undo": changes.undo, "clear": changes.clear}
     acts |= {"switch": changes.switch, "try": look}
-    moved = _effect(run, position, labels, lm) if run.edits else None
+    moved = None
+    if run.edits:
+        moved = _effect(run, position, labels, lm)
     ask = None
     if passes:
         ask = f"Whether each of these did anything by itself takes {passes} more passes here.", "Look"
@@ -79,7 +87,9 @@ def _passes(run: Run, able: int, lm: LanguageModel) -> int:
     """
     alone = len(run.edits) == 1  # without it, it is the unchanged model, which is known
     quick = lm.config.parameters * len(run) * able <= PASSES_OF
-    return 0 if alone or quick or st.session_state.get(_TRY) else able
+    if alone or quick or st.session_state.get(_TRY):
+        return 0
+    return able
 
 
 def _silent(
@@ -89,11 +99,15 @@ def _silent(
     "" else.
     """
     what = f"the prediction after “{labels[position]}” (position {position})"
-    beside = ", beside the other changes" if len(run.edits) > 1 else ""
+    beside = ""
+    if len(run.edits) > 1:
+        beside = ", beside the other changes"
     for number, reason in enumerate(why):
         others = replace(run, edits=(*run.edits[:number], *run.edits[number + 1 :]))
         nothing = reason is None and tried and effect(run, others, position).nothing
-        changed = f"changed nothing in {what}{beside}" if nothing else ""
+        changed = ""
+        if nothing:
+            changed = f"changed nothing in {what}{beside}"
         yield changed if reason is None else words.cannot_matter(reason, what)
 
 

@@ -96,9 +96,14 @@ def target_input(
     lm = scene.lm
     best = top(scene.run, scene.position)
     with _boxes(scene, PARAMS[:1] if against is None else PARAMS):
-        token = best[0].id if TARGET.value is None else TARGET.value
+        if TARGET.value is None:
+            token = best[0].id
+        else:
+            token = TARGET.value
         runner_up = next((one.id for one in best if one.id != token), token)  # a vocabulary of one token
-        other = AGAINST.value if against is not None and AGAINST.value != token else None
+        other = None
+        if against is not None and AGAINST.value != token:
+            other = AGAINST.value
         told = "Choose a token, or type any of the vocabulary; · is a space. Empty: the model's first choice."
         _box(scene, TARGET, label, f"most probable: {best[0].shown}", told)
         if scene.other is not None and (first := top(scene.other, scene.position)[0]).id != token:
@@ -174,7 +179,10 @@ def _take(param: Param[int | None], token: int | None) -> None:
 def _chosen(scene: Scene, param: Param[int | None]) -> None:
     """Take what was chosen or typed; what is not one token is kept to be answered, and changes nothing."""
     value = st.session_state[f"{param.name}_box"]
-    token = find_token(scene.lm, value) if isinstance(value, str) else value
+    if isinstance(value, str):
+        token = find_token(scene.lm, value)
+    else:
+        token = value
     if token is None and value is not None:
         st.session_state[_REFUSED] = (param.name, value)
     else:
@@ -189,7 +197,9 @@ def find_token(lm: LanguageModel, typed: str) -> int | None:
     size = lm.config.vocab_size
     if typed == END_OF_TEXT:
         ids = lm.encode(typed, special_tokens=True)
-        return ids[0] if len(ids) == 1 and ids[0] < size else None
+        if len(ids) == 1 and ids[0] < size:
+            return ids[0]
+        return None
     for text in (typed, _read_signs(typed)):
         ids = lm.encode(text)
         if len(ids) == 1 and ids[0] < size and is_named(lm, ids[0]):
@@ -205,8 +215,14 @@ def _say_refused(lm: LanguageModel, name: str, typed: str) -> None:
     """Why what was typed is no token, with one that it is when a space stands before it."""
     text = _read_signs(typed)
     pieces = [show_id(lm, i) for i in lm.encode(text)]
-    spaced = None if text.startswith(" ") else find_token(lm, f" {text}")
-    shown = None if spaced is None else show_id(lm, spaced)
+    if text.startswith(" "):
+        spaced = None
+    else:
+        spaced = find_token(lm, f" {text}")
+    if spaced is None:
+        shown = None
+    else:
+        shown = show_id(lm, spaced)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.warning(no_single_token(typed, pieces, shown), width="stretch")
         if spaced is not None and shown is not None:
@@ -223,7 +239,10 @@ def _follow_model(scene: Scene) -> None:
         raw = held.get((param.name, param.value))
         if raw is not None:
             param.set(_of_bytes(lm, raw))
-            gone += [raw] if param.value is None else []
+            if param.value is None:
+                gone += [raw]
+            else:
+                gone += []
     if gone:
         st.warning(not_in_vocabulary(gone, lm.name))
     chosen = [(param.name, param.value) for param in PARAMS if param.value is not None]
@@ -235,4 +254,6 @@ def _of_bytes(lm: LanguageModel, raw: bytes) -> int | None:
         token = lm.tokenizer.encode_single_token(raw)
     except KeyError:  # no token of this tokenizer
         return None
-    return token if token < lm.config.vocab_size else None
+    if token < lm.config.vocab_size:
+        return token
+    return None

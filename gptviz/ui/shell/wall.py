@@ -28,7 +28,9 @@ def shown(kind: str, given: Any, tokens: Sequence[Token]) -> str:
         return f"{given[1]} on “{given[0][:60]}”"
     if kind == "token":
         there = given < len(tokens)
-        return f"{show_token(tokens[given].raw)} (position {given})" if there else f"position {given}"
+        if there:
+            return f"{show_token(tokens[given].raw)} (position {given})"
+        return f"position {given}"
     return f"{given:.12g}" if kind == "number" else str(given)  # as it was given: 3, not 3.00
 
 
@@ -38,7 +40,10 @@ def counts(votes: Sequence[Vote], kind: str, tokens: Sequence[Token]) -> list[tu
     often = Counter(label for label, _ in said)
     of = dict(said)
     frequent = [label for label, _ in often.most_common()]
-    order = sorted(of, key=of.__getitem__) if kind == "number" else frequent
+    if kind == "number":
+        order = sorted(of, key=of.__getitem__)
+    else:
+        order = frequent
     return [(label, of[label], often[label]) for label in order]
 
 
@@ -62,7 +67,9 @@ def _draw(step: int, ask: Question, tokens: Sequence[Token], answer: Callable[[A
         st.caption(escaped(str(error)))
         return
     given = [vote for vote in votes if vote.given is not None]
-    skipped = f", {len(votes) - len(given)} skipped" if len(votes) > len(given) else ""
+    skipped = ""
+    if len(votes) > len(given):
+        skipped = f", {len(votes) - len(given)} skipped"
     st.markdown(f"**{len(given)}** of {counted(joined, 'pupil')} have answered{skipped}.")
     if room.has("shown", step) and given:
         told = room.has("revealed", step)
@@ -70,7 +77,10 @@ def _draw(step: int, ask: Question, tokens: Sequence[Token], answer: Callable[[A
             st.html(_ranking(given, answer))
             return
         rows = counts(given, ask.kind, tokens)
-        right = {label: _is_right(answer, one) for label, one, _ in rows[:MOST]} if told else {}
+        if told:
+            right = {label: _is_right(answer, one) for label, one, _ in rows[:MOST]}
+        else:
+            right = {}
         st.html(_table(rows, right))
         if told:
             _ways_there(ask, rows)

@@ -20,7 +20,12 @@ def cell_clicks(chart: str, rows: int, columns: int, on_pick: Callable[..., Any]
     `chart` is the key that the chart was drawn with; its heatmaps have `rows` and `columns`. Where it matters
     which of so many `panels` was clicked, it is `on_pick(row, column, panel)`.
     """
-    picked = on_pick if panels else lambda row, column, _panel: on_pick(row, column)
+
+    def picked(row: int, column: int, panel: int) -> Any:
+        if panels:
+            return on_pick(row, column, panel)
+        return on_pick(row, column)
+
     panel = among(range(panels or MOST))
     on = {"cell": parts(picked, row=among(range(rows)), column=among(range(columns)), panel=panel)}
     _component(f"{chart}_clicks", {"key": chart}, on)

@@ -41,7 +41,10 @@ def chart(
         for point in st.session_state[key].selection.points[:1]:  # none where a choice is taken back
             pick(point)
 
-    selecting: dict[str, Any] = {} if pick is None else {"on_select": picked, "selection_mode": ("points",)}
+    if pick is None:
+        selecting: dict[str, Any] = {}
+    else:
+        selecting = {"on_select": picked, "selection_mode": ("points",)}
     if height is not None:
         st.html(f"<style>.st-key-{key}, .st-key-{key} .stPlotlyChart {{ height: {height}; }}</style>")
         selecting["height"] = "stretch"

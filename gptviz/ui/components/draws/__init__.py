@@ -30,7 +30,10 @@ def draws(
     the text, and has no button; the others have one if it `can_branch`. `compared` are the two words for what
     the rows' ghosts and bars are, where both are shown.
     """
-    others = {int(row["id"]) for row in rows if not row["drawn"]} if can_branch else set()
+    if can_branch:
+        others = {int(row["id"]) for row in rows if not row["drawn"]}
+    else:
+        others = set()
     data: dict[str, Any] = {"rows": list(rows), "segments": list(segments), "point": point, "rest": rest}
     data |= {"branch": can_branch, "compared": compared}
     _component("draws", data, {"branch": (among(others), on_branch)}, saved)

@@ -56,14 +56,19 @@ def machine(
 
 
 def _cell(value: Any) -> str:
-    return significant(value, 3) if isinstance(value, float) else str(value)
+    if isinstance(value, float):
+        return significant(value, 3)
+    return str(value)
 
 
 def sent(both: Both[Any]) -> Any:
     """A level as the browser gets it: arrays as base64 float32, numbers as they are; what the unchanged model
     gives stands beside, as "was", where it is another."""
     now = both.now
-    was = both.now if both.was is None else both.was
+    if both.was is None:
+        was = both.now
+    else:
+        was = both.was
     if isinstance(now, dict):
         return {name: sent(Both(now[name], was[name])) for name in now}
     if isinstance(now, list):
@@ -82,7 +87,10 @@ def spoken(pieces: Sequence[Any]) -> list[str]:
         if isinstance(piece, dict) and "code" in piece:
             out += [piece["code"], ""]
         else:
-            value = Both(**piece) if isinstance(piece, dict) else Both(piece)
+            if isinstance(piece, dict):
+                value = Both(**piece)
+            else:
+                value = Both(piece)
             digits = "3"
             if isinstance(value.now, str):
                 digits = ""

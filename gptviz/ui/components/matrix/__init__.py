@@ -73,7 +73,10 @@ def pattern(weights: Both[torch.Tensor], shown: str, hide_first: bool = False) -
         says = ATTENDS
         if hide_first:
             says += ", rescaled without the first token"
-        values = weights.now if shown == CHANGED else weights.all[0]
+        if shown == CHANGED:
+            values = weights.now
+        else:
+            values = weights.all[0]
         return values.numpy(), attention_panel(says=says, says_nothing=hidden)
     moved = (weights.now - weights.all[0]).numpy()
     reach = float(np.nanmax(np.abs(moved), initial=0.0)) or 1.0
@@ -128,5 +131,8 @@ def matrix(
 
 def encode(values: np.ndarray, triangle: bool) -> dict[str, Any]:
     """A matrix as base64 float32: all of it, or row by row what the causal mask leaves of a square one."""
-    numbers = values[np.tril_indices(len(values))] if triangle else values
+    if triangle:
+        numbers = values[np.tril_indices(len(values))]
+    else:
+        numbers = values
     return {"base64": packed(numbers), "triangle": triangle, "columns": values.shape[1]}

@@ -53,7 +53,10 @@ def _part(raw: bytes, is_mine: bool) -> dict[str, Any]:
     """A token of a stage; `is_mine` if it is part of the token that is chosen."""
     shown = show_token(raw)
     hex = raw.hex(" ")
-    size = "1 byte" if len(raw) == 1 else f"{len(raw)} bytes"
+    if len(raw) == 1:
+        size = "1 byte"
+    else:
+        size = f"{len(raw)} bytes"
     return {
         "shown": shown,
         "bytes": len(raw),
@@ -81,7 +84,9 @@ def _pair_title(stage: Stage, i: int) -> str:
     rank = stage.ranks[i]
     if rank is None:
         return f"“{joined}” is no token: these two cannot merge."
-    better = "the lowest rank here: they merge next" if i == stage.chosen else "a lower rank goes first"
+    better = "a lower rank goes first"
+    if i == stage.chosen:
+        better = "the lowest rank here: they merge next"
     return f"“{joined}” is the token of rank {rank}; {better}."
 
 
@@ -91,7 +96,10 @@ def _sentence(replay: Sequence[Stage], index: int, piece: Piece) -> list[str]:
     last = len(replay) - 1
     whole = show_token(piece.raw)
     parts = len(stage.parts)
-    done = "After 1 merge" if last == 1 else f"After {last} merges"
+    if last == 1:
+        done = "After 1 merge"
+    else:
+        done = f"After {last} merges"
     if piece.special:
         return ["", whole, f" is {piece.kind}: it is looked up, and neither cut nor merged."]
     if last == 0 and parts > 1:
@@ -107,5 +115,7 @@ def _sentence(replay: Sequence[Stage], index: int, piece: Piece) -> list[str]:
     possible = sum(rank is not None for rank in stage.ranks)
     left, right = (show_token(raw) for raw in stage.parts[stage.chosen : stage.chosen + 2])
     rank = stage.ranks[stage.chosen]
-    why = f"the lowest of {possible}" if possible > 1 else "the only pair that makes a token"
+    why = "the only pair that makes a token"
+    if possible > 1:
+        why = f"the lowest of {possible}"
     return ["Next, ", left, " and ", right, f" merge: rank {rank} is {why}."]

@@ -43,7 +43,10 @@ def _cards(pieces: Sequence[Piece], tokens: Sequence[Token]) -> Iterator[dict[st
 def _card(token: Token) -> dict[str, Any]:
     shown = show_token(token.raw)
     hex = token.raw.hex(" ")
-    size = "1 byte" if len(token.raw) == 1 else f"{len(token.raw)} bytes"
+    if len(token.raw) == 1:
+        size = "1 byte"
+    else:
+        size = f"{len(token.raw)} bytes"
     return {
         "position": token.position,
         "id": token.id,

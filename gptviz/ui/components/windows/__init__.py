@@ -41,7 +41,9 @@ def draw_windows(
         {"window": number, "start": start, "dropped": dropped is not None and number >= dropped}
         for number, start in starts
     ]
-    shown = list(tokens) if len(tokens) <= READABLE else None
+    shown = None
+    if len(tokens) <= READABLE:
+        shown = list(tokens)
     data = {"tokens": shown, "count": len(tokens), "first": first, "rows": rows, "length": length}
     data |= {"selected": selected, "colours": COLOURS}
     _component(key, data, {"window": (among({number for number, _ in starts}), on_select)}, saved)

@@ -6,6 +6,7 @@ follows the model.
 """
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import streamlit as st
@@ -18,6 +19,8 @@ from gptviz.ui.buttons import button
 from gptviz.ui.shell import params
 from gptviz.ui.shell.params import Param
 from gptviz.ui.words import escaped
+
+STYLE = f"<style>{Path(__file__).with_name('anatomy.css').read_text(encoding='utf-8')}</style>"
 
 SIZES = ("vocab_size", "context_length", "emb_dim", "n_heads", "n_layers")
 SWITCHES = ("qkv_bias", "tie_embeddings", "linear_bias", "norm_bias")
@@ -103,7 +106,10 @@ def form(base: GPTConfig, model: str) -> GPTConfig:
     values |= {name: one.value for name, one in CHOICES.items() if one.value is not None}
     _draw(values, base, model)
     params.store(PARAMS)  # a rerun of a fragment alone draws no frame
-    wrong = None if values == parts_of(base) else problem(values)
+    if values == parts_of(base):
+        wrong = None
+    else:
+        wrong = problem(values)
     if wrong is None:
         st.session_state[_SHOWN] = replace(base, **values)
     shown: GPTConfig = st.session_state.get(_SHOWN, base)

@@ -53,7 +53,9 @@ def draw(made: Frame) -> None:
         fig = maps([square], labels, labels, None, made.mode)
         alt = f"Dropout with p = {p:g}, seed {seed}: {title.lower()}"
         made.chart(fig, key=f"scaling_drop_{name}", which=(f"p{p:g}", f"seed{seed}"), alt=alt)
-    book = " The book prints them in its section 3.5.2." if of != "text" and (p, seed) == (0.5, 123) else ""
+    book = ""
+    if of != "text" and (p, seed) == (0.5, 123):
+        book = " The book prints them in its section 3.5.2."
     st.caption(
         f"It is for training only. `torch.manual_seed({seed}); torch.nn.Dropout({p:g})(weights)` gives the "
         f"same numbers.{book}{whose}"
@@ -68,7 +70,10 @@ def _found(made: Frame, of: str, p: float, seed: int) -> tuple[Dropped, list[str
     """The weights before and after dropout, their labels, a sentence about them, and *In code*."""
     sources: list[Callable[..., object]] = [MultiHeadAttention.forward, drop]
     if of != "text":
-        labels = list(JOURNEY) if of == "journey" else [str(i) for i in range(6)]
+        if of == "journey":
+            labels = list(JOURNEY)
+        else:
+            labels = [str(i) for i in range(6)]
         return dropped(of, p, seed), labels, "", partial(sheet.code_of, made, sources, dropped, of, p, seed)
     shown = read(made)
     shown.strip()

@@ -65,8 +65,13 @@ def written(changes: Changes) -> str:
     """Return the text that `read` reads back."""
 
     def said(place: str, value: float | str) -> str:
-        text = quote(value, safe="") if isinstance(value, str) else f"{value:g}"
-        return f"n{text}" if place == "n" else f"{place}_{text}"
+        if isinstance(value, str):
+            text = quote(value, safe="")
+        else:
+            text = f"{value:g}"
+        if place == "n":
+            return f"n{text}"
+        return f"{place}_{text}"
 
     return ",".join(said(*change) for change in sorted(changes.items(), key=lambda change: change[0]))
 
@@ -82,7 +87,9 @@ def number(text: str) -> float | None:
         value = round(float(f"{typed:.6g}"), 6)
     except ValueError:
         return None
-    return value if math.isfinite(value) and abs(value) <= LARGEST else None
+    if math.isfinite(value) and abs(value) <= LARGEST:
+        return value
+    return None
 
 
 def word(text: str) -> str:

@@ -20,13 +20,17 @@ Says = Callable[[int, int, float], str]
 def four(value: float) -> str:
     """The four decimals that the book prints; of a large number the digits that it has."""
     value = round(value, 12)  # two ways to one number give one text, also where it lies between two
-    return fixed(value, 4) if abs(value) < 1000 else significant(value, 6)
+    if abs(value) < 1000:
+        return fixed(value, 4)
+    return significant(value, 6)
 
 
 def short(value: float, digits: int = 4) -> str:
     """As many decimals as it needs, at most `digits`: 0.34, −0.2354, 2."""
     text = fixed(value, digits)
-    return text.rstrip("0").rstrip(".") if "." in text else text
+    if "." in text:
+        return text.rstrip("0").rstrip(".")
+    return text
 
 
 def vector(values: Sequence[float]) -> str:
@@ -68,11 +72,16 @@ def sheet(
             return Cell(
                 None, None, f"{rows[i]} cannot see {names[j]}, which comes later: the causal mask hides it."
             )
-        share = value if weights else value / reach + 0.5
+        if weights:
+            share = value
+        else:
+            share = value / reach + 0.5
         return Cell(write(value), share, says(i, j, value), short(value, 6) if edit else "")
 
     cells = [[cell(i, j, value) for j, value in enumerate(row)] for i, row in enumerate(values.tolist())]
-    scale: Literal["attention", "signed"] = "attention" if weights else "signed"
+    scale: Literal["attention", "signed"] = "signed"
+    if weights:
+        scale = "attention"
     return Sheet(name, title, note, rows, names, cells, scale, color, sources, edit, **more)
 
 
@@ -117,7 +126,9 @@ def _vectors(start: Given) -> Sheet:
 
 
 def _matrices(start: Given, head: int) -> list[Sheet]:
-    of = f", head {head}" if len(start.heads) > 1 else ""
+    of = ""
+    if len(start.heads) > 1:
+        of = f", head {head}"
     found = []
     for (name, kind), rows in zip(ROW.values(), start.heads[head], strict=True):
         matrix = torch.tensor(rows, dtype=torch.float64)
@@ -140,7 +151,9 @@ def _matrices(start: Given, head: int) -> list[Sheet]:
 
 def _made(start: Given, found: Attention, head: int, later: bool) -> list[Sheet]:
     """Queries, keys and values of one head."""
-    before = "vectors " if len(start.heads) == 1 else ""
+    before = ""
+    if len(start.heads) == 1:
+        before = "vectors "
     made = []
     for (name, kind), values in zip(ROW.values(), (found.queries, found.keys, found.values), strict=True):
 
@@ -166,7 +179,12 @@ def _pairs(
     words = start.words
     plain = way == "simple"
     heads = way == "heads"
-    q, k, v = ("x", "x", "x") if plain else (f"made_{letter}{head}" for letter in "qkv")
+    if plain:
+        q = "x"
+        k = "x"
+        v = "x"
+    else:
+        q, k, v = (f"made_{letter}{head}" for letter in "qkv")
     queries, keys, values = (part.tolist() for part in (found.queries, found.keys, found.values.T))
     hidden = found.masked == -torch.inf
     root = f"÷ √{found.queries.shape[1]}"
@@ -194,10 +212,15 @@ def _pairs(
         f"scores{head}", "scores", "vector · vector" if plain else "query · key", words, words, found.scores,
         score, *of_pair, later=later("scores"),
     )  # fmt: skip
-    line: list[Sheet | Sign] = [Sign("→", "dot products", later("scores")), scores] if plain else []
+    if plain:
+        line: list[Sheet | Sign] = [Sign("→", "dot products", later("scores")), scores]
+    else:
+        line = []
     if not plain:
         narrow = heads or len(words) > ROOM
-        masked = ", masked" if bool(hidden.any()) else ""
+        masked = ""
+        if bool(hidden.any()):
+            masked = ", masked"
         divided = sheet(
             f"scaled{head}", "scaled scores", f"query · key {root}{masked}", words, words, found.scaled,
             scaled,
@@ -207,7 +230,10 @@ def _pairs(
             line = [scores if later("scaled") else divided]
         else:
             line = [scores, Sign("→", root, later("scaled")), divided]
-    before = f"scores{head}" if plain else f"scaled{head}"
+    if plain:
+        before = f"scores{head}"
+    else:
+        before = f"scaled{head}"
     vectors = "vectors" if plain else "values"
     to_weights = ""  # the words below an arrow; there is no room for them beside two heads
     to_context = ""
@@ -237,7 +263,9 @@ def averages(labels: Sequence[str], x: torch.Tensor) -> list[Line]:
     future = torch.ones(len(x), len(x)).triu(diagonal=1).bool()
 
     def vectors(name: str, title: str, note: str, values: torch.Tensor) -> Sheet:
-        color = "" if title == "vectors" else "output"
+        color = "output"
+        if title == "vectors":
+            color = ""
         return sheet(
             name, title, note, labels, None, values,
             lambda i, j, v: f"{labels[i]}, number {j}: {four(v)}", color=color,

@@ -52,7 +52,10 @@ def draw(scene: Scene, written: Written) -> None:
     for _, way in found.now.iterrows():
         score = fixed(way["ln p"], 2)
         if not even:
-            length = "1 token" if way["tokens"] == 1 else f"{way['tokens']} tokens"
+            if way["tokens"] == 1:
+                length = "1 token"
+            else:
+                length = f"{way['tokens']} tokens"
             score += f" ({length})"
         scores.append(score)
     sentences = ["A single beam is greedy: the best token each time, which may miss the best text."]

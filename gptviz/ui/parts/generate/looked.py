@@ -57,13 +57,18 @@ def draw(scene: Scene, written: Written) -> None:
         block, head = opened_head(config, lambda: telling_head(scene))  # as on the Attention page
         block_and_head_inputs(config, block, head)
         row = attention(run)[block, head]  # (T,)
-        strongest = int(row[:query].argmax()) if query else 0
+        strongest = 0
+        if query:
+            strongest = int(row[:query].argmax())
         empty = f"{slid + strongest}, by this head"
         seen = range(slid, slid + query + 1)  # the model did not read others any more, or not yet
         key = KEY.index("Looked at", seen, slid + strongest, empty, width=190) - slid
         attention_link(scene, run.ids, query, block, head, "generate_looked_link")
     with sentence:
-        what = "the next token is" if written.step is None else f"{as_code(show_id(lm, written.step.id))} was"
+        if written.step is None:
+            what = "the next token is"
+        else:
+            what = f"{as_code(show_id(lm, written.step.id))} was"
         there = "every head could look only at itself: nothing stands before it"
         if query:
             most = f"{weight(float(row[strongest]))} of its attention to {places[strongest]}"
@@ -83,7 +88,10 @@ def draw(scene: Scene, written: Written) -> None:
     table = draw_map(scene, written, slid + key, places[key], (block, head))
     given = {"token": [place.token for place in places], "weight": row.astype(np.float64)}
     told = "The chosen head's attention from the last token that the model read"
-    told += "." if heads.scaled(run, block, head) else "; it sums to 1."
+    if heads.scaled(run, block, head):
+        told += "."
+    else:
+        told += "; it sums to 1."
     own = pd.DataFrame({"position": range(query + 1)} | given)
     sheet.numbers_of(f"generate-looked-block{block}-head{head}", own, told, "where the head looked")
     told = "A row per head and step: what it gave to this token when that step was written."
@@ -110,7 +118,9 @@ def draw_map(scene: Scene, written: Written, key: int, place: Place, chosen: tup
     together = [i for i in had if lm.is_causal and not written.slid(i)]
     wait = [i for i in had if i not in together and i != written.chosen]
     if is_asked_for(lm, written.context, len(wait)):
-        why = "the context was full" if lm.is_causal else "a change here depends on the whole text"
+        why = "a change here depends on the whole text"
+        if lm.is_causal:
+            why = "the context was full"
         st.caption(f"{len(wait)} steps are left out: {why}, so each takes a pass of its own.")
         ask = f"Take them in: {len(wait)} passes of {len(written.run):,} tokens"
         if st.toggle(ask, key="generate_looked_all"):
@@ -126,7 +136,10 @@ def draw_map(scene: Scene, written: Written, key: int, place: Place, chosen: tup
     means = np.nanmean(weights, axis=1)
     block, head = divmod(int(means.argmax()), n_heads)
     asked = len(had) - len(wait)
-    over = "in this step" if asked == 1 else f"on average over {asked} steps"
+    if asked == 1:
+        over = "in this step"
+    else:
+        over = f"on average over {asked} steps"
     prose(
         f"**Who looked at {place}?** Block {block}, head {head} gave it most: {weight(float(means.max()))} "
         f"{over}. A row is a head, a column a written token. Click a row to choose its head.",

@@ -57,7 +57,10 @@ def draw(scene: Scene, written: Written) -> None:
         count = COUNT.choose("Tokens", COUNTS, st.selectbox, width=110)
         told = "So many tokens that stood together before."
         n = PIECE.choose("Pieces of", PIECES, st.selectbox, width=110, help=told)
-    warm = written.sampling if not written.sampling.greedy else replace(written.sampling, temperature=1.0)
+    if not written.sampling.greedy:
+        warm = written.sampling
+    else:
+        warm = replace(written.sampling, temperature=1.0)
     many = 4 if base.edits else 2
     full = max(0, start + count - written.context)
     slow = lm.nbytes > WEIGHT_BYTES or is_asked_for(lm, written.context, many * full)
@@ -86,12 +89,18 @@ def draw(scene: Scene, written: Written) -> None:
     with sentence:
         shares = [text.map(lambda table: percent(table["share"].iloc[-1])) for text in (greedy, drawn)]
         lengths = [len(text.now) for text in (greedy, drawn)]
-        other = "" if lengths[1] == lengths[0] else f" of {lengths[1]}"
+        if lengths[1] == lengths[0]:
+            other = ""
+        else:
+            other = f" of {lengths[1]}"
         said = "it does not end in a loop, as far as it was written."
         if loop is not None:
             first = max(loop.start, start)  # a prompt may go round already
             piece = b"".join(named_bytes(lm.tokenizer, i) for i in ids[first : first + loop.period])
-            same = "token" if loop.period == 1 else f"{loop.period} tokens"
+            if loop.period == 1:
+                same = "token"
+            else:
+                same = f"{loop.period} tokens"
             said = f"from token {first - start + 1} on it goes round and round, the same {same} again: "
             said += f"{as_code(show_token(piece))}."
         told = f"Of {lengths[0]} tokens written at temperature 0, {shares[0]} end a piece of {n} that stood "
@@ -162,7 +171,9 @@ def say_heads(scene: Scene, run: Run, found: Sequence[HeadRole]) -> None:
     does = f"it gives {share} of its attention, on average, to what followed then"
     said = f"No head looks clearly at what followed last time. Most does {who}: {does}."
     if clear:
-        others = f" ({clear} heads do so clearly)" if clear > 1 else ""
+        others = ""
+        if clear > 1:
+            others = f" ({clear} heads do so clearly)"
         said = "**Who looks at what was said?** An induction head, "
         said += f"{who}: at a token that stood there before, {does}{others}."
     if run.edits and (plain := induction(scene.lm.plain, heads.measured(run.plain).roles)):
@@ -205,7 +216,10 @@ def as_html(scene: Scene, name: str, text: pd.DataFrame) -> str:
     body = ""
     for row in text.itertuples():
         token = escape(token_text(named_bytes(scene.lm.tokenizer, row.id))).replace("\n", "⏎\n")
-        body += f"{mark}{token}</span>" if row.repeats else token
+        if row.repeats:
+            body += f"{mark}{token}</span>"
+        else:
+            body += token
     return (
         f'<div data-testid="loop_text" data-repeats="{text["repeats"].sum()}"><b>{name}</b>'
         f'<p style="white-space: pre-wrap; margin: 0.2rem 0">{body}</p></div>'

@@ -87,7 +87,10 @@ class Writer:
 
         `tree` is another tree than this one's.
         """
-        base = self.base.plain if plain else self.base
+        if plain:
+            base = self.base.plain
+        else:
+            base = self.base
         return written_on(base, self.sampling, tree or self.tree, STOP.value)
 
     # ---- callbacks ----
@@ -164,7 +167,9 @@ class Writer:
     def said(self) -> str:
         """The sentence about the last click, as long as the tree is the same; "" without one."""
         sentence, about = st.session_state.get(_SAID, ("", ""))
-        return sentence if about == str(self.tree) else ""
+        if about == str(self.tree):
+            return sentence
+        return ""
 
     # ---- drawn ----
 

@@ -135,8 +135,13 @@ def draw_times(scene: Scene, written: Written, again: bool) -> None:
     if lm.is_causal:
         said = f"{significant(quick, 2)} ms with the cache and {said} without"
         said += f", {significant(slow / quick, 2)} times as long"
-    tokens = "Every token" if all(same) else f"{sum(same)} of {len(same)} tokens"
-    came = f" {tokens} came out the same again." if same else ""
+    if all(same):
+        tokens = "Every token"
+    else:
+        tokens = f"{sum(same)} of {len(same)} tokens"
+    came = ""
+    if same:
+        came = f" {tokens} came out the same again."
     st.markdown(f"**Measured on this machine**, the median step: {said}.{came}")
     draw_costs(scene, written, ways, "milliseconds", "generate_times")
     frame = pd.DataFrame(ways, columns=["with_cache_ms", "without_cache_ms"])

@@ -71,7 +71,10 @@ def draw(scene: Scene, written: Written) -> None:
         return chances.map(lambda row: probability_text(float(row[token])))
 
     said = f"{as_code(tokens[first])} has {p(before, first)} before and {p(after, first)} after"
-    said += "" if first == last else f"; {as_code(tokens[last])} is first now, with {p(after, last)}"
+    if first == last:
+        said += ""
+    else:
+        said += f"; {as_code(tokens[last])} is first now, with {p(after, last)}"
     bits = found.map(lambda one: "0 bits" if one.kl_bits < 1e-6 else f"{significant(one.kl_bits, 2)} bits")
     prose(f"**What comes next:** {said}. KL divergence, KL(before ‖ after): {bits}.", "KL divergence")
     drawn = Both(after.now[ids], before.now[ids])
@@ -118,7 +121,10 @@ def choose(scene: Scene, run: Run, received: np.ndarray) -> Operation:
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         kind = KINDS[KIND.choose("Operation", tuple(KINDS))]
         # what is put in the last one's place changes nothing else that is cached: frozen, all is as before
-        among = cached - 1 if kind == "freeze" and cached > 1 else cached
+        if kind == "freeze" and cached > 1:
+            among = cached - 1
+        else:
+            among = cached
         most = int(received[:among].argmax())
         at = AT.index("Token", cached, most, f"{most}, most looked at", width=190)
         other = token = None
@@ -135,13 +141,22 @@ def choose(scene: Scene, run: Run, received: np.ndarray) -> Operation:
         if kind == "freeze" and other is not None:
             here = run.ids[other]
             # nothing stands before the first token that could expect anything there
-            ids = [one.id for one in top(run, other - 1)] if other else list(dict.fromkeys(run.ids))
+            if other:
+                ids = [one.id for one in top(run, other - 1)]
+            else:
+                ids = list(dict.fromkeys(run.ids))
             options = [i for i in ids if i != here] or [(here + 1) % lm.config.vocab_size]
             named = {i: show_id(lm, i) for i in options}
             first = named[options[0]]
             put = PUT.choose("There instead", named, st.selectbox, index=None, placeholder=first, width=190)
-            token = options[0] if put is None else int(put)
-    marked = {} if other is None else {other: "key"}
+            if put is None:
+                token = options[0]
+            else:
+                token = int(put)
+    if other is None:
+        marked = {}
+    else:
+        marked = {other: "key"}
     weights = received.tolist()
     tokens = lm.tokens(run.ids)
 
@@ -162,7 +177,9 @@ def sentence(scene: Scene, run: Run, operation: Operation, received: np.ndarray)
     own = float(received[operation.position])
     if operation.other is None:
         most = at.position == 0 and own >= received.max()
-        sink = " No token had more." if most else ""
+        sink = ""
+        if most:
+            sink = " No token had more."
         return (
             f"**Deleted:** {at} has no key and no value any more. Its share of the last token's attention, "
             f"{weight(own)} on average over all heads, goes to the others.{sink}"
@@ -187,5 +204,7 @@ def sentence(scene: Scene, run: Run, operation: Operation, received: np.ndarray)
     kept = f"the keys and values of {at} stay as they were: it remembers the old one"
     if at == other:
         kept = "its own old keys and values stay, as if the old one still stood there"
-    last = " Nothing cached stands behind it, so all is as it was." if at == other == places[-2] else ""
+    last = ""
+    if at == other == places[-2]:
+        last = " Nothing cached stands behind it, so all is as it was."
     return f"**Frozen:** {read}, but {kept}.{last}"

@@ -43,7 +43,10 @@ class Tree:
     def __str__(self) -> str:
         first, *others = self.branches
         forks = [f"{fork.parent}.{fork.at}.{fork.token}.{fork.length}" for fork in others]
-        step = "" if self.step is None else str(self.step)
+        if self.step is None:
+            step = ""
+        else:
+            step = str(self.step)
         return "_".join(["-".join([str(first.length), *forks]), str(self.branch), step, self.name])
 
     @property
@@ -53,7 +56,9 @@ class Tree:
 
     def chosen(self, written: int) -> int:
         """The step that is looked at, where `written` of the branch's steps came about."""
-        return max(0, written - 1) if self.step is None else min(self.step, written)
+        if self.step is None:
+            return max(0, written - 1)
+        return min(self.step, written)
 
     def put(self, branch: int) -> dict[int, int]:
         """The tokens that a person put into this branch, by their step."""

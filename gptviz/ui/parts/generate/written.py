@@ -58,7 +58,9 @@ class Written:
     @property
     def step(self) -> WrittenStep | None:
         """The chosen step; None where it is not written yet."""
-        return self.steps[self.chosen] if self.chosen < len(self.steps) else None
+        if self.chosen < len(self.steps):
+            return self.steps[self.chosen]
+        return None
 
     @property
     def goes_on(self) -> bool:
@@ -95,7 +97,9 @@ def perplexity(log_probability: float, tokens: int) -> float | None:
     if not tokens:
         return None
     mean = -log_probability / tokens
-    return math.exp(mean) if mean < 700 else math.inf
+    if mean < 700:
+        return math.exp(mean)
+    return math.inf
 
 
 def text_of(lm: LanguageModel, ids: Sequence[int]) -> str:
@@ -106,7 +110,9 @@ def text_of(lm: LanguageModel, ids: Sequence[int]) -> str:
 def as_text(lm: LanguageModel, ids: Sequence[int], special: bool = False) -> str | list[int]:
     """Return the text that a model reads as these ids, for a program or a link; the ids where none is."""
     text = lm.decode(ids)
-    return text if lm.encode(text, special_tokens=special) == list(ids) else list(ids)
+    if lm.encode(text, special_tokens=special) == list(ids):
+        return text
+    return list(ids)
 
 
 # ---- token after token ----
@@ -179,7 +185,10 @@ def written_on(run: Run, sampling: Sampling, tree: Tree, until: str) -> Written:
     """Return the branch on the screen."""
     found = steps_of(run, sampling, tuple(sorted(tree.put(tree.branch).items())), tree.length, until)
     count = len(found.steps)
-    chosen = min(tree.chosen(count), count - 1) if found.ended else tree.chosen(count)
+    if found.ended:
+        chosen = min(tree.chosen(count), count - 1)
+    else:
+        chosen = tree.chosen(count)
     context = runs.model(run).config.context_length
     return Written(run, found.steps, chosen, sampling, context, tree.branch, found.ended)
 

@@ -96,11 +96,15 @@ def verdict(trial: Trial) -> str:
         return f"{start} **{zero}** with zero in its place, and **{sample}** with its mean."
     says = {"holds": "the label **holds**", "withdrawn": f"the label is **withdrawn**. The head is {zero}"}
     # a head at rest need not be missed
-    by = "" if trial.label == "first" else ", whether zero or its mean stands in for the head"
+    by = ", whether zero or its mean stands in for the head"
+    if trial.label == "first":
+        by = ""
     outcome = says.get(trial.verdict, f"**{zero}**")
     text = f"{start} {outcome}{by}."
     # how much is lost says how much the verdict weighs
-    return f"{text} {costs}" if trial.verdict in says else text
+    if trial.verdict in says:
+        return f"{text} {costs}"
+    return text
 
 
 # ---- which label ----
@@ -112,9 +116,13 @@ def _label(block: int, head: int, own: str | None) -> str | None:
         CLAIM.set(None)
     st.session_state[_CLAIM_OF] = (block, head)
     called = {name: ROLES[name].label for name in TESTABLE}
-    empty = f"{called[own]}, its own label" if own in called else "choose a label"
+    empty = "choose a label"
+    if own in called:
+        empty = f"{called[own]}, its own label"
     chosen = CLAIM.choose("Tried as", called, st.selectbox, index=None, placeholder=empty, width=300)
-    return own if chosen is None and own in TESTABLE else chosen
+    if chosen is None and own in TESTABLE:
+        return own
+    return chosen
 
 
 def _turn_to(run: Run, claim: Claim) -> None:
@@ -134,7 +142,9 @@ def _turn_to(run: Run, claim: Claim) -> None:
 
 def _explained(trial: Trial) -> None:
     losses = f"{significant(trial.repeated)} nats per token", significant(trial.unrepeated)
-    test = "" if trial.label == "first" else " It must be missed"
+    test = " It must be missed"
+    if trial.label == "first":
+        test = ""
     if trial.label in ON_REPEATS:
         test += " more on repeated passages than on others, and more so than heads without the label"
     prose(
@@ -170,11 +180,18 @@ def _table(trial: Trial) -> str:
         if change in BASELINES:
             found = trial.others(change)
             found = found[~found["same_label"]] if repeats else found  # the verdict is by these
-            others = significant(found[trial.missed_by].mean()) if len(found) else "–"
+            others = "–"
+            if len(found):
+                others = significant(found[trial.missed_by].mean())
             said = REASONS[trial.reasons[change]]
         words = tables.Cell(CHANGES[change], "word"), tables.Cell(said, "word")
         rows.append(tables.Row([words[0], *cells, others, words[1]]))
-    what, who = ("difference", "heads without the label") if repeats else ("mean of both", "other heads")
+    if repeats:
+        what = "difference"
+        who = "heads without the label"
+    else:
+        what = "mean of both"
+        who = "other heads"
     return tables.table(
         "The trial", ["", "#repeated", "#unrepeated", f"#{what}", f"#{who}", "by this baseline"], rows
     )

@@ -37,7 +37,9 @@ def unasked(config: GPTConfig, n_tokens: int, position: int) -> tuple[Part, ...]
     """The parts of a text to read unasked: all if that is quick, else those near `position`."""
     parts = parts_of(config, n_tokens)
     here = position // parts[0][1]
-    return parts if n_tokens * work(config) <= UNASKED else parts[max(0, here - 1) : here + 1]
+    if n_tokens * work(config) <= UNASKED:
+        return parts
+    return parts[max(0, here - 1) : here + 1]
 
 
 def columns(run: Run, parts: tuple[Part, ...], numbers: Callable[..., Any], *args: object) -> Any:
@@ -53,5 +55,8 @@ def drawn(
 ) -> dict[str, Any]:
     """The cells as the browser gets them; `token` is the one whose ranks colour them, if they do."""
     found = Both(run, other).map(lambda one: columns(one, parts, cells))
-    ranks = None if token is None else (token, columns(run, parts, followed_cells, (token,)).ranks[..., 0])
+    if token is None:
+        ranks = None
+    else:
+        ranks = (token, columns(run, parts, followed_cells, (token,)).ranks[..., 0])
     return lens_cells(runs.model(run), found, (parts[0][0], parts[-1][1]), measure, ranks)

@@ -19,7 +19,10 @@ def draw(scene: Scene, table: pd.DataFrame, called: Mapping[str, str], way: str)
 
     def where(row: pd.Series) -> str:
         """ "queries, block 0 · head 1", "residual stream, block 3 at position 5"."""
-        place = f" at position {row['position']}" if pd.isna(row["head"]) else f" · head {row['head']}"
+        if pd.isna(row["head"]):
+            place = f" at position {row['position']}"
+        else:
+            place = f" · head {row['head']}"
         return f"{called[row['site']]}, block {row['block']}{place}"
 
     st.subheader("All of it from one gradient", anchor=False)

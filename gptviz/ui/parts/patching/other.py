@@ -96,8 +96,14 @@ def without_patches(run: Run) -> Run:
 def choose(scene: Scene) -> Other | None:
     """Draw the box of the other text, and both texts' tokens; None where there is nothing to patch from."""
     is_long = is_asked_for(scene.lm, len(scene.tokens), min(len(scene.tokens), MOST))
-    known = None if MADE.value else next((pair.other for pair in PAIRS if pair.text == scene.text), None)
-    text = known if OTHER.value is None else OTHER.value
+    if MADE.value:
+        known = None
+    else:
+        known = next((pair.other for pair in PAIRS if pair.text == scene.text), None)
+    if OTHER.value is None:
+        text = known
+    else:
+        text = OTHER.value
     note = ""
     if text is None and (MADE.value or not is_long):
         searched = without_patches(scene.run)
@@ -151,7 +157,10 @@ def lengths_differ(scene: Scene, other: Other) -> bool:
         return False
     prompt_is_shorter = len(ids) < len(other.ids)
     shorter, longer = sorted((ids, other.ids), key=len)
-    names = ("Your prompt", "the other text") if prompt_is_shorter else ("The other text", "your prompt")
+    if prompt_is_shorter:
+        names = ("Your prompt", "the other text")
+    else:
+        names = ("The other text", "your prompt")
     where = []
     for one in missing(shorter, longer)[:3]:
         place = "at the end"
@@ -159,7 +168,10 @@ def lengths_differ(scene: Scene, other: Other) -> bool:
             place = f"before {as_code(show_id(scene.lm, shorter[one.before]))} (position {one.before})"
         where.append(f"{as_code(show_id(scene.lm, longer[one.position]))} {place}")
     count = len(longer) - len(shorter)
-    tokens = "1 token" if count == 1 else f"{count} tokens"
+    if count == 1:
+        tokens = "1 token"
+    else:
+        tokens = f"{count} tokens"
     if count > 3:
         where.append(f"and {count - 3} more")
     st.warning(
@@ -170,7 +182,10 @@ def lengths_differ(scene: Scene, other: Other) -> bool:
     longer_now = filled(shorter, longer)
     text = scene.lm.decode(longer_now)
     if scene.lm.encode(text, special_tokens=scene.special) == longer_now:
-        add = partial(state.change, text=text) if prompt_is_shorter else partial(OTHER.set, text)
+        if prompt_is_shorter:
+            add = partial(state.change, text=text)
+        else:
+            add = partial(OTHER.set, text)
         button("Add it" if count == 1 else "Add them", "other_fill", add, primary=True)
     return True
 
@@ -178,7 +193,10 @@ def lengths_differ(scene: Scene, other: Other) -> bool:
 def pairs_row(scene: Scene, other: Other | None, changed: bool) -> None:
     """The pairs as buttons, and what to watch in the one that is shown: in the bundled model as it is."""
     bundled = state.model().name == DEFAULT_MODEL and not changed
-    shown = None if other is None else (scene.text, other.text)
+    if other is None:
+        shown = None
+    else:
+        shown = (scene.text, other.text)
     with st.container(horizontal=True, gap="small", vertical_alignment="center", key="gv_pairs"):
         st.caption("Try:", width="content")
         for number, pair in enumerate(PAIRS):
@@ -207,13 +225,24 @@ def _rows(scene: Scene, other: Other) -> None:
     def kind_of(here: int | None, there: int | None) -> str:
         if here is None or there is None:
             return "differs gap"
-        return "" if ids[0][here] == ids[1][there] else "differs"
+        if ids[0][here] == ids[1][there]:
+            return ""
+        return "differs"
 
     def cell(column: tuple[int | None, int | None], kind: str) -> str:
         here, there = column
-        position = here if there is None else there
-        mine = "" if here is None else html.escape(labels[0][here])
-        theirs = "" if there is None else html.escape(labels[1][there])
+        if there is None:
+            position = here
+        else:
+            position = there
+        if here is None:
+            mine = ""
+        else:
+            mine = html.escape(labels[0][here])
+        if there is None:
+            theirs = ""
+        else:
+            theirs = html.escape(labels[1][there])
         return (
             f'<div class="{kind}" data-testid="pair-token" data-differs="{bool(kind):d}" '
             f'title="position {position}">'
@@ -224,13 +253,19 @@ def _rows(scene: Scene, other: Other) -> None:
     near = np.ones(len(kinds), dtype=bool)
     if len(kinds) > WHOLE:
         near = np.convolve(kinds != "", np.ones(2 * NEAR + 1), "same")[: len(kinds)] > 0
-    roles = ("corrupt", "clean") if WAY.value == DENOISING else ("clean", "corrupt")
+    if WAY.value == DENOISING:
+        roles = ("corrupt", "clean")
+    else:
+        roles = ("clean", "corrupt")
     cells = [f"<div><b>prompt, {roles[0]}</b><b>other, {roles[1]}</b></div>"]
     for drawn, group in groupby(zip(near, columns, kinds, strict=True), key=itemgetter(0)):
         some = list(group)
         alike = f"<span>… {len(some)} alike</span>"
         left_out = [f'<div class="equal">{alike}{alike}</div>']
-        cells += [cell(column, kind) for _, column, kind in some] if drawn else left_out
+        if drawn:
+            cells += [cell(column, kind) for _, column, kind in some]
+        else:
+            cells += left_out
     colors = palette(scene.mode)
     style = STYLE
     for name in ("accent", "paper", "panel"):

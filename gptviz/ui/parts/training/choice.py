@@ -100,7 +100,9 @@ def form() -> None:
     chosen = LiveConfig(
         task=task, activation=activation, **{name: p.value for name, p in (NUMBERS | SWITCH).items()}
     )
-    text = state.TEXT.value if task == "own" else None
+    text = None
+    if task == "own":
+        text = state.TEXT.value
     size = vocabulary(chosen, text or "")
     tokens = chosen.steps * chosen.batch_size * chosen.context_length
     told = f"**{chosen.parameters(size):,} parameters**: {counted(chosen.n_layers, 'block')} of "

@@ -49,8 +49,16 @@ def grid(scene: Frame, run: LiveRun, seen: Seen, step: int, place: int, number: 
         if (block, head) in off:
             says = f"Switched off in training: what it looks at reaches nobody. {says}"
             return Thumbnail(kind="off", label="off", says=says, write=0.0)
-        name, score = ("induction", induction) if induction >= previous else ("previous", previous)
-        label = "–" if score < 0.15 else f"{name} {fixed(score, 2)}"
+        if induction >= previous:
+            name = "induction"
+            score = induction
+        else:
+            name = "previous"
+            score = previous
+        if score < 0.15:
+            label = "–"
+        else:
+            label = f"{name} {fixed(score, 2)}"
         return Thumbnail(kind="head", label=label, says=says, write=0.0)
 
     title = f"{seen.name}, all heads after step {step}"
@@ -147,7 +155,8 @@ def fork(training: Training, seen: Seen, step: int) -> None:
     best = max(heads, key=induction.__getitem__, default=None)
     wanted = touched(_HEAD, best)
     usual = max(training.config.steps, step + 200)
-    wanted = wanted if wanted in (None, *heads) else best
+    if wanted not in (None, *heads):
+        wanted = best
     last = min(MOST_STEPS, max(step + 1, touched(_LAST, usual)))
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="training_fork"):
         offered: list[tuple[int, int] | None] = [None, *heads]
@@ -206,7 +215,9 @@ def take(training: Training, step: int) -> None:
 def _content(run: LiveRun, step: int, name: str) -> bytes:
     """A file of a snapshot, made when it is asked for: in a thread that knows no visitor."""
     files = model_files(run, step)
-    return archive(files) if name == "zip" else files[name]
+    if name == "zip":
+        return archive(files)
+    return files[name]
 
 
 def _open(number: str, step: int, probe: int) -> None:

@@ -25,8 +25,13 @@ def progress(status: Status, state: str, place: int | None, at_once: int) -> str
     """
     where = f"step {status.step:,} of {status.steps:,}"
     if state == "waiting":
-        one = "one run trains" if at_once == 1 else f"{at_once} runs train"
-        waits = f"Waiting at {where}" if status.step else "Waiting"
+        if at_once == 1:
+            one = "one run trains"
+        else:
+            one = f"{at_once} runs train"
+        waits = "Waiting"
+        if status.step:
+            waits = f"Waiting at {where}"
         return f"{waits}: place {place} in the queue. On this server {one} at a time; yours begins by itself."
     if state == "starting":
         return "Starting: a process of its own is being set up, which takes a few seconds."
@@ -44,7 +49,9 @@ def repeats(seen: Seen, task: Task, over: bool) -> str:
     blind = significant(task.ln_v, 3)
     if born is None:
         best, block, head = last.best_induction
-        start = f"No induction head by step {last.step:,}." if over else "No head has found it yet."
+        start = "No head has found it yet."
+        if over:
+            start = f"No induction head by step {last.step:,}."
         costs = f"The validation loss is {significant(last.validation, 3)} nats per token; a blind "
         costs += f"guess costs {blind}, and what nobody can foresee {significant(task.floor, 3)}."
         if not seen.config.attention:
@@ -123,7 +130,10 @@ def tested(head: tuple[int, int], step: int, off: Seen, on: Seen, birth: Birth, 
     born = off.birth
     text = f"**Tested: head {head[0]}.{head[1]} off from step {step:,} on** ({off.name}), all else the same. "
     if born is None:
-        last = off.measures[-1].step if off.measures else step
+        if off.measures:
+            last = off.measures[-1].step
+        else:
+            last = step
         text += f"There is no induction head by step {last:,}; with the head on ({on.name}) one came between "
         text += f"step {before:,} and step {there:,}."
         if last >= there:

@@ -87,7 +87,9 @@ def draw(scene: Scene) -> None:
         caption += "head is the one that gives most of it."
         sheet.numbers_of("why-graph", graph.edges, caption, "the graph's edges", missing="–")
     # of the token alone, on top, the share is 1
-    strongest = float(rows[:-1].max()) if at else 1.0
+    strongest = 1.0
+    if at:
+        strongest = float(rows[:-1].max())
     title = f"share of the last stream of {escape(labels[at], quote=False)}, by {way.lower()}"
     sideways("why_depth")
     sheet.maps(

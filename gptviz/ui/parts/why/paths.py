@@ -37,7 +37,10 @@ def draw(scene: Scene, target: Target) -> None:
     fig = paths_graph(drawn, labels, scene.position, target.shown, scene.lm.config.n_layers, scene.mode)
     alt = f"The {len(drawn)} largest paths from tokens to {target.shown}"
     scene.chart(fig, key="why_paths", alt=alt, which=(f"from{threshold:g}",))
-    those = f"All {len(above)}" if len(drawn) == len(above) else f"The {len(drawn)} largest of {len(above)}"
+    if len(drawn) == len(above):
+        those = f"All {len(above)}"
+    else:
+        those = f"The {len(drawn)} largest of {len(above)}"
     st.caption(
         f"{those} edges of {percent(threshold)} and more are drawn. 100 % is {significant(found.scale)}, the "
         "sizes of all that is written straight to the word, whose sum is its logit minus "
@@ -93,8 +96,12 @@ def _ways(edges: pd.DataFrame, labels: list[str], target: Target) -> list[str]:
         sentences = [f"**The strongest path** to {to}, exactly: {path}: **{logits}** logits."]
     if len(steering):
         row = largest(steering)
-        more = "more" if row["logits"] >= 0 else "less"
-        read = "its own query" if row["by"] == "Q" else "the key that it read there"
+        more = "less"
+        if row["logits"] >= 0:
+            more = "more"
+        read = "the key that it read there"
+        if row["by"] == "Q":
+            read = "its own query"
         sentences.append(
             f"**Why a head looked where it did**, to first order: {writer(rows[row['parent']])} wrote "
             f"**{significant(abs(row['logits']))}** logits {more} for what {writer(row)} had put "
