@@ -36,7 +36,7 @@ from gptviz.engine.trace import Trace
 from gptviz.model import GPT_CONFIG_124M, GPTModel
 from gptviz.tokenizer import get_encoding
 from gptviz.tokenizer.encodings import GPT2_FOLDER
-from tests.checkpoints import makers
+from tests.models.checkpoints import makers
 
 PLAIN = "transformers, plain forward"
 SDPA = "transformers, the body with SDPA"

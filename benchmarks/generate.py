@@ -34,7 +34,7 @@ from gptviz.engine.past import past_bytes
 from gptviz.fast import kernels
 from gptviz.model import GPT_CONFIG_124M, GPTModel
 from gptviz.tokenizer import get_encoding
-from tests.checkpoints import makers
+from tests.models.checkpoints import makers
 
 THEIRS = "transformers, generate(use_cache=True)"
 BOOK = "the book's loop"

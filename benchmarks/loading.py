@@ -21,8 +21,8 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from gptviz.checkpoints.hub import HUB_MODELS
-from tests.checkpoints import makers
+from gptviz.models.checkpoints.hub import HUB_MODELS
+from tests.models.checkpoints import makers
 
 PLAIN = "transformers, from_pretrained"
 READERS = {

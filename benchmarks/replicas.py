@@ -51,7 +51,7 @@ from gptviz.classroom.tables import open_database
 from gptviz.guides import FOLDER
 from gptviz.ui.shell.navigation import PAGES
 from tests.browser.conftest import ROOT, free_port, stop_server
-from tests.checkpoints import makers
+from tests.models.checkpoints import makers
 
 BROKEN = (ConnectionClosed, InvalidHandshake, InvalidMessage, OSError, EOFError, TimeoutError)
 VISITORS = 10  # in the chaos

@@ -7,7 +7,6 @@ t = lm.trace("The cat sat on the mat")
 t["attn", 3]  # (H, T, T)
 """
 
-from gptviz.checkpoints import CheckpointError
 from gptviz.engine.capture import CaptureError
 from gptviz.engine.config import GPTConfig
 from gptviz.engine.edit_values import Plus
@@ -18,9 +17,10 @@ from gptviz.engine.run import Run
 from gptviz.engine.sites import SITES
 from gptviz.engine.tokens import Token
 from gptviz.engine.trace import Trace
-from gptviz.loading import KNOWN_MODELS, load
 from gptviz.model import GPT_CONFIG_124M, GPTModel
-from gptviz.wrapping import wrap
+from gptviz.models.checkpoints import CheckpointError
+from gptviz.models.loading import KNOWN_MODELS, load
+from gptviz.models.wrapping import wrap
 
 __version__ = "0.1.0"
 

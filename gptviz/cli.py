@@ -50,18 +50,18 @@ from typing import Any
 
 from gptviz import __version__
 from gptviz.app_folder import APP_FOLDER
-from gptviz.catalog import catalog
-from gptviz.checkpoints import recognise
-from gptviz.checkpoints.download import Progress
-from gptviz.checkpoints.hub import HUB_MODELS
-from gptviz.checkpoints.looks import bytes_of
 from gptviz.digits import gigabytes
 from gptviz.engine.config import ACTIVATIONS
 from gptviz.engine.language_model import LanguageModel
 from gptviz.extras import needs_app
 from gptviz.guides import file_of, read
 from gptviz.guides.printed import printed
-from gptviz.loading import (
+from gptviz.models.catalog import catalog
+from gptviz.models.checkpoints import recognise
+from gptviz.models.checkpoints.download import Progress
+from gptviz.models.checkpoints.hub import HUB_MODELS
+from gptviz.models.checkpoints.looks import bytes_of
+from gptviz.models.loading import (
     DTYPES,
     KNOWN_MODELS,
     devices,

@@ -16,14 +16,14 @@ from gptviz.analysis import compare
 from gptviz.analysis.attention import weights
 from gptviz.analysis.compare import ROUNDING, side_by_side
 from gptviz.both import Both
-from gptviz.checkpoints.hub import HUB_MODELS
 from gptviz.digits import significant
 from gptviz.figures.maps import Map, maps
 from gptviz.figures.marks import window
 from gptviz.figures.next_token import back_to_back, probability_text
 from gptviz.figures.shares import share_grid
-from gptviz.loading import on_disk
 from gptviz.model import GPTModel
+from gptviz.models.checkpoints.hub import HUB_MODELS
+from gptviz.models.loading import on_disk
 from gptviz.ui import runs, sheet
 from gptviz.ui.buttons import button
 from gptviz.ui.components.chips import chips

@@ -13,8 +13,8 @@ from safetensors.torch import save_file
 import gptviz
 from gptviz import cli, handout
 from tests.analysis.test_anatomy import KNOWN
-from tests.checkpoints import makers
-from tests.checkpoints.hub_server import Hub
+from tests.models.checkpoints import makers
+from tests.models.checkpoints.hub_server import Hub
 from tests.tokenizer.test_files import padded
 
 

@@ -20,7 +20,7 @@ from PIL import Image, ImageStat
 import gptviz
 from gptviz import handout
 from gptviz.ui.shell.navigation import PAGES
-from tests.checkpoints import makers
+from tests.models.checkpoints import makers
 
 ROOT = Path(__file__).parent.parent
 PICTURES = ROOT / "docs" / "pictures"

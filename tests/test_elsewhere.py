@@ -73,8 +73,8 @@ PROGRAM = """
 import importlib, pkgutil, sys, types
 from pathlib import Path
 
-import gptviz, gptviz.root, gptviz.ui.memory, gptviz.convert
-assert gptviz.root.fcntl is None and gptviz.convert.resource is None, "they are hidden"
+import gptviz, gptviz.root, gptviz.ui.memory, gptviz.models.convert
+assert gptviz.root.fcntl is None and gptviz.models.convert.resource is None, "they are hidden"
 assert not hasattr(gptviz.root.os, "geteuid") and gptviz.ui.memory.sys.platform == "win32"
 
 found = [m.name for m in pkgutil.walk_packages(gptviz.__path__, "gptviz.")]

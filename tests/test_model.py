@@ -1,6 +1,6 @@
 """The model is the book's: its printed numbers and parameter counts.
 
-That transformers' GPT-2 gives the same with the same weights: tests/checkpoints/test_readers.py.
+That transformers' GPT-2 gives the same with the same weights: tests/models/checkpoints/test_readers.py.
 """
 
 from functools import partial

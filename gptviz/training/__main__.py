@@ -225,7 +225,7 @@ def run_card(args: argparse.Namespace) -> None:
 
 
 def run_heads(args: argparse.Namespace) -> None:
-    from gptviz.loading import load
+    from gptviz.models.loading import load
     from gptviz.training.export import measured_heads
 
     found = measured_heads(load(args.model), lambda done, of: print(f"{done} of {of} trials", flush=True))
@@ -238,7 +238,7 @@ def run_heads(args: argparse.Namespace) -> None:
 
 
 def run_examine(args: argparse.Namespace) -> None:
-    from gptviz.loading import load
+    from gptviz.models.loading import load
     from gptviz.training.examine import by_kind, examine, names_right, read_names, read_prompts
 
     lm = load(args.model)

@@ -20,11 +20,11 @@ import torch.nn.functional as F
 from safetensors import safe_open
 
 from gptviz.analysis.head_formulas import induction_score, previous_token_score
-from gptviz.checkpoints.looks import bytes_of
 from gptviz.engine.generate import generate
 from gptviz.engine.language_model import LanguageModel
-from gptviz.loading import load
 from gptviz.model import GPTModel
+from gptviz.models.checkpoints.looks import bytes_of
+from gptviz.models.loading import load
 from gptviz.tokenizer import END_OF_TEXT
 from gptviz.training.baselines import fit_bigram
 from gptviz.training.corpus import HELD_OUT, Book, encode_books, read_books, split_books

@@ -18,7 +18,7 @@ from gptviz.guides import SETTING, Guide, GuideError, Step, keys, read
 from gptviz.guides.answers import CannotAsk
 from gptviz.guides.guide import with_facts
 from gptviz.guides.keys import answer_at
-from gptviz.loading import load
+from gptviz.models.loading import load
 from gptviz.suggest import did_you_mean
 from gptviz.ui.shell.navigation import PAGES, page_file
 from gptviz.ui.shell.question import ANSWERS

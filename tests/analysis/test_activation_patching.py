@@ -16,8 +16,8 @@ from gptviz.analysis.patches import POSITION_SITES, SITES, Patch, patches_of
 from gptviz.analysis.reach import unseen
 from gptviz.ui.parts.patching.other import PAIRS
 from tests.analysis.written_out import IDS as CLEAN, OTHER as CORRUPT, Told
-from tests.checkpoints import makers
 from tests.conftest import KINDS_OF_MODELS, above, random_lm
+from tests.models.checkpoints import makers
 
 
 def place(row):

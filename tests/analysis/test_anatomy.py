@@ -13,9 +13,9 @@ from transformers import GPT2Config, GPT2LMHeadModel, GPTNeoConfig, GPTNeoForCau
 
 from gptviz.analysis import anatomy as module_
 from gptviz.analysis.anatomy import anatomy, part_table, sum_lines, tensor_table
-from gptviz.checkpoints.hub import HUB_MODELS
 from gptviz.engine.config import GPTConfig
 from gptviz.model import GPT_CONFIG_124M, GPTModel
+from gptviz.models.checkpoints.hub import HUB_MODELS
 
 BOOK = GPTConfig.from_dict(GPT_CONFIG_124M)
 

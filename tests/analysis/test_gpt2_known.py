@@ -10,7 +10,7 @@ import pytest
 
 import gptviz
 from gptviz.analysis import attribution, head_general
-from gptviz.checkpoints.hub import HUB_MODELS, cached_folder
+from gptviz.models.checkpoints.hub import HUB_MODELS, cached_folder
 
 pytestmark = pytest.mark.skipif(
     cached_folder(HUB_MODELS["gpt2"].repositories) is None,

@@ -13,7 +13,7 @@ from gptviz import Edit, disk_cache
 from gptviz.analysis import head_general
 from gptviz.analysis.head_general import MEASURES, general, known_general
 from gptviz.engine.sample import Window
-from gptviz.loading import load
+from gptviz.models.loading import load
 from tests.analysis.written_out import Stopped, Told
 from tests.conftest import random_lm
 

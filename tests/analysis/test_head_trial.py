@@ -13,7 +13,7 @@ from gptviz.analysis import head_trial
 from gptviz.analysis.head_general import General, known_general
 from gptviz.analysis.head_trial import others, passages_of, trial
 from gptviz.engine import variants
-from gptviz.loading import load
+from gptviz.models.loading import load
 from tests.analysis.written_out import Stopped, Told
 from tests.conftest import random_lm
 

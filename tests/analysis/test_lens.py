@@ -11,8 +11,8 @@ from gptviz.analysis import lens, logit_lens
 from gptviz.engine.edits import Edit
 from gptviz.fast import kernels
 from tests.analysis.written_out import IDS, frozen
-from tests.checkpoints import makers
 from tests.conftest import TEXTS, models, random_lm
+from tests.models.checkpoints import makers
 
 TEXT = "Seven green parrots sang behind the old mill."
 

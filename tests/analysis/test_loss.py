@@ -8,8 +8,8 @@ import torch.nn.functional as F
 from hypothesis import given, settings, strategies as st
 
 from gptviz.analysis import loss
-from tests.checkpoints import makers
 from tests.conftest import random_lm
+from tests.models.checkpoints import makers
 
 
 def test_the_slides_example():

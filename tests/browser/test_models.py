@@ -10,10 +10,10 @@ import gptviz
 from gptviz.ui.shell.navigation import PAGES
 from tests.browser.conftest import address, press, settled, start_server, stop_server, type_prompt
 from tests.browser.test_shell import chips, selected, title
-from tests.checkpoints import makers
-from tests.checkpoints.hostile import HOSTILE
-from tests.checkpoints.hub_server import Hub
 from tests.conftest import WITHOUT_TEXT
+from tests.models.checkpoints import makers
+from tests.models.checkpoints.hostile import HOSTILE
+from tests.models.checkpoints.hub_server import Hub
 
 TEXT = "Seven green parrots"
 

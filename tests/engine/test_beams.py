@@ -8,8 +8,8 @@ import torch
 import gptviz
 from gptviz.engine.beams import beam_search, search, ways
 from gptviz.engine.generate import end_of_text
-from tests.checkpoints import makers
 from tests.conftest import random_lm
+from tests.models.checkpoints import makers
 
 IDS = [5, 300, 77, 42]
 

@@ -19,11 +19,11 @@ from gptviz.engine.generate import generate_batch
 from gptviz.engine.sample import windows
 from gptviz.engine.sites import SITES, all_keys
 from gptviz.engine.variants import variants
-from gptviz.loading import load
-from tests.checkpoints import makers
+from gptviz.models.loading import load
 from tests.conftest import random_lm
 from tests.engine.test_edits import values
 from tests.engine.test_trace import plain_forward
+from tests.models.checkpoints import makers
 
 IDS = [5, 300, 17, 17, 4000, 8, 300, 9]
 OTHER = [7, 12, 12, 800, 5, 17, 3, 2, 1, 44]  # longer

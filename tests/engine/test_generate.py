@@ -13,8 +13,8 @@ from gptviz.book import generate_text_simple
 from gptviz.engine import forward, generate as module
 from gptviz.engine.generate import generate
 from gptviz.engine.sampling import Sampling
-from tests.checkpoints import makers
 from tests.conftest import random_lm
+from tests.models.checkpoints import makers
 
 TEXT = "The cat sat on the mat and"
 

@@ -10,8 +10,8 @@ from gptviz.engine import forward, past
 from gptviz.engine.past import Past, attend, past_bytes
 from gptviz.fast import kernels, one_token
 from tests.analysis.test_surgery import cached, written_out
-from tests.checkpoints import makers
 from tests.conftest import models, random_lm
+from tests.models.checkpoints import makers
 
 IDS = torch.randint(0, 8000, (1, 40), generator=torch.Generator().manual_seed(3))
 

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from gptviz.analysis.anatomy import anatomy, part_table
-from gptviz.checkpoints.hub import HUB_MODELS
 from gptviz.engine.config import GPTConfig
 from gptviz.figures.anatomy import SIDE, block_boxes, block_map, enlargement, model_map, share_bars
 from gptviz.figures.anatomy_layout import SQUARE, TALLEST, WIDTH, lay_out, square_parameters
 from gptviz.figures.theme import palette
+from gptviz.models.checkpoints.hub import HUB_MODELS
 
 SMALL = GPTConfig(61, 24, 16, 4, 3)
 GPT2 = HUB_MODELS["gpt2"].config

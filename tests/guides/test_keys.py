@@ -17,8 +17,8 @@ from gptviz.guides.answers import CannotAsk
 from gptviz.guides.keys import KEYS
 from gptviz.lessons.sentences import SENTENCES
 from gptviz.training.datasets import TokenWindows
-from tests.checkpoints import makers
 from tests.conftest import random_lm
+from tests.models.checkpoints import makers
 
 TEXT = "The little birds sang beside the red mill. The little birds sang beside the red"
 NUMBERS = "One two three four five six seven eight nine"

@@ -11,9 +11,9 @@ from streamlit.components.v2 import manifest_scanner
 from streamlit.runtime.pages_manager import PagesManager
 from streamlit.testing.v1 import AppTest, app_test
 
-from gptviz import convert
 from gptviz.analysis.head_general import general
 from gptviz.analysis.head_trial import trial
+from gptviz.models import convert
 from gptviz.ui import heads, works
 from gptviz.ui.models import apart, in_use as models
 from gptviz.ui.models.choice import Choice

@@ -14,8 +14,8 @@ from gptviz.ui.models import in_use as models
 from gptviz.ui.models.choice import Choice
 from gptviz.ui.models.in_use import ALLOW_PATHS, InUse
 from gptviz.ui.shell.navigation import PAGES
-from tests.checkpoints import makers
 from tests.conftest import WITHOUT_TEXT, random_lm
+from tests.models.checkpoints import makers
 from tests.pages.conftest import open_all
 from tests.pages.test_snapshots import written
 from tests.specs import given, prose, table

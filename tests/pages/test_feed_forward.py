@@ -9,7 +9,7 @@ import torch
 from gptviz.analysis import feed_forward as numbers
 from gptviz.engine.sample import windows
 from gptviz.ui.words import show_id
-from tests.checkpoints import makers
+from tests.models.checkpoints import makers
 from tests.specs import charts, in_numbers, number, prose, table
 
 TEXT = "Sam and the dog and the cat"

@@ -12,16 +12,16 @@ import torch
 from huggingface_hub import constants
 
 import gptviz
-from gptviz.catalog import Entry
-from gptviz.checkpoints import transfer
+from gptviz.models.catalog import Entry
+from gptviz.models.checkpoints import transfer
 from gptviz.tokenizer import END_OF_TEXT
 from gptviz.ui.models import in_use as models
 from gptviz.ui.models.choice import Choice
 from gptviz.ui.models.in_use import ALLOW_PATHS
 from gptviz.ui.models.uploads import Uploads
 from gptviz.ui.shell import limits
-from tests.checkpoints import brought, makers
-from tests.checkpoints.hub_server import Hub
+from tests.models.checkpoints import brought, makers
+from tests.models.checkpoints.hub_server import Hub
 from tests.pages.conftest import prompt_of
 from tests.specs import opened, put
 from tests.tokenizer.test_hugging_face_keys import added, write

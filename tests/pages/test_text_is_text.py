@@ -12,9 +12,9 @@ from gptviz.guides.keys import KEYS
 from gptviz.ui.models.in_use import ALLOW_PATHS
 from gptviz.ui.shell.navigation import PAGES
 from gptviz.ui.shell.question import ANSWERS
-from tests.checkpoints import makers
 from tests.conftest import random_lm
 from tests.live import BAIT, HOST, TICKED, alive, live
+from tests.models.checkpoints import makers
 from tests.pages.conftest import open_all, run_page
 from tests.pages.test_any_model import use
 from tests.pages.test_many import of_set

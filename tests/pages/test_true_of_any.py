@@ -11,8 +11,8 @@ from gptviz.analysis.head_formulas import ROLES
 from gptviz.analysis.moved import kl_bits
 from gptviz.ui.models.in_use import ALLOW_PATHS
 from gptviz.ui.shell.navigation import CLASS, PAGES
-from tests.checkpoints import makers
 from tests.conftest import random_lm
+from tests.models.checkpoints import makers
 from tests.pages.conftest import open_all
 from tests.pages.test_any_model import use
 from tests.pages.test_snapshots import FOLDER

@@ -10,8 +10,8 @@ from transformers import AutoTokenizer
 from transformers.convert_slow_tokenizer import bytes_to_unicode
 
 import gptviz
-from gptviz.checkpoints import CheckpointError, SurplusTokens
-from gptviz.convert import convert
+from gptviz.models.checkpoints import CheckpointError, SurplusTokens
+from gptviz.models.convert import convert
 from gptviz.tokenizer import (
     END_OF_TEXT,
     encode,
@@ -24,7 +24,7 @@ from gptviz.tokenizer import (
 from gptviz.tokenizer.files import read_folder, read_tokenizer_json, read_vocab_and_merges
 from gptviz.tokenizer.steps import show_work
 from gptviz.tokenizer.vocabulary import Vocabulary, fitted, of_characters, of_encoding
-from tests.checkpoints import makers
+from tests.models.checkpoints import makers
 from tests.tokenizer.test_hugging_face_keys import added, write
 
 TEXT = [

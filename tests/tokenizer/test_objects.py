@@ -13,8 +13,8 @@ from gptviz import CheckpointError
 from gptviz.tokenizer import encode
 from gptviz.tokenizer.objects import read_object
 from gptviz.tokenizer.vocabulary import fitted
-from tests.checkpoints import makers
 from tests.conftest import random_lm
+from tests.models.checkpoints import makers
 from tests.tokenizer.test_hugging_face_keys import END, TEXTS, added, base, write
 
 N = len(base()["model"]["vocab"])

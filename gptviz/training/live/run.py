@@ -27,8 +27,8 @@ import pandas as pd
 import torch
 from numpy.typing import NDArray
 
-from gptviz.checkpoints.folder import BOOK_WEIGHTS, CONFIG, META
 from gptviz.engine.language_model import LanguageModel
+from gptviz.models.checkpoints.folder import BOOK_WEIGHTS, CONFIG, META
 from gptviz.training.live.config import Heads, LiveConfig
 from gptviz.training.live.parts import make_model
 from gptviz.training.live.snapshots import Snapshot, Snapshots

@@ -1,7 +1,7 @@
 """What strangers bring is read by a process of its own: it may end that one, and nothing else.
 
-Their files, repositories and paths never come into the server: it loads what `gptviz.convert` made of them,
-after a look at the sizes. Who reads is one visitor at a time for each, and so many in all.
+Their files, repositories and paths never come into the server: it loads what
+`gptviz.models.convert` made of them, after a look at the sizes. Who reads is one visitor at a time for each, and so many in all.
 """
 
 import json
@@ -18,12 +18,12 @@ from typing import Any
 import streamlit as st
 from streamlit import runtime
 
-from gptviz.checkpoints import CheckpointError, HeadsMissing, SurplusTokens, TokenizerMissing
-from gptviz.checkpoints.folder import CONFIG, VOCABULARY, WEIGHTS
-from gptviz.checkpoints.looks import bytes_of
-from gptviz.convert import ASSUMED, GROWTH, LONGEST_SENTENCE, SAID, Limits
 from gptviz.digits import gigabytes
 from gptviz.engine.config import WIDEST, divisors
+from gptviz.models.checkpoints import CheckpointError, HeadsMissing, SurplusTokens, TokenizerMissing
+from gptviz.models.checkpoints.folder import CONFIG, VOCABULARY, WEIGHTS
+from gptviz.models.checkpoints.looks import bytes_of
+from gptviz.models.convert import ASSUMED, GROWTH, LONGEST_SENTENCE, SAID, Limits
 from gptviz.ui.models.room import room, session
 from gptviz.ui.settings import cache_bytes, count
 from gptviz.ui.worker import Worker, start
@@ -113,7 +113,7 @@ def converted(
     named: bool = False,
     drop_surplus: bool = False,
 ) -> Iterator[Path]:
-    """A folder with the checkpoint at `path` as `gptviz.convert.convert` writes it; gone afterwards.
+    """A folder with the checkpoint at `path` as `gptviz.models.convert.convert` writes it; gone afterwards.
 
     `check()` is called as long as it is read, and raises to give up. Raises CheckpointError.
     """
@@ -122,7 +122,7 @@ def converted(
     limits = limits_for(bytes_of(path))
     out = Path(tempfile.mkdtemp(prefix="read-", dir=room().root.path))
     numbers = (limits.cpu_seconds, limits.memory_bytes, limits.seconds, limits.file_bytes)
-    command = ["gptviz.convert", "--dtype", dtype, "--limits", *map(str, numbers)]
+    command = ["gptviz.models.convert", "--dtype", dtype, "--limits", *map(str, numbers)]
     command += [] if n_heads is None else ["--n-heads", str(n_heads)]
     command += [] if activation is None else ["--activation", activation]
     command += [] if tokenizer is None else [f"--tokenizer={tokenizer}"]

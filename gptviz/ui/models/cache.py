@@ -9,7 +9,7 @@ from cachetools import LRUCache
 
 from gptviz import LanguageModel
 from gptviz.digits import gigabytes
-from gptviz.loading import Plan
+from gptviz.models.loading import Plan
 from gptviz.ui.memory import megabytes
 from gptviz.ui.settings import cache_bytes
 

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from gptviz import KNOWN_MODELS
-from gptviz.checkpoints.hub import HUB_MODELS, is_hub_id
 from gptviz.engine.config import ACTIVATIONS
-from gptviz.loading import DTYPES, devices
+from gptviz.models.checkpoints.hub import HUB_MODELS, is_hub_id
+from gptviz.models.loading import DTYPES, devices
 
 DEFAULT_MODEL = "mini"
 UPLOAD = "upload:"  # before the number of an upload

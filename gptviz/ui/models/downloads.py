@@ -4,8 +4,8 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from gptviz.checkpoints.download import Progress, Report
-from gptviz.loading import hub_folder
+from gptviz.models.checkpoints.download import Progress, Report
+from gptviz.models.loading import hub_folder
 
 Fetch = Callable[[str, Report], Path]
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import streamlit as st
 
 from gptviz import KNOWN_MODELS, LanguageModel
-from gptviz.checkpoints import CheckpointError
-from gptviz.checkpoints.hub import HUB_MODELS
-from gptviz.loading import Plan, devices, hub_folder, on_disk, plan
+from gptviz.models.checkpoints import CheckpointError
+from gptviz.models.checkpoints.hub import HUB_MODELS
+from gptviz.models.loading import Plan, devices, hub_folder, on_disk, plan
 from gptviz.tokenizer import encoding_names
 from gptviz.ui.models.apart import NotRead, activation_is_assumed, check_here, converted, line
 from gptviz.ui.models.browsers import browser, find_upload

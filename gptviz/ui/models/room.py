@@ -15,8 +15,8 @@ from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileMan
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.runtime.uploaded_file_manager import DeletedFile, UploadedFile
 
-from gptviz.checkpoints import CheckpointError
 from gptviz.digits import gigabytes
+from gptviz.models.checkpoints import CheckpointError
 from gptviz.root import UPLOADS, Root
 from gptviz.ui.settings import cache_bytes
 

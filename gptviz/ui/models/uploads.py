@@ -10,9 +10,9 @@ from itertools import count
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Protocol
 
-from gptviz.checkpoints import CheckpointError
-from gptviz.checkpoints.kinds import ENDINGS as NOT_READ, Seen, refuse
 from gptviz.digits import gigabytes
+from gptviz.models.checkpoints import CheckpointError
+from gptviz.models.checkpoints.kinds import ENDINGS as NOT_READ, Seen, refuse
 from gptviz.tokenizer.added_files import BESIDE as BESIDE_A_TOKENIZER
 from gptviz.tokenizer.files import MERGES_TXT, OTHERS, VOCAB_JSON
 from gptviz.ui.models.room import Room

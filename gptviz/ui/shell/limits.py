@@ -4,7 +4,7 @@ import streamlit as st
 
 from gptviz import LanguageModel
 from gptviz.analysis.names import names_kept_apart, persons
-from gptviz.catalog import catalog
+from gptviz.models.catalog import catalog
 from gptviz.ui.buttons import button
 from gptviz.ui.models.choice import DEFAULT_MODEL, Choice
 from gptviz.ui.shell import state

@@ -6,12 +6,12 @@ from typing import Any
 
 import streamlit as st
 
-from gptviz.catalog import catalog
-from gptviz.checkpoints import HeadsMissing, SurplusTokens, TokenizerMissing
-from gptviz.checkpoints.download import Progress
-from gptviz.checkpoints.errors import without_code
 from gptviz.digits import gigabytes
-from gptviz.loading import WITHOUT_THEM
+from gptviz.models.catalog import catalog
+from gptviz.models.checkpoints import HeadsMissing, SurplusTokens, TokenizerMissing
+from gptviz.models.checkpoints.download import Progress
+from gptviz.models.checkpoints.errors import without_code
+from gptviz.models.loading import WITHOUT_THEM
 from gptviz.tokenizer import encoding_names
 from gptviz.ui.buttons import button
 from gptviz.ui.models import in_use as models

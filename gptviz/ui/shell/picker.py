@@ -8,13 +8,13 @@ import pandas as pd
 import streamlit as st
 
 from gptviz import KNOWN_MODELS
-from gptviz.catalog import catalog
-from gptviz.checkpoints import CheckpointError
-from gptviz.checkpoints.errors import without_code
-from gptviz.checkpoints.hub import HUB_MODELS, is_hub_id
-from gptviz.checkpoints.kinds import ENDINGS as NOT_READ
 from gptviz.digits import gigabytes
-from gptviz.loading import DTYPES, devices
+from gptviz.models.catalog import catalog
+from gptviz.models.checkpoints import CheckpointError
+from gptviz.models.checkpoints.errors import without_code
+from gptviz.models.checkpoints.hub import HUB_MODELS, is_hub_id
+from gptviz.models.checkpoints.kinds import ENDINGS as NOT_READ
+from gptviz.models.loading import DTYPES, devices
 from gptviz.ui.models import in_use as models
 from gptviz.ui.models.browsers import keep_upload, remove_upload, uploads
 from gptviz.ui.models.choice import DEFAULT_MODEL, PATH, UPLOAD, Choice

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from gptviz import convert
+from gptviz.models import convert
 from gptviz.ui.worker import NICE, Worker
 
 FORKS = "forkserver" in multiprocessing.get_all_start_methods()
@@ -32,7 +32,7 @@ class Forked:
     def wait(self, seconds: float | None = None) -> None:
         self._process.join(seconds)
         if self._process.exitcode is None:
-            raise subprocess.TimeoutExpired("gptviz.convert", seconds or 0)
+            raise subprocess.TimeoutExpired("gptviz.models.convert", seconds or 0)
 
 
 def read(command: Sequence[str], log: Path) -> None:

@@ -12,14 +12,14 @@ import pytest
 import torch
 
 import gptviz
-from gptviz.checkpoints import CheckpointError, HeadsMissing, TokenizerMissing
-from gptviz.convert import convert
+from gptviz.models.checkpoints import CheckpointError, HeadsMissing, TokenizerMissing
+from gptviz.models.convert import convert
 from gptviz.ui.models import apart
 from gptviz.ui.models.apart import MOST_IN_LINE, MOST_OF_ONE, Line, NotRead, converted
 from gptviz.ui.models.room import room
 from gptviz.ui.worker import Worker
-from tests.checkpoints import makers
-from tests.checkpoints.hostile import HOSTILE
+from tests.models.checkpoints import makers
+from tests.models.checkpoints.hostile import HOSTILE
 from tests.ui.models import forked
 from tests.waiting import until
 

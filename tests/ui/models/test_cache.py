@@ -6,7 +6,7 @@ import weakref
 import pytest
 import torch
 
-from gptviz.loading import KNOWN_MODELS, Plan, plan
+from gptviz.models.loading import KNOWN_MODELS, Plan, plan
 from gptviz.ui.models.cache import SETTING, ModelCache
 from tests.conftest import random_lm
 from tests.waiting import together

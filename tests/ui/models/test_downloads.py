@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from huggingface_hub import constants
 
-from gptviz.checkpoints import CheckpointError
-from gptviz.checkpoints.download import Progress
+from gptviz.models.checkpoints import CheckpointError
+from gptviz.models.checkpoints.download import Progress
 from gptviz.ui.models.downloads import Downloads
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from gptviz.checkpoints import CheckpointError
-from gptviz.loading import HUB_MODELS
+from gptviz.models.checkpoints import CheckpointError
+from gptviz.models.loading import HUB_MODELS
 from gptviz.ui.models import in_use as models
 from gptviz.ui.models.choice import Choice, choice_from
 

@@ -9,7 +9,7 @@ import pytest
 import streamlit as st
 from streamlit.runtime.uploaded_file_manager import DeletedFile
 
-from gptviz.checkpoints import CheckpointError
+from gptviz.models.checkpoints import CheckpointError
 from gptviz.ui.models.room import Room, still_here
 from gptviz.ui.models.uploads import Uploads
 

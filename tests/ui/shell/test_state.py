@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from gptviz import KNOWN_MODELS
-from gptviz.checkpoints.hub import HUB_MODELS
+from gptviz.models.checkpoints.hub import HUB_MODELS
 from gptviz.ui.models.choice import Choice, is_a_name
 from gptviz.ui.shell import state
 from gptviz.ui.shell.state import DEFAULT_TEXT, LINK_CHARACTERS

@@ -12,9 +12,9 @@ from typing import Any
 import streamlit as st
 
 from gptviz.analysis.anatomy import NOTEBOOK
-from gptviz.checkpoints.hub import HUB_MODELS
 from gptviz.engine.config import GPTConfig, divisors
 from gptviz.model import GPT_CONFIG_124M
+from gptviz.models.checkpoints.hub import HUB_MODELS
 from gptviz.ui.buttons import button
 from gptviz.ui.shell import params
 from gptviz.ui.shell.params import Param

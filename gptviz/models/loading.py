@@ -1,0 +1,318 @@
+"""`load()`: a LanguageModel from a name, a folder or a file."""
+
+import os
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+from tiktoken import Encoding
+
+from gptviz.engine.blank import init_weights
+from gptviz.engine.config import GPTConfig
+from gptviz.engine.index import one_of, whole
+from gptviz.engine.language_model import LanguageModel
+from gptviz.engine.undisturbed import undisturbed
+from gptviz.model import GPT_CONFIG_124M, GPTModel
+from gptviz.models.checkpoints import Checkpoint, CheckpointError, SurplusTokens, TokenizerMissing, recognise
+from gptviz.models.checkpoints.download import Report, download
+from gptviz.models.checkpoints.errors import errors_of
+from gptviz.models.checkpoints.hub import HUB_MODELS, cached_folder, is_hub_id
+from gptviz.models.checkpoints.looks import meant
+from gptviz.models.checkpoints.nanogpt import read_meta
+from gptviz.suggest import did_you_mean
+from gptviz.tokenizer import encoding_from_ranks, encoding_names, get_encoding
+from gptviz.tokenizer.files import read_folder, read_tokenizer_json
+from gptviz.tokenizer.objects import read_object
+from gptviz.tokenizer.vocabulary import Surplus, Vocabulary, fitted, of_encoding, without_surplus
+
+ASSETS = Path(__file__).parents[1] / "assets"
+
+KNOWN_MODELS = {
+    "mini": "trained for gptviz on 262 English books; small, and always here",
+    "mini-untrained": "the same before its first step of training: the weights that it began with",
+    "gpt2-untrained": "GPT-2 124M as the book's torch.manual_seed(123) makes it, before any training",
+}
+
+SEED = 123  # the book's, and that of `training.recipe.Recipe`
+
+GPT2_SIZES = (50257, 50304)  # GPT-2's vocabulary, and as nanoGPT pads it
+
+DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
+
+Tokenizer = Any  # an encoding's name, a file, a tiktoken.Encoding, one of transformers or tokenizers; None
+
+WITHOUT_THEM = ". drop_surplus=True (--drop-surplus) goes on without them: typed, they are plain text then"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A model that was found and recognised: its size and tokenizer are known, no weights are read yet.
+
+    `activation_is_assumed` and `doubt` are a Checkpoint's.
+    """
+
+    name: str
+    config: GPTConfig
+    tokenizer: Encoding
+    make: Callable[[torch.dtype], GPTModel]
+    dtype: torch.dtype
+    device: str
+    activation_is_assumed: bool = False
+    doubt: str = ""
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of the model's weights. Nothing else of it is kept: a mask is made for each text."""
+        return self.config.parameters * self.dtype.itemsize
+
+    @undisturbed
+    def load(self) -> LanguageModel:
+        """Read the weights. To be called once. Raises CheckpointError."""
+        model = self.make(self.dtype)
+        if self.device != "cpu":
+            model = model.to(self.device)
+        assumed = self.activation_is_assumed
+        return LanguageModel(model, self.tokenizer, self.config, self.name, activation_is_assumed=assumed)
+
+
+@undisturbed
+def load(
+    name: str | Path = "mini",
+    *,
+    n_heads: int | None = None,
+    activation: str | None = None,
+    tokenizer: Tokenizer = None,
+    drop_surplus: bool = False,
+    dtype: str | torch.dtype = "float32",
+    device: str | torch.device = "cpu",
+    report: Report | None = None,
+) -> LanguageModel:
+    """A model by its name (`KNOWN_MODELS`, `HUB_MODELS`), a folder or a file, or a repository on the hub.
+
+    Folders and files: ours, Hugging Face's GPT-2 and GPT-Neo, the book's `torch.save`, nanoGPT's ckpt.pt and
+    its relatives', OpenAI's folder that the book downloads; what was put around one of them comes off. A
+    repository, "owner/name", must hold a GPT-2 or GPT-Neo; it is downloaded unless it is in Hugging Face's
+    cache already, and then no network is touched. `report` is called with the download's Progress.
+    `n_heads`: for the book's files and bare state dicts, which do not say it. `activation`: "gelu_tanh" or
+    "gelu", for the book's files and nanoGPT's, which do not say it either. The book's have the first; a
+    nanoGPT's is taken to have the second, and a warning says so, since those before June 2023 and bare
+    weights of build-nanogpt have the first.
+    `tokenizer`: an encoding, an encoding's name, a tokenizer file, or a tokenizer of transformers or
+    tokenizers, where the model brings none; GPT-2's if not given and the vocabulary has its size.
+    `drop_surplus` leaves out added tokens that the model has no row for, as a pad token where the embedding
+    was not resized; typed, they are plain text then.
+    `dtype` "bfloat16" takes half the memory and rounds to three digits at every step, which adds up: an
+    attention weight of the bundled model was .165 off (`benchmarks/rounding.py`). `device`: `devices()`.
+
+    Raises CheckpointError, which is a ValueError, for what cannot be loaded: never half a model.
+    """
+    found = plan(
+        name,
+        n_heads=n_heads,
+        activation=activation,
+        tokenizer=tokenizer,
+        drop_surplus=drop_surplus,
+        dtype=dtype,
+        device=device,
+        report=report,
+    )
+    if found.doubt:
+        warnings.warn(found.doubt, stacklevel=3)  # of who calls `load`, behind its mark
+    return found.load()
+
+
+@undisturbed
+def plan(
+    name: str | Path = "mini",
+    *,
+    n_heads: int | None = None,
+    activation: str | None = None,
+    tokenizer: Tokenizer = None,
+    drop_surplus: bool = False,
+    dtype: str | torch.dtype = "float32",
+    device: str | torch.device = "cpu",
+    report: Report | None = None,
+    called: str | None = None,
+) -> Plan:
+    """All of `load` up to the weights. `called` is another name for the model than its file's."""
+    if not isinstance(name, str | Path):
+        raise CheckpointError(
+            f"a {type(name).__name__} is no name, folder or file of a model; a model that is in memory "
+            "already is wrapped: gptviz.wrap(model, tokenizer)"
+        )
+    if n_heads is not None:
+        n_heads = whole("n_heads", n_heads, 1)
+    dtype = str(dtype).removeprefix("torch.")
+    device = str(device)
+    one_of("dtype", dtype, DTYPES)
+    if device not in devices():
+        raise ValueError(f"device is {device!r}; this machine has {', '.join(devices())}")
+    if name in KNOWN_MODELS and any(given is not None for given in (n_heads, activation, tokenizer)):
+        raise CheckpointError(
+            f"{name} has its own heads, activation and tokenizer: leave n_heads, activation and tokenizer out"
+        )
+    if name in ("mini", "mini-untrained"):
+        checkpoint = recognise(ASSETS / "mini")
+        if name == "mini":
+            make = checkpoint.model
+        else:
+            make = partial(_untrained, checkpoint.config, True)
+        return Plan(name, checkpoint.config, get_encoding("mini"), make, DTYPES[dtype], device)
+    if name == "gpt2-untrained":
+        config = GPTConfig.from_dict(GPT_CONFIG_124M)
+        make = partial(_untrained, config, False)
+        return Plan(name, config, get_encoding("gpt2"), make, DTYPES[dtype], device)
+    path = _path_of(str(name), report)
+    checkpoint = recognise(path, n_heads, activation)
+    if called is None:
+        if is_hub_name(str(name)):
+            called = str(name)
+        else:
+            called = _called(path)
+    # first: it is small, and may be what is wrong
+    encoding = tokenizer_for(checkpoint, called, tokenizer, drop_surplus)
+    checkpoint.check_bytes()
+    assumed = checkpoint.activation_is_assumed
+    doubt = checkpoint.doubt
+    return Plan(called, checkpoint.config, encoding, checkpoint.model, DTYPES[dtype], device, assumed, doubt)
+
+
+def _called(path: Path) -> str:
+    """The name of the model at a path: its file's or its folder's, with a Trainer's checkpoint behind it."""
+    if path.is_file():
+        return path.stem
+    inner = meant(path).relative_to(path)
+    step = ""
+    if inner.name.startswith("checkpoint-"):
+        step = f"/{inner}"
+    return path.resolve().name + step
+
+
+def devices() -> list[str]:
+    """The devices of this machine: "cpu", and "cuda" or Apple's "mps" where they are."""
+    there = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
+    return ["cpu", *(name for name, is_there in there.items() if is_there)]
+
+
+def is_hub_name(name: str) -> bool:
+    """Whether `load` takes this from the hub: a name of `HUB_MODELS`, or owner/name and no path."""
+    return name in HUB_MODELS or (not os.path.exists(name) and is_hub_id(name))
+
+
+def on_disk(name: str) -> Path | None:
+    """The folder in Hugging Face's cache of a model that `is_hub_name`, None if it must be downloaded."""
+    return cached_folder(HUB_MODELS[name].repositories if name in HUB_MODELS else (name,))
+
+
+def _path_of(name: str, report: Report | None) -> Path:
+    if is_hub_name(name):
+        return hub_folder(name, report)
+    if name and os.path.exists(name):  # which says no to a name that is too long for a file's
+        return Path(name)
+    raise no_such_model(name)
+
+
+def no_such_model(name: str) -> CheckpointError:
+    """The error of a name that is none of a model, of a repository or of a file."""
+    known = [*KNOWN_MODELS, *HUB_MODELS]
+    return CheckpointError(
+        f"there is no model {name!r}{did_you_mean(name, known)}: it is no file, no folder, no repository "
+        f"(owner/name) and none of {', '.join(known)}"
+    )
+
+
+def hub_folder(name: str, report: Report | None = None, most_bytes: int | None = None) -> Path:
+    """The cache folder of a model that `is_hub_name`; downloaded if it is not there, see `download`."""
+    if name in HUB_MODELS:
+        repository = HUB_MODELS[name].repositories[0]
+    else:
+        repository = name
+    return on_disk(name) or download(repository, report, most_bytes)
+
+
+def tokenizer_for(
+    checkpoint: Checkpoint,
+    name: str,
+    tokenizer: Tokenizer | Vocabulary = None,
+    drop_surplus: bool = False,
+) -> Encoding:
+    """The encoding that a checkpoint's ids belong to. Raises CheckpointError."""
+    size = checkpoint.config.vocab_size
+    if isinstance(tokenizer, Encoding) and tokenizer.n_vocab == size:
+        return tokenizer
+    with errors_of(checkpoint.path):
+        return fitted(vocabulary_for(checkpoint, tokenizer, drop_surplus), name, size)
+
+
+def vocabulary_for(
+    checkpoint: Checkpoint, tokenizer: Tokenizer | Vocabulary = None, drop_surplus: bool = False
+) -> Vocabulary:
+    """The vocabulary that is given, or the checkpoint's own, or GPT-2's for its size.
+
+    Raises ValueError, SurplusTokens for added tokens that the model has no row for.
+    """
+    found = _vocabulary_for(checkpoint, tokenizer)
+    try:
+        return without_surplus(found, checkpoint.config.vocab_size, drop_surplus)
+    except Surplus as error:
+        raise SurplusTokens(f"{checkpoint.path}: {error}{WITHOUT_THEM}") from None
+
+
+def _vocabulary_for(checkpoint: Checkpoint, tokenizer: Tokenizer | Vocabulary) -> Vocabulary:
+    size = checkpoint.config.vocab_size
+    if isinstance(tokenizer, Encoding):
+        return of_encoding(tokenizer)
+    if isinstance(tokenizer, Vocabulary):
+        return tokenizer
+    if isinstance(tokenizer, str | Path):
+        return read_tokenizer(tokenizer)
+    if tokenizer is not None:
+        return read_object(tokenizer)
+    own = checkpoint.vocabulary()
+    if own is not None:
+        return own
+    if size in GPT2_SIZES:
+        return of_encoding(get_encoding("gpt2"))
+    raise TokenizerMissing(
+        f"{checkpoint.path} brings no tokenizer, and its vocabulary of {size:,} is not GPT-2's: "
+        "say which it is, tokenizer=...: an encoding's name, tokenizer.json, a file of "
+        "tiktoken ranks, or nanoGPT's meta.pkl"
+    )
+
+
+def read_tokenizer(tokenizer: str | Path) -> Vocabulary:
+    """A vocabulary by an encoding's name, or from a file or folder. Raises ValueError."""
+    path = Path(tokenizer)
+    if str(tokenizer) in encoding_names():
+        return of_encoding(get_encoding(str(tokenizer)))
+    if path.is_dir():
+        found = read_folder(path)
+        if found is None:
+            raise ValueError(
+                f"{path} has neither tokenizer.json nor vocab.json and merges.txt: put them there"
+            )
+        return found
+    readers = {
+        ".json": read_tokenizer_json,
+        ".pkl": read_meta,
+        ".tiktoken": lambda file: of_encoding(encoding_from_ranks(file)),
+    }
+    if path.is_file():
+        if path.suffix not in readers:
+            raise ValueError(f"{path} is no tokenizer file; those end in {', '.join(readers)}")
+        return readers[path.suffix](path)
+    raise ValueError(f"{str(tokenizer)!r} is no tokenizer: no file and none of {', '.join(encoding_names())}")
+
+
+def _untrained(config: GPTConfig, trains: bool, dtype: torch.dtype) -> GPTModel:
+    """The book's weights, or those with which `gptviz.training` begins; the caller's seed is left alone."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(SEED)
+        model = GPTModel(config)
+    if trains:
+        init_weights(model, config.n_layers, SEED)
+    return model.eval().to(dtype)

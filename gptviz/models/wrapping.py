@@ -1,0 +1,327 @@
+"""`wrap()`: a LanguageModel out of a model that is in memory already, of the reader's own code."""
+
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from gptviz.engine.blank import blank_model
+from gptviz.engine.config import GPTConfig
+from gptviz.engine.forward import in_eval_mode
+from gptviz.engine.index import whole
+from gptviz.engine.language_model import LanguageModel
+from gptviz.engine.undisturbed import undisturbed
+from gptviz.model import GPTModel
+from gptviz.models.checkpoints import Checkpoint, CheckpointError, book, hugging_face, nanogpt
+from gptviz.models.checkpoints.assemble import Dialect, checked
+from gptviz.models.checkpoints.tensors import Tensors
+from gptviz.models.checkpoints.wrappers import inner_model
+from gptviz.models.loading import tokenizer_for
+
+NEAR = 1e-3  # of the largest logit: how far the two may be apart; what is computed in 16 bits:
+NEAR_IN_16_BITS = 5e-2
+
+HEADS = ("num_heads", "n_head", "n_heads")  # how modules call their number of heads
+
+
+class InMemory(Tensors):
+    """The tensors of a model, by the names of its state dict. Raises CheckpointError for what holds none."""
+
+    in_memory = True
+
+    def __init__(self, model: nn.Module):
+        path = Path(type(model).__name__)
+        self._state = model.state_dict()
+        for name, tensor in self._state.items():
+            if not isinstance(tensor, torch.Tensor) or tensor.is_quantized:
+                raise CheckpointError(
+                    f"{path} has quantised layers, whose weights are no plain numbers ({name} is one): "
+                    "wrap the model as it was before it was quantised"
+                )
+            if tensor.is_meta:
+                raise CheckpointError(
+                    f"{path} has weights on the device meta ({name} is one), which has shapes and no "
+                    "numbers: load the model's weights, and then wrap it"
+                )
+        shapes = {name: tuple(tensor.shape) for name, tensor in self._state.items()}
+        super().__init__(path, shapes)
+
+    def read(self, names: Iterable[str]) -> Iterator[tuple[str, torch.Tensor]]:
+        return ((name, self._state[name]) for name in names)
+
+    def shares(self, name: str, other: str) -> bool:
+        one, two = (self._state[n] for n in (name, other))
+        return one.data_ptr() == two.data_ptr() and one.shape == two.shape
+
+
+@undisturbed
+def wrap(
+    model: nn.Module,
+    tokenizer: Any = None,
+    n_heads: int | None = None,
+    name: str | None = None,
+    drop_surplus: bool = False,
+) -> LanguageModel:
+    """A LanguageModel of a model in memory: of your own class, of a library's, or of ours.
+
+    Known are the book's GPTModel as you have typed it, transformers' GPT-2 and GPT-Neo (where they
+    have no language model's head, it is tied to the embedding), the GPT of nanoGPT and of minGPT, and ours.
+    `tokenizer` is a tiktoken.Encoding, one of transformers or tokenizers, or what `load` takes; GPT-2's if
+    not given and the vocabulary has its size. `n_heads` is for a model that does not say it itself, as the
+    book's attention does (`num_heads`) and nanoGPT's (`n_head`). `drop_surplus` leaves out added tokens that
+    the model has no row for.
+
+    Ours is taken as it is. Of another the weights are copied as they are now, so wrap it again after more
+    training. Names and shapes are checked. Then the model reads a few tokens itself, which shows its GELU,
+    and its logits must be those that these weights give here, since nothing that is shown would be true of it
+    otherwise. The model is left as it was. ValueError, a sentence, for all that cannot be wrapped.
+    """
+    if not isinstance(model, nn.Module):
+        raise CheckpointError(f"{model!r} is no model: give an nn.Module, or gptviz.load(...) a name or file")
+    if n_heads is not None:
+        n_heads = whole("n_heads", n_heads, 1)
+    with _in_a_sentence(f"{name or type(model).__name__} cannot be read"):
+        model = inner_model(model)
+        called = name or type(model).__name__
+        tensors = InMemory(model)
+        config, dialect = _read(model, tensors, n_heads)
+        _check_head(tensors, dialect, config)
+        _, weights = checked(config, dialect, tensors, torch.float32)  # names and shapes; no number is read
+        del weights
+    if n_heads not in (None, config.n_heads):
+        raise CheckpointError(f"{tensors.path} has {config.n_heads} heads, not {n_heads}: leave n_heads out")
+    with _in_a_sentence(f"{called}: its tokenizer cannot be read"):
+        found = Checkpoint(tensors.path, dialect, config, tensors, lambda: None)
+        encoding = tokenizer_for(found, called, tokenizer, drop_surplus)
+    with _in_a_sentence(f"{called} cannot be compared with what its weights give here"):
+        seen = _run(model, called, config, _feed_forwards(dialect, tensors, config))
+        config = replace(config, activation=seen.activation or config.activation)
+        if isinstance(model, GPTModel):
+            _check_numbers(LanguageModel(_built_anew(model, config), encoding, config, called), seen, model)
+            return LanguageModel(model, encoding, config, called)
+        found = replace(found, config=config)
+        wrapped = LanguageModel(found.model(), encoding, config, called)
+        _check_numbers(wrapped, seen, model)
+        return wrapped
+
+
+@contextmanager
+def _in_a_sentence(what: str) -> Iterator[None]:
+    """Whatever a model of somebody else raises inside the block, as a CheckpointError that begins so."""
+    try:
+        yield
+    except CheckpointError:
+        raise
+    except Exception as error:
+        raise CheckpointError(f"{what}: {type(error).__name__}: {error}") from error
+
+
+# ---- what it is ----
+
+
+def _read(model: nn.Module, tensors: InMemory, n_heads: int | None) -> tuple[GPTConfig, Dialect]:
+    """The config of a model and the dialect of its names. Raises CheckpointError for one of no known kind."""
+    names = set(tensors.bare.values())
+    theirs: Any = getattr(model, "config", None)
+    if book.is_book(names):
+        return _config(book.config_of(tensors, _heads(model, n_heads)), model), book.DIALECT
+    if nanogpt.has_linears(tensors):
+        return _config(nanogpt.config_of(tensors, _heads(model, n_heads)), model), nanogpt.DIALECT
+    plain = hugging_face.DIALECT.names(tensors)
+    if hasattr(theirs, "to_dict") and not plain.keys().isdisjoint(("wte.weight", "lm_head.weight")):
+        # the class of a model in memory is what it is, wherever its config came from
+        values = theirs.to_dict() | {"architectures": None}
+        config = hugging_face.config_of(values, tensors.path)
+        if "wte.weight" in plain and "lm_head.weight" in plain:
+            tied = tensors.shares(plain["lm_head.weight"], plain["wte.weight"])
+            config = replace(config, tie_embeddings=tied)
+        return config, hugging_face.dialect_of(config, values)
+    raise CheckpointError(
+        f"{tensors.path} has tensors of no model known here, such as {', '.join(sorted(names)[:3])}; "
+        "known are the book's GPTModel, transformers' GPT-2 and GPT-Neo, and the GPT of nanoGPT and minGPT"
+    )
+
+
+def _check_head(tensors: InMemory, dialect: Dialect, config: GPTConfig) -> None:
+    """Raise CheckpointError for a model whose head has not a row for each token: the book's classifier."""
+    shape = tensors.shapes.get(dialect.names(tensors).get(dialect.head, ""))
+    if shape is not None and shape[:1] != (config.vocab_size,):
+        raise CheckpointError(
+            f"{tensors.path} gives {shape[0]} numbers at each place of a text, and has {config.vocab_size:,} "
+            "tokens: such a head, a classifier's for one, predicts no next token, and that is shown here"
+        )
+
+
+def _heads(model: nn.Module, given: int | None) -> int:
+    """The number of heads that the model's attention says, else the one that is given."""
+    said = {getattr(module, name, None) for module in model.modules() for name in HEADS}
+    numbers = {number for number in said if type(number) is int}
+    if len(numbers) == 1:
+        return numbers.pop()
+    if given is None:
+        raise CheckpointError(
+            f"{type(model).__name__} does not say how many attention heads it has: "
+            "gptviz.wrap(model, tokenizer, n_heads=...)"
+        )
+    return given
+
+
+def _config(config: GPTConfig, model: nn.Module) -> GPTConfig:
+    """The same with what is in no shape: the epsilon of the norms, which GELU, dropout."""
+    exact = any(isinstance(m, nn.GELU) and m.approximate == "none" for m in model.modules())
+    eps = {e for m in model.modules() if isinstance(e := getattr(m, "eps", None), float)}
+    return replace(
+        config,
+        activation="gelu" if exact else "gelu_tanh",
+        norm_eps=eps.pop() if len(eps) == 1 else config.norm_eps,
+        drop_rate=next((m.p for m in model.modules() if isinstance(m, nn.Dropout)), 0.0),
+    )
+
+
+# ---- what it computes ----
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What the model itself made of `ids`: the last rows, (n, V), or of a model without a head (n, D).
+
+    `activation` is the GELU between the matrices of its feed-forwards, None where that could not be seen.
+    """
+
+    ids: list[int]
+    rows: torch.Tensor
+    has_head: bool
+    activation: str | None
+
+
+def _run(model: nn.Module, called: str, config: GPTConfig, feed_forwards: list[tuple[str, str]]) -> Seen:
+    """The model's own pass over a few tokens of its whole vocabulary. Raises CheckpointError."""
+    count = min(8, config.context_length)
+    ids = torch.linspace(0, config.vocab_size - 1, count).long()
+    first = next(model.parameters())
+    with ExitStack() as hung:
+        watched = [_watch(model, up, down, hung) for up, down in feed_forwards]
+        try:
+            with torch.no_grad(), in_eval_mode(model):
+                out = model(ids[None].to(first.device))
+        except Exception as error:  # of the reader's own code, whatever it is
+            raise CheckpointError(f"{called} cannot be run on {count} token ids: {error}") from error
+    rows, has_head = _rows_of(out)
+    if has_head:
+        width = config.vocab_size
+    else:
+        width = config.emb_dim
+    if rows is None or rows.shape not in ((1, count, width), (1, 1, width)):
+        if rows is None:
+            got = "no tensor"
+        else:
+            got = f"a tensor of {tuple(rows.shape)}"
+        raise CheckpointError(
+            f"{called} gives {got} for {count} tokens, where a model of next tokens gives {width:,} numbers "
+            f"for each: (1, {count}, {width})"
+        )
+    return Seen(ids.tolist(), rows[0].float().cpu(), has_head, _activation(called, watched))
+
+
+def _rows_of(out: Any) -> tuple[torch.Tensor | None, bool]:
+    """The rows that a model's forward gives for the tokens, or None, and whether they are logits."""
+    hidden = getattr(out, "last_hidden_state", None)
+    if isinstance(hidden, torch.Tensor):
+        return hidden, False
+    for found in (out, getattr(out, "logits", None)):
+        if isinstance(found, torch.Tensor):
+            return found, True
+    if isinstance(out, tuple | list) and out and isinstance(out[0], torch.Tensor):  # nanoGPT's: logits, loss
+        return out[0], True
+    if isinstance(out, dict) and isinstance(out.get("logits"), torch.Tensor):
+        return out["logits"], True
+    return None, True
+
+
+def _feed_forwards(dialect: Dialect, tensors: InMemory, config: GPTConfig) -> list[tuple[str, str]]:
+    """Of each block, the names of the two modules between which it has its GELU."""
+    names = dialect.names(tensors)
+    modules = {copy.target: names[copy.source].removesuffix(".weight") for copy in dialect.table(config)}
+    at = [f"trf_blocks.{block}.ff.layers" for block in range(config.n_layers)]
+    return [(modules[f"{one}.0.weight"], modules[f"{one}.2.weight"]) for one in at]
+
+
+def _watch(model: nn.Module, up: str, down: str, hung: ExitStack) -> dict[str, torch.Tensor]:
+    """What leaves one module and what goes into the other, "before" and "after", once the model has run."""
+    seen: dict[str, torch.Tensor] = {}
+
+    def leaves(_module: nn.Module, _given: Any, output: torch.Tensor) -> None:
+        seen["before"] = output.detach()
+
+    def goes_in(_module: nn.Module, given: tuple[torch.Tensor, ...]) -> None:
+        seen["after"] = given[0].detach()
+
+    hung.enter_context(model.get_submodule(up).register_forward_hook(leaves))
+    hung.enter_context(model.get_submodule(down).register_forward_pre_hook(goes_in))
+    return seen
+
+
+def _activation(called: str, watched: list[dict[str, torch.Tensor]]) -> str | None:
+    """The GELU that all blocks were seen to have, None where that cannot be seen. Raises CheckpointError."""
+    kinds = {_nearer_gelu(seen) for seen in watched}
+    if kinds >= {"gelu", "gelu_tanh"}:
+        raise CheckpointError(
+            f"{called} has the exact GELU in some of its blocks and the one with tanh in others, and such a "
+            "model cannot be shown"
+        )
+    if len(kinds) == 1:
+        return kinds.pop()
+    return None
+
+
+def _nearer_gelu(seen: dict[str, torch.Tensor]) -> str | None:
+    """The GELU that makes "after" of "before", or nearly so. None where that cannot be told."""
+    if seen.keys() != {"before", "after"} or seen["before"].shape != seen["after"].shape:
+        return None
+    if seen["after"].element_size() < 4:  # what 16 bits round off is more than what the two are apart
+        return None
+    off = {}
+    for name, kind in (("gelu", "none"), ("gelu_tanh", "tanh")):
+        made = nn.functional.gelu(seen["before"], approximate=kind)
+        off[name] = float((made - seen["after"]).abs().sum())
+    if off["gelu"] == off["gelu_tanh"]:
+        return None
+    return min(off, key=off.__getitem__)
+
+
+def _built_anew(model: GPTModel, config: GPTConfig) -> GPTModel:
+    """The book's model as its config says it, on the very weights of `model`: none is copied."""
+    anew = blank_model(config)
+    anew.load_state_dict(model.state_dict(), assign=True)
+    if config.tie_embeddings:
+        anew.out_head.weight = anew.tok_emb.weight
+    return anew.eval()
+
+
+def _check_numbers(lm: LanguageModel, seen: Seen, model: nn.Module) -> None:
+    """Raise CheckpointError unless `lm` gives what was seen of the model itself."""
+    trace = lm.trace(seen.ids, keep=("final",))
+    if seen.has_head:
+        ours = trace.logits()
+    else:
+        ours = trace["final"]
+    ours = ours[-len(seen.rows) :]
+    in_16_bits = any(p.is_floating_point() and p.element_size() < 4 for p in model.parameters())
+    near = (NEAR_IN_16_BITS if in_16_bits else NEAR) * float(ours.abs().max())
+    off = float((seen.rows - ours).abs().max())
+    if off <= near:
+        return
+    why = "with another number of heads"
+    if any(module._forward_hooks or module._forward_pre_hooks for module in model.modules()):
+        why += ", or with its forward hooks"
+    what = "numbers"
+    if seen.has_head:
+        what = "logits"
+    raise CheckpointError(
+        f"{lm.name} gives other {what} than its weights do in GPTModel (by up to {off:.3g}): it computes "
+        f"something else than the book's model, or {why}: it cannot be shown"
+    )
