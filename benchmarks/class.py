@@ -34,9 +34,9 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from websockets.exceptions import ConnectionClosed, InvalidHandshake
 
 from benchmarks.visitor import Visitor
-from gptviz.classroom.classes import Classes
-from gptviz.classroom.tables import FILE, SETTING, open_database
-from gptviz.guides import FOLDER
+from gptviz.teach.classroom.classes import Classes
+from gptviz.teach.classroom.tables import FILE, SETTING, open_database
+from gptviz.teach.guides import FOLDER
 from gptviz.ui.components.seat import COOKIE
 from tests.browser.conftest import start_server, stop_server
 

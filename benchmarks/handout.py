@@ -12,7 +12,7 @@ from pathlib import Path
 from playwright.sync_api import sync_playwright
 
 import gptviz
-from gptviz.handout import handout
+from gptviz.teach.handout import handout
 from tests.browser.conftest import CHROMIUM_ARGS, chromium
 
 TOKENS = (22, 64, 225)

@@ -46,9 +46,9 @@ from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidMes
 
 from benchmarks.sessions import Server, arrive, faults_of, some_text
 from benchmarks.visitor import Visitor
-from gptviz.classroom.classes import Classes
-from gptviz.classroom.tables import open_database
-from gptviz.guides import FOLDER
+from gptviz.teach.classroom.classes import Classes
+from gptviz.teach.classroom.tables import open_database
+from gptviz.teach.guides import FOLDER
 from gptviz.ui.shell.navigation import PAGES
 from tests.browser.conftest import ROOT, free_port, stop_server
 from tests.models.checkpoints import makers

@@ -25,8 +25,8 @@ from PIL import Image
 from playwright.sync_api import Error as PlaywrightError, sync_playwright
 
 import gptviz
-from gptviz.claims import claim
-from gptviz.handout import handout
+from gptviz.teach.claims import claim
+from gptviz.teach.handout import handout
 from tests.browser.conftest import (
     CHROMIUM_ARGS,
     ROOT,

@@ -19,9 +19,9 @@ from mkdocs.structure.files import File
 from PIL import Image
 
 import gptviz
-from gptviz import guides
-from gptviz.claims import DEFAULT_TEXT
-from gptviz.handout import handout
+from gptviz.teach import guides
+from gptviz.teach.claims import DEFAULT_TEXT
+from gptviz.teach.handout import handout
 from gptviz.ui.shell.navigation import BESIDE, PAGES, SECTIONS, page_file
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -184,7 +184,7 @@ def reference() -> str:
     """Everything public, by mkdocstrings."""
     names = sorted(gptviz.__all__, key=str.isupper)  # values after functions and classes
     objects = [f"::: gptviz.{name}" for name in names]
-    objects += [f"::: gptviz.claims.{name}" for name in ("claim", "verify", "check", "Checked")]
+    objects += [f"::: gptviz.teach.claims.{name}" for name in ("claim", "verify", "check", "Checked")]
     return "\n\n".join(["# Reference", *objects]) + "\n"
 
 

@@ -54,8 +54,6 @@ from gptviz.digits import gigabytes
 from gptviz.engine.config import ACTIVATIONS
 from gptviz.engine.language_model import LanguageModel
 from gptviz.extras import needs_app
-from gptviz.guides import file_of, read
-from gptviz.guides.printed import printed
 from gptviz.models.catalog import catalog
 from gptviz.models.checkpoints import recognise
 from gptviz.models.checkpoints.download import Progress
@@ -72,6 +70,8 @@ from gptviz.models.loading import (
     tokenizer_for,
 )
 from gptviz.suggest import did_you_mean
+from gptviz.teach.guides import file_of, read
+from gptviz.teach.guides.printed import printed
 from gptviz.tokenizer import encoding_names, get_encoding, named_bytes, show_token
 
 PACKAGE = Path(__file__).resolve().parent
@@ -252,7 +252,7 @@ def _load(args: argparse.Namespace, **options: str) -> LanguageModel:
 
 
 def run_verify(args: argparse.Namespace) -> int:
-    from gptviz.claims import verify
+    from gptviz.teach.claims import verify
 
     link = args.link
     file = Path(args.link[:200])
@@ -280,7 +280,7 @@ def run_doctor(args: argparse.Namespace) -> int:
 
 
 def run_guide(args: argparse.Namespace) -> int:
-    from gptviz.ui.guide_check import check  # which needs the whole app
+    from gptviz.ui.teach.guide_check import check  # which needs the whole app
 
     file = _guide_file(args.guide)
     found = [*check(file, args.model)]
@@ -294,8 +294,8 @@ def run_guide(args: argparse.Namespace) -> int:
 
 
 def run_export(args: argparse.Namespace) -> int:
-    from gptviz.claims import DEFAULT_TEXT
-    from gptviz.handout import handout  # which needs the components and the app's palette
+    from gptviz.teach.claims import DEFAULT_TEXT
+    from gptviz.teach.handout import handout  # which needs the components and the app's palette
 
     lm = _load(args)
     edits = [edit for edit in args.edits.split(",") if edit]

@@ -12,16 +12,17 @@ import segno
 import streamlit as st
 from streamlit.net_util import get_internal_ip
 
-from gptviz.classroom import LOBBY, Member, Room, Vote, written_code
-from gptviz.guides import Guide, GuideError, files, find, read
+from gptviz.teach.classroom import LOBBY, Member, Room, Vote, written_code
+from gptviz.teach.guides import Guide, GuideError, files, find, read
 from gptviz.ui.models.browsers import browser
 from gptviz.ui.models.choice import UPLOAD
 from gptviz.ui.models.room import still_here
-from gptviz.ui.shell import classroom, guide as guide_bar, state
-from gptviz.ui.shell.guide import checked, text_of
+from gptviz.ui.shell import state
 from gptviz.ui.shell.navigation import folder_of
 from gptviz.ui.shell.page import frame
 from gptviz.ui.shell.params import Param, in_link
+from gptviz.ui.teach import classroom, guide as guide_bar
+from gptviz.ui.teach.guide import checked, text_of
 from gptviz.ui.words import counted, escaped
 
 CODE = Param("code", str, "")  # of a class, in the link that pupils get

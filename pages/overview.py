@@ -14,14 +14,15 @@ from gptviz.analysis.reads import Sites, sites_of
 from gptviz.both import Both
 from gptviz.engine.reduction import Reduction
 from gptviz.engine.tokens import Token
-from gptviz.guides import FOLDER, read
 from gptviz.model import GPTModel
+from gptviz.teach.guides import FOLDER, read
 from gptviz.ui import heads, runs, sheet, tables
 from gptviz.ui.components.machine import machine as draw
 from gptviz.ui.sheet import example_row, page
-from gptviz.ui.shell import guide, picture, state
+from gptviz.ui.shell import picture, state
 from gptviz.ui.shell.navigation import PAGES, page_target
 from gptviz.ui.shell.picture import AT
+from gptviz.ui.teach import guide
 from gptviz.ui.words import counted, prose
 
 

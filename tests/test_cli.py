@@ -11,7 +11,8 @@ from huggingface_hub import constants
 from safetensors.torch import save_file
 
 import gptviz
-from gptviz import cli, handout
+from gptviz import cli
+from gptviz.teach import handout
 from tests.analysis.test_anatomy import KNOWN
 from tests.models.checkpoints import makers
 from tests.models.checkpoints.hub_server import Hub
@@ -108,7 +109,7 @@ def test_errors_are_sentences(capsys):
         ("info", "nothing-here"),
         ("trace", "x", "--model", "gpt2"),
         ("download", "gpt2", "--no-encodings"),
-        ("verify", str(cli.Path(handout.__file__).parents[1] / "assets/mini/model.safetensors")),
+        ("verify", str(cli.Path(handout.__file__).parents[2] / "assets/mini/model.safetensors")),
         ("verify", "/proc/self/mem"),  # a file that cannot be read
     ):
         status, out, err = run(capsys, *arguments)
@@ -312,7 +313,7 @@ def test_a_guide_that_comes_with_gptviz_is_known_by_its_name(capsys, monkeypatch
     status, out, _ = run(capsys, "guide", "check", "mine")
     assert status == 0 and "Which?" in out
     tour = cli._guide_file("tour")
-    assert tour == cli.PACKAGE / "guides" / "texts" / "tour.md" and tour.is_file()
+    assert tour == cli.PACKAGE / "teach" / "guides" / "texts" / "tour.md" and tour.is_file()
 
 
 def test_export_writes_a_file_or_says_why_not(capsys, tmp_path, monkeypatch):

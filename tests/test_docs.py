@@ -18,7 +18,7 @@ import pytest
 from PIL import Image, ImageStat
 
 import gptviz
-from gptviz import handout
+from gptviz.teach import handout
 from gptviz.ui.shell.navigation import PAGES
 from tests.models.checkpoints import makers
 

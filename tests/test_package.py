@@ -135,7 +135,7 @@ print("drawn", len(drawn), "refused", len(refused))
 mini = str(cli.PACKAGE / "assets/mini")
 wanted = [["models"], ["trace", "The cat"], ["info", mini], ["export", "mini.html"]]
 assert [cli.main(arguments) for arguments in wanted] == [0] * len(wanted)
-wanted = [[], ["app"], ["doctor"], ["guide", "check", str(cli.PACKAGE / "guides/texts/tour.md")]]
+wanted = [[], ["app"], ["doctor"], ["guide", "check", str(cli.PACKAGE / "teach/guides/texts/tour.md")]]
 assert [cli.main(arguments) for arguments in wanted] == [1] * len(wanted)
 """
 

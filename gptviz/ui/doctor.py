@@ -22,7 +22,7 @@ from streamlit.testing.v1 import AppTest
 from gptviz import disk_cache, load
 from gptviz.digits import gigabytes
 from gptviz.fast.kernels import enabled
-from gptviz.guides import SETTING as GUIDES
+from gptviz.teach.guides import SETTING as GUIDES
 from gptviz.ui.memory import resident
 from gptviz.ui.models.in_use import default_device
 from gptviz.ui.runs import SETTING as TRACES_SETTING, trace_bytes
@@ -114,7 +114,7 @@ def faults() -> Iterator[str]:
     except OSError as error:
         yield f"{folder}, where classes and measured heads are kept, cannot be written: {error.strerror}"
     if os.environ.get("GPTVIZ_DATABASE"):
-        from gptviz.classroom.tables import open_database
+        from gptviz.teach.classroom.tables import open_database
 
         yield from _refused(open_database)
     if address := os.environ.get(RAY):

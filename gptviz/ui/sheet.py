@@ -26,7 +26,6 @@ from gptviz.figures.marks import CHANGED, DIFFERENCE, UNCHANGED
 from gptviz.ui import runs, tables
 from gptviz.ui.components.near import near
 from gptviz.ui.runs import per_run
-from gptviz.ui.shell import claim
 from gptviz.ui.shell.address import end_page
 from gptviz.ui.shell.block import block_and_head_inputs, opened_head
 from gptviz.ui.shell.change_words import cannot_matter, says
@@ -38,6 +37,7 @@ from gptviz.ui.shell.scene import Frame, Scene
 from gptviz.ui.shell.slow import all_worked, is_asked_for, is_wanted, several, worked
 from gptviz.ui.shell.state import GUIDE, WHOLE
 from gptviz.ui.tables import joined
+from gptviz.ui.teach import claim
 from gptviz.ui.words import capital, listed, prose, show_id
 
 # what pages take from the shell, by one door

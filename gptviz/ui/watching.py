@@ -36,8 +36,8 @@ from gptviz.ui.models.choice import Choice
 from gptviz.ui.models.in_use import key_of, plan_of
 from gptviz.ui.models.room import room
 from gptviz.ui.runs import runs
-from gptviz.ui.shell.classroom import classes
 from gptviz.ui.shell.navigation import FIRST, PAGES
+from gptviz.ui.teach.classroom import classes
 from gptviz.ui.training.mine import queue
 from gptviz.ui.training.queue import ACTIVE
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gptviz.guides import files, find
+from gptviz.teach.guides import files, find
 from tests.browser.conftest import address, press, settled, turned_to, went
 
 FRAMED = """() => {

@@ -8,7 +8,6 @@ import torch
 from hypothesis import Phase, given, settings, strategies as st
 
 import gptviz
-from gptviz import guides
 from gptviz.analysis.moved import prediction
 from gptviz.digits import percent
 from gptviz.engine.config import GPTConfig
@@ -16,8 +15,9 @@ from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.sites import all_keys
 from gptviz.figures.next_token import probability_text
 from gptviz.figures.theme import palette, rgb
-from gptviz.handout import LARGEST, PAGES, handout
 from gptviz.model import GPTModel
+from gptviz.teach import guides
+from gptviz.teach.handout import LARGEST, PAGES, handout
 from gptviz.tokenizer import named_bytes, show_token, well_formed
 from gptviz.tokenizer.steps import show_work
 from gptviz.tokenizer.vocabulary import fitted, of_characters

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gptviz.guides import find
+from gptviz.teach.guides import find
 from gptviz.ui.shell.navigation import PAGES
 from gptviz.ui.shell.state import DEFAULT_TEXT
 from tests.browser.conftest import address, by, settled

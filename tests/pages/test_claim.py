@@ -2,8 +2,8 @@
 
 from urllib.parse import urlencode
 
-from gptviz import claims
-from gptviz.claims import verify
+from gptviz.teach import claims
+from gptviz.teach.claims import verify
 from tests.specs import opened
 
 

@@ -7,10 +7,10 @@ from types import MappingProxyType
 import pytest
 import streamlit as st
 
-from gptviz.classroom import classes as store, written_code
-from gptviz.guides import find
-from gptviz.ui.guide_check import keys_of
-from gptviz.ui.shell import classroom, wall
+from gptviz.teach.classroom import classes as store, written_code
+from gptviz.teach.guides import find
+from gptviz.ui.teach import classroom, wall
+from gptviz.ui.teach.guide_check import keys_of
 from tests.pages.conftest import run_page
 from tests.specs import given, links, prose, put
 

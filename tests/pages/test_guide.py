@@ -6,14 +6,14 @@ import re
 import pytest
 
 from gptviz import load
-from gptviz.guides import SETTING, files, find, keys
-from gptviz.guides.guide import filled
-from gptviz.guides.keys import KEYS
-from gptviz.ui.guide_check import keys_of as keys_in
-from gptviz.ui.shell import guide
+from gptviz.teach.guides import SETTING, files, find, keys
+from gptviz.teach.guides.guide import filled
+from gptviz.teach.guides.keys import KEYS
 from gptviz.ui.shell.navigation import PAGES
-from gptviz.ui.shell.question import ANSWERS
 from gptviz.ui.shell.state import DEFAULT_TEXT
+from gptviz.ui.teach import guide
+from gptviz.ui.teach.guide_check import keys_of as keys_in
+from gptviz.ui.teach.question import ANSWERS
 from tests.conftest import WITHOUT_TEXT
 from tests.pages.conftest import run_page
 from tests.specs import charts, given, links, opened, prose, put

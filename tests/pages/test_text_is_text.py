@@ -6,12 +6,12 @@ import pytest
 import tiktoken
 
 from gptviz.engine.language_model import LanguageModel
-from gptviz.guides import SETTING, GuideError, files, guide, keys, read
-from gptviz.guides.answers import CannotAsk
-from gptviz.guides.keys import KEYS
+from gptviz.teach.guides import SETTING, GuideError, files, guide, keys, read
+from gptviz.teach.guides.answers import CannotAsk
+from gptviz.teach.guides.keys import KEYS
 from gptviz.ui.models.in_use import ALLOW_PATHS
 from gptviz.ui.shell.navigation import PAGES
-from gptviz.ui.shell.question import ANSWERS
+from gptviz.ui.teach.question import ANSWERS
 from tests.conftest import random_lm
 from tests.live import BAIT, HOST, TICKED, alive, live
 from tests.models.checkpoints import makers

@@ -6,9 +6,9 @@ import pandas as pd
 import pytest
 import torch
 
-from gptviz import guides
 from gptviz.analysis.head_formulas import ROLES
 from gptviz.analysis.moved import kl_bits
+from gptviz.teach import guides
 from gptviz.ui.models.in_use import ALLOW_PATHS
 from gptviz.ui.shell.navigation import CLASS, PAGES
 from tests.conftest import random_lm

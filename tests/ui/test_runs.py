@@ -18,10 +18,10 @@ from gptviz.analysis.embeddings import embedding_rows
 from gptviz.analysis.feed_forward import PEAKS
 from gptviz.analysis.stream import apart
 from gptviz.analysis.surgery import Operation
-from gptviz.claims import written
 from gptviz.engine import sites
 from gptviz.engine.reduction import Reduction
 from gptviz.engine.sampling import Sampling
+from gptviz.teach.claims import written
 from gptviz.ui import runs as shared
 from gptviz.ui.runs import Busy, Runs, pass_bytes
 from gptviz.ui.shell.navigation import SCRIPTS

@@ -11,7 +11,7 @@ from streamlit.error_util import _log_uncaught_app_exception
 from streamlit.logger import get_logger
 
 from gptviz.ui import log, watching
-from gptviz.ui.shell.classroom import classes
+from gptviz.ui.teach.classroom import classes
 
 SECRET = "grandmother"
 

@@ -16,8 +16,9 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import StopException
 
 from gptviz.app_folder import APP_FOLDER
-from gptviz.ui.shell import address, classroom, state
+from gptviz.ui.shell import address, state
 from gptviz.ui.shell.turns import turn
+from gptviz.ui.teach import classroom
 
 SCRIPTS = APP_FOLDER / "pages"
 

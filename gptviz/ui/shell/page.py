@@ -27,8 +27,6 @@ from gptviz.ui.runs import Keep
 from gptviz.ui.shell import (
     address,
     changes,
-    claim,
-    guide,
     navigation,
     params,
     picture,
@@ -45,6 +43,7 @@ from gptviz.ui.shell.picker import facts, picker, which_gelu
 from gptviz.ui.shell.prompt import example_row
 from gptviz.ui.shell.scene import Frame, Scene
 from gptviz.ui.shell.slow import read_sample
+from gptviz.ui.teach import claim, guide
 
 HERE = Path(__file__).parent
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import cachetools
 
-from gptviz.claims import DEFAULT_TEXT
+from gptviz.teach.claims import DEFAULT_TEXT
 from gptviz.ui.models.choice import DEFAULT_MODEL, Choice, choice_from
 from gptviz.ui.shell import params
 from gptviz.ui.shell.params import Param, at_most_last
@@ -63,7 +63,9 @@ MODEL: tuple[Param, ...] = (
 WHOLE = Param("whole", bool, False)  # all of a page at once, for who cannot scroll: a program, a printer
 GUIDE: Param[str | None] = Param("guide", str, None)  # the guide in hand, and its step, from 1
 STEP = Param("step", int, 1)
-CLAIM: Param[str | None] = Param("claims", str, None)  # numbers that the link says are here: `gptviz.claims`
+CLAIM: Param[str | None] = Param(
+    "claims", str, None
+)  # numbers that the link says are here: `gptviz.teach.claims`
 APP: tuple[Param, ...] = (
     TEXT, KEPT, TOKEN, BLOCK, HEAD, SPECIAL, PRESENT, EDITS, EDITS_OFF, *MODEL, GUIDE, STEP, CLAIM, WHOLE,
 )  # fmt: skip

@@ -13,12 +13,12 @@ import pytest
 
 from gptviz import digits
 from gptviz.figures.theme import PALETTES
-from gptviz.handout import SCRIPTS
+from gptviz.teach.handout import SCRIPTS
 from gptviz.ui.components.code import bundle, kernel, own, script
 
 ROOT = Path(__file__).resolve().parents[3]
 COMPONENTS = ROOT / "gptviz" / "ui" / "components"
-HANDOUT, NOTEBOOK = ROOT / "gptviz" / "handout", ROOT / "gptviz" / "ui" / "notebook"
+HANDOUT, NOTEBOOK = ROOT / "gptviz" / "teach" / "handout", ROOT / "gptviz" / "ui" / "notebook"
 NAMES = sorted({path.parent.name for path in COMPONENTS.glob("*/*.js")})
 
 # what tests/js tries, by the name that it has there

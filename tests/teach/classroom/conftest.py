@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from sqlalchemy import create_engine
 
-from gptviz.classroom.classes import Classes
-from gptviz.classroom.tables import open_database
+from gptviz.teach.classroom.classes import Classes
+from gptviz.teach.classroom.tables import open_database
 
 BIN = next(iter(sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)), None)
 

@@ -7,8 +7,9 @@ import pytest
 import torch
 from hypothesis import HealthCheck, assume, given, settings, strategies as st
 
-from gptviz import claims, cli
-from gptviz.claims import NAMES, ClaimError, claim, verify
+from gptviz import cli
+from gptviz.teach import claims
+from gptviz.teach.claims import NAMES, ClaimError, claim, verify
 
 TEXT = "The little birds sang beside the red mill. The little birds"
 ARGUMENTS = {

@@ -22,7 +22,7 @@
 
 A step's block names a page and its address parameters, what to look at there (the key of an element),
 what is to be done before it goes on (`until`, address parameters), and a question. Of a question, `key` names
-a function of `gptviz.guides.keys`, and `with` its arguments.
+a function of `gptviz.teach.guides.keys`, and `with` its arguments.
 """
 
 import re

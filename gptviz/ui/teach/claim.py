@@ -3,7 +3,7 @@
 import streamlit as st
 
 from gptviz import CaptureError, Run
-from gptviz.claims import Asked, Checked, ClaimError, check, written
+from gptviz.teach.claims import Asked, Checked, ClaimError, check, written
 from gptviz.ui import runs
 from gptviz.ui.buttons import button
 from gptviz.ui.runs import per_run

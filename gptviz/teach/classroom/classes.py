@@ -14,9 +14,9 @@ from cachetools import TTLCache
 from sqlalchemy import Connection, Engine, Row, Table, delete, func, insert, select, update
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
-from gptviz.classroom import ClassError, Member, Room, Vote, parse_code, written_code
-from gptviz.classroom.room import MARKS, free_name, new_code
-from gptviz.classroom.tables import ANSWERS, CLASSES, PUPILS, why
+from gptviz.teach.classroom import ClassError, Member, Room, Vote, parse_code, written_code
+from gptviz.teach.classroom.room import MARKS, free_name, new_code
+from gptviz.teach.classroom.tables import ANSWERS, CLASSES, PUPILS, why
 
 DAY = 24 * 3600.0  # seconds that a class lasts
 MOST_CLASSES = 500  # at the same time

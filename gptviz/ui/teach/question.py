@@ -13,17 +13,18 @@ import streamlit as st
 
 from gptviz import CaptureError, LanguageModel, Run
 from gptviz.engine.tokens import Token
-from gptviz.guides import Question, Step, keys
-from gptviz.guides.answers import Answer, CannotAsk, Head
-from gptviz.guides.guide import filled
-from gptviz.guides.keys import KEYS
+from gptviz.teach.guides import Question, Step, keys
+from gptviz.teach.guides.answers import Answer, CannotAsk, Head
+from gptviz.teach.guides.guide import filled
+from gptviz.teach.guides.keys import KEYS
 from gptviz.ui import heads, runs
 from gptviz.ui.components.chips import chips
 from gptviz.ui.components.heads import Thumbnail, head_grid
 from gptviz.ui.components.kernel import mode_shown
 from gptviz.ui.runs import per_run
-from gptviz.ui.shell import address, changes, classroom, prompt as prompt_box, state, wall
-from gptviz.ui.shell.classroom import Standing
+from gptviz.ui.shell import address, changes, prompt as prompt_box, state
+from gptviz.ui.teach import classroom, wall
+from gptviz.ui.teach.classroom import Standing
 from gptviz.ui.words import escaped
 
 ANSWERS = "guide_answers"  # (guide, step) -> what was given; None where it was skipped

@@ -1,14 +1,14 @@
 """Guides: text files that lead through the app step by step, and ask before they show.
 
 `read` makes a `Guide` of a file's text; `shipped` names those that come with gptviz. The key of a question
-is never in the file: it is one of the functions of `gptviz.guides.keys`, asked of the live trace.
+is never in the file: it is one of the functions of `gptviz.teach.guides.keys`, asked of the live trace.
 """
 
 import os
 from pathlib import Path
 
-from gptviz.guides.guide import Guide, GuideError, Question, Step, read
 from gptviz.suggest import did_you_mean
+from gptviz.teach.guides.guide import Guide, GuideError, Question, Step, read
 
 FOLDER = Path(__file__).parent / "texts"
 SETTING = "GPTVIZ_GUIDES"  # a folder of a teacher's own

@@ -38,14 +38,14 @@ from gptviz.engine.index import below, index_of, one_of
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.sampling import Sampling, distribution
 from gptviz.engine.trace import Trace
-from gptviz.guides.answers import Answer, Asked, CannotAsk, Head, head_name, written
-from gptviz.guides.guide import Question
 from gptviz.lessons import bigram
 from gptviz.lessons.attention import Heads, by_hand
 from gptviz.lessons.scaling import by_size
 from gptviz.lessons.sentences import SENTENCES, linear_weights
 from gptviz.lessons.windows import Windows
 from gptviz.suggest import did_you_mean
+from gptviz.teach.guides.answers import Answer, Asked, CannotAsk, Head, head_name, written
+from gptviz.teach.guides.guide import Question
 from gptviz.tokenizer import show_token
 
 MOST_COPIED = 10**9  # bytes of a model that is copied to be trained for a step

@@ -14,15 +14,15 @@ from unittest import mock
 
 from streamlit.testing.v1 import AppTest
 
-from gptviz.guides import SETTING, Guide, GuideError, Step, keys, read
-from gptviz.guides.answers import CannotAsk
-from gptviz.guides.guide import with_facts
-from gptviz.guides.keys import answer_at
 from gptviz.models.loading import load
 from gptviz.suggest import did_you_mean
+from gptviz.teach.guides import SETTING, Guide, GuideError, Step, keys, read
+from gptviz.teach.guides.answers import CannotAsk
+from gptviz.teach.guides.guide import with_facts
+from gptviz.teach.guides.keys import answer_at
 from gptviz.ui.shell.navigation import PAGES, page_file
-from gptviz.ui.shell.question import ANSWERS
 from gptviz.ui.shell.state import DEFAULT_TEXT
+from gptviz.ui.teach.question import ANSWERS
 
 TOLD = {"truth", "said"}  # what a sentence after an answer may tell of every key
 OF_WHAT_WAS_GIVEN = re.compile(r"given_\w+")

@@ -12,16 +12,17 @@ from typing import Any
 import streamlit as st
 
 from gptviz import LanguageModel
-from gptviz.classroom import ClassError, Member
-from gptviz.guides import Guide, GuideError, Step, files, find, read
-from gptviz.guides.guide import LARGEST, Address
 from gptviz.suggest import did_you_mean
+from gptviz.teach.classroom import ClassError, Member
+from gptviz.teach.guides import Guide, GuideError, Step, files, find, read
+from gptviz.teach.guides.guide import LARGEST, Address
 from gptviz.ui.buttons import button
 from gptviz.ui.components.guide_look import look_at
 from gptviz.ui.models.room import still_here
-from gptviz.ui.shell import address, classroom, question, state
+from gptviz.ui.shell import address, state
 from gptviz.ui.shell.navigation import CLASS, PAGES, link as door, page_target
 from gptviz.ui.shell.params import Param
+from gptviz.ui.teach import classroom, question
 from gptviz.ui.words import capital, escaped
 
 _AT = "guide_at"  # in the session: the (guide, step) whose place was taken

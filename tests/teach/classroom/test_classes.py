@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from sqlalchemy import update
 
-from gptviz.classroom import ClassError, classes as module, parse_code, written_code
-from gptviz.classroom.classes import Classes
-from gptviz.classroom.room import ALPHABET, LENGTH, free_name, new_code
-from gptviz.classroom.tables import CLASSES, VERSION, open_database
+from gptviz.teach.classroom import ClassError, classes as module, parse_code, written_code
+from gptviz.teach.classroom.classes import Classes
+from gptviz.teach.classroom.room import ALPHABET, LENGTH, free_name, new_code
+from gptviz.teach.classroom.tables import CLASSES, VERSION, open_database
 
 
 def begin(classes, pupils=0):
@@ -224,7 +224,7 @@ def test_a_database_of_a_newer_gptviz_is_refused(url):
 
 
 def test_an_older_database_is_brought_forward(url, monkeypatch):
-    from gptviz.classroom import tables
+    from gptviz.teach.classroom import tables
 
     open_database(url)
     monkeypatch.setattr(

@@ -4,7 +4,7 @@ from html import escape
 
 from markdown_it import MarkdownIt
 
-from gptviz.guides.guide import Guide
+from gptviz.teach.guides.guide import Guide
 
 STYLE = """body { font: 12pt/1.45 sans-serif; max-width: 46em; margin: 2em auto; padding: 0 1em; }
 section { break-inside: avoid; margin-top: 1.6em; } h2 { font-size: 1.1em; margin: 0 0 0.3em; }

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from gptviz import guides
-from gptviz.guides import GuideError, guide, keys, read
-from gptviz.guides.printed import printed
-from gptviz.handout.guide import led
+from gptviz.teach import guides
+from gptviz.teach.guides import GuideError, guide, keys, read
+from gptviz.teach.guides.printed import printed
+from gptviz.teach.handout.guide import led
 from gptviz.tokenizer import show_token
 
 TOUR = guides.files()["tour"].read_text("utf-8")
@@ -195,7 +195,7 @@ def test_a_hostile_guide_is_a_sentence(draw: random.Random, changes):
 
 
 def test_the_documents_example_is_a_guide_and_names_every_key():
-    text = (Path(__file__).parents[2] / "docs" / "guides.md").read_text("utf-8")
+    text = (Path(__file__).parents[3] / "docs" / "guides.md").read_text("utf-8")
     (example,) = re.findall(r"````markdown\n(.*?)````", text, re.DOTALL)
     (step,) = read(example).steps
     assert keys.arguments(step.ask.key, step.ask.kind, step.ask.given) == (4, 3)

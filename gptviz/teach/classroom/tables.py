@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from gptviz import disk_cache
-from gptviz.classroom.room import LOBBY, ClassError
+from gptviz.teach.classroom.room import LOBBY, ClassError
 
 SETTING = "GPTVIZ_DATABASE"
 FILE = "classes.sqlite"

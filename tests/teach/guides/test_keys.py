@@ -12,10 +12,10 @@ from gptviz import Edit, LanguageModel, load
 from gptviz.analysis.head_roles import roles
 from gptviz.analysis.tokens import chapter
 from gptviz.digits import fixed, percent
-from gptviz.guides import Question, files, keys, read
-from gptviz.guides.answers import CannotAsk
-from gptviz.guides.keys import KEYS
 from gptviz.lessons.sentences import SENTENCES
+from gptviz.teach.guides import Question, files, keys, read
+from gptviz.teach.guides.answers import CannotAsk
+from gptviz.teach.guides.keys import KEYS
 from gptviz.training.datasets import TokenWindows
 from tests.conftest import random_lm
 from tests.models.checkpoints import makers

@@ -8,12 +8,13 @@ from typing import Any
 
 import streamlit as st
 
-from gptviz.classroom import ClassError, Vote
 from gptviz.engine.tokens import Token
-from gptviz.guides import Question
-from gptviz.guides.answers import Answer
+from gptviz.teach.classroom import ClassError, Vote
+from gptviz.teach.guides import Question
+from gptviz.teach.guides.answers import Answer
 from gptviz.tokenizer import show_token
-from gptviz.ui.shell import address, classroom, state
+from gptviz.ui.shell import address, state
+from gptviz.ui.teach import classroom
 from gptviz.ui.words import counted, escaped
 
 MOST = 12  # different answers that are shown; the others are one line

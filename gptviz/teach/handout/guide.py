@@ -7,10 +7,10 @@ from markdown_it import MarkdownIt
 
 from gptviz.engine.edit_values import named
 from gptviz.engine.language_model import LanguageModel
-from gptviz.guides import Guide, Step
-from gptviz.guides.answers import CannotAsk
-from gptviz.guides.guide import with_facts
-from gptviz.guides.keys import answer_at
+from gptviz.teach.guides import Guide, Step
+from gptviz.teach.guides.answers import CannotAsk
+from gptviz.teach.guides.guide import with_facts
+from gptviz.teach.guides.keys import answer_at
 
 EDITS = ("zero", "mean", "x", "uniform", "first", "previous", "hide")  # the values that model.js can make
 PAGES = ("tokens", "embeddings", "attention", "layernorm", "next_token")

@@ -2,7 +2,7 @@
 
 A browser keeps a secret in a cookie, by which a reload, a second tab and a server that was started again know
 it. Behind it stand those of other classes that its person is in, too. Everything else is in the database of
-`gptviz.classroom`.
+`gptviz.teach.classroom`.
 """
 
 from collections.abc import Callable, Iterable
@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import streamlit as st
 
-from gptviz.classroom import LOBBY, ClassError, Member, Room, written_code
-from gptviz.guides import Question
+from gptviz.teach.classroom import LOBBY, ClassError, Member, Room, written_code
+from gptviz.teach.guides import Question
 from gptviz.ui.buttons import button
 from gptviz.ui.components.seat import COOKIE, seat
 from gptviz.ui.shell import state
 from gptviz.ui.words import escaped
 
 if TYPE_CHECKING:
-    from gptviz.classroom.classes import Classes
+    from gptviz.teach.classroom.classes import Classes
 
 GUIDE = "class"  # what the guide of a class is called in the address
 EVERY = 2.0  # seconds between two looks at what the teacher has done
@@ -60,8 +60,8 @@ class Standing:
 @st.cache_resource(max_entries=1, show_spinner=False)
 def classes() -> "Classes":
     """The classes of this server's database. Raises ClassError where it cannot be opened."""
-    from gptviz.classroom.classes import Classes
-    from gptviz.classroom.tables import open_database
+    from gptviz.teach.classroom.classes import Classes
+    from gptviz.teach.classroom.tables import open_database
 
     return Classes(open_database())
 
