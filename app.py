@@ -6,7 +6,7 @@ The server imports this file once, for `app`; a visitor's run of it is `__main__
 import streamlit as st
 from streamlit.runtime.pages_manager import PagesManager
 
-from gptviz.ui.serving import MIDDLEWARE, ROUTES, lifespan
+from gptviz.server.serving import MIDDLEWARE, ROUTES, lifespan
 from gptviz.ui.shell.navigation import run
 
 if __name__ == "__main__":

@@ -268,7 +268,7 @@ def run_verify(args: argparse.Namespace) -> int:
 
 
 def run_doctor(args: argparse.Namespace) -> int:
-    from gptviz.ui.doctor import doctor  # which needs the whole app
+    from gptviz.server.doctor import doctor  # which needs the whole app
 
     logging.disable()  # Streamlit misses a browser
     try:

@@ -16,8 +16,8 @@ ROOT = Path(__file__).resolve().parents[2]
 if str(ROOT) not in sys.path:  # Streamlit puts this file's own folder there
     sys.path.insert(0, str(ROOT))
 
+from gptviz.server.serving import ROUTES  # noqa: E402
 from gptviz.ui import components  # noqa: E402
-from gptviz.ui.serving import ROUTES  # noqa: E402
 from tests.browser import examples  # noqa: E402
 
 

@@ -26,7 +26,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit import runtime
 
 from gptviz.root import TRAININGS, UPLOADS, WORKS, sweep
-from gptviz.ui import log, watching, works
+from gptviz.server import log, watching
+from gptviz.ui import works
 from gptviz.ui.components.code import PATH, served
 from gptviz.ui.models.room import absent, end, room
 

@@ -10,7 +10,7 @@ import pytest
 from streamlit.error_util import _log_uncaught_app_exception
 from streamlit.logger import get_logger
 
-from gptviz.ui import log, watching
+from gptviz.server import log, watching
 from gptviz.ui.teach.classroom import classes
 
 SECRET = "grandmother"

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from gptviz import cli
-from gptviz.ui import doctor, settings
+from gptviz.server import doctor
+from gptviz.ui import settings
 
 ROOT = Path(__file__).parents[2]
 

@@ -30,7 +30,8 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.runtime.stats import CounterStat, GaugeStat, HistogramStat, Stat
 from streamlit.util import calc_hash
 
-from gptviz.ui import log, works
+from gptviz.server import log
+from gptviz.ui import works
 from gptviz.ui.models.cache import model_cache
 from gptviz.ui.models.choice import Choice
 from gptviz.ui.models.in_use import key_of, plan_of
