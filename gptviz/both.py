@@ -6,8 +6,8 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from gptviz import as_html
 from gptviz.digits import fixed, percent, significant
+from gptviz.text import as_html
 
 T = TypeVar("T")
 S = TypeVar("S")

@@ -49,11 +49,11 @@ from pathlib import Path
 from typing import Any
 
 from gptviz import __version__
-from gptviz.app_folder import APP_FOLDER
 from gptviz.digits import gigabytes
 from gptviz.engine.config import ACTIVATIONS
 from gptviz.engine.language_model import LanguageModel
 from gptviz.extras import needs_app
+from gptviz.files.app_folder import APP_FOLDER
 from gptviz.models.catalog import catalog
 from gptviz.models.checkpoints import recognise
 from gptviz.models.checkpoints.download import Progress
@@ -69,9 +69,9 @@ from gptviz.models.loading import (
     plan,
     tokenizer_for,
 )
-from gptviz.suggest import did_you_mean
 from gptviz.teach.guides import file_of, read
 from gptviz.teach.guides.printed import printed
+from gptviz.text.suggest import did_you_mean
 from gptviz.tokenizer import encoding_names, get_encoding, named_bytes, show_token
 
 PACKAGE = Path(__file__).resolve().parent

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gptviz import root
+from gptviz.files import owned_folder as root
 from gptviz.ui import memory
 
 ROOT = Path(__file__).parents[1]
@@ -73,9 +73,9 @@ PROGRAM = """
 import importlib, pkgutil, sys, types
 from pathlib import Path
 
-import gptviz, gptviz.root, gptviz.ui.memory, gptviz.models.convert
-assert gptviz.root.fcntl is None and gptviz.models.convert.resource is None, "they are hidden"
-assert not hasattr(gptviz.root.os, "geteuid") and gptviz.ui.memory.sys.platform == "win32"
+import gptviz, gptviz.files.owned_folder, gptviz.ui.memory, gptviz.models.convert
+assert gptviz.files.owned_folder.fcntl is None and gptviz.models.convert.resource is None, "they are hidden"
+assert not hasattr(gptviz.files.owned_folder.os, "geteuid") and gptviz.ui.memory.sys.platform == "win32"
 
 found = [m.name for m in pkgutil.walk_packages(gptviz.__path__, "gptviz.")]
 walked = [name for name in found if "__main__" not in name]

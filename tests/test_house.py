@@ -36,8 +36,7 @@ FLOORS = [
     {"engine"},
     {"tokenizer", "fast"},
     {"both"},
-    {"model", "digits", "disk_cache", "leash", "as_html", "as_text", "root", "extras", "suggest"},
-    {"whole", "app_folder"},
+    {"model", "digits", "files", "text", "parent_watch", "extras"},
 ]
 MODELS_FLOORS = [{"catalog", "convert"}, {"wrapping"}, {"loading"}, {"checkpoints"}]
 # the rooms of `ui`, in the same way: sheet -> shell -> runs -> models, components -> what all may use

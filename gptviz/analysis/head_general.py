@@ -2,7 +2,7 @@
 
 The formulas are those of a typed text (`gptviz.analysis.head_formulas`); only the texts are others. Looking
 for what repeats is measured on random tokens (`random_repeats`), all else on the sample, where a text is a
-text. It is worked out once for a model and kept on disk under the weights' hash (`gptviz.disk_cache`);
+text. It is worked out once for a model and kept on disk under the weights' hash (`gptviz.files.disk_cache`);
 the bundled model's ships with it. `MEASURES` says what each column is, with its formula: any two of them make
 a picture of all heads, in which one finds the heads that stand out.
 
@@ -21,7 +21,6 @@ import numpy as np
 import pandas as pd
 import torch
 
-from gptviz import disk_cache
 from gptviz.analysis.attention import mean_writes
 from gptviz.analysis.copying import ALONE_AT, TOP, copying_scores, ordinary_tokens
 from gptviz.analysis.head_formulas import ON_REPEATS, ROLES, SHARES
@@ -32,6 +31,7 @@ from gptviz.engine.progress import Progress, unheard
 from gptviz.engine.reduction import Reduction
 from gptviz.engine.sample import Window, long_passages, windows
 from gptviz.engine.undisturbed import undisturbed
+from gptviz.files import disk_cache
 
 VERSION = 3  # of the formulas: a change makes what was kept on disk another model's
 MOST_WINDOWS = 64

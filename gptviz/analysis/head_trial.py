@@ -41,7 +41,6 @@ import torch
 import torch.nn.functional as F
 from numpy.typing import NDArray
 
-from gptviz import disk_cache
 from gptviz.analysis.head_formulas import ON_REPEATS, SHARES, role_keys
 from gptviz.analysis.head_general import General, general, kept_under
 from gptviz.analysis.head_scores import is_mark
@@ -56,6 +55,7 @@ from gptviz.engine.sample_means import sample_means
 from gptviz.engine.trace import Trace
 from gptviz.engine.undisturbed import undisturbed
 from gptviz.engine.variants import variants
+from gptviz.files import disk_cache
 
 VERSION = 3  # of the formulas
 PASSAGES = 10

@@ -17,13 +17,13 @@ from typing import ClassVar
 
 import torch
 
-from gptviz.as_html import table
 from gptviz.engine import edit_values
 from gptviz.engine.config import GPTConfig
 from gptviz.engine.edit_values import EVERY, GRAMMAR, TABLES, Named, Plus, Source
 from gptviz.engine.index import listed, whole_number
 from gptviz.engine.sites import SITES, Key, check_key
 from gptviz.engine.weights import stamp
+from gptviz.text.as_html import table
 
 Replacement = Callable[[torch.Tensor], torch.Tensor] | Source | torch.Tensor | str | Plus | tuple[Plus, ...]
 

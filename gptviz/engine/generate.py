@@ -9,7 +9,6 @@ import tiktoken
 import torch
 from torch import Tensor
 
-from gptviz.as_html import table
 from gptviz.digits import percent
 from gptviz.engine.given import Text, ids_of
 from gptviz.engine.index import listed, whole
@@ -18,6 +17,7 @@ from gptviz.engine.reader import Reader
 from gptviz.engine.sampling import Sampling, distribution, draw, next_tokens_of
 from gptviz.engine.trace import Trace
 from gptviz.engine.undisturbed import undisturbed
+from gptviz.text.as_html import table
 from gptviz.tokenizer import END_OF_TEXT, named_bytes, show_token, token_text
 
 

@@ -7,13 +7,13 @@ from typing import Self
 import tiktoken
 import torch
 
-from gptviz.as_html import table
 from gptviz.engine.config import GPTConfig
 from gptviz.engine.edits import Edit, Given, edits_of
 from gptviz.engine.index import of_kind
 from gptviz.engine.tokens import Token, token_ids, tokens_of
 from gptviz.fast.kernels import modules_of
 from gptviz.model import GELU, GPTModel, LayerNorm, MultiHeadAttention
+from gptviz.text.as_html import table
 from gptviz.tokenizer import check_well_formed, encode, named_bytes
 
 

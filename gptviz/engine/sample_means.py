@@ -15,7 +15,6 @@ import numpy as np
 import torch
 from torch import nn
 
-from gptviz import disk_cache
 from gptviz.engine import forward
 from gptviz.engine.capture import site_hook
 from gptviz.engine.copies import copied
@@ -25,6 +24,7 @@ from gptviz.engine.sample import windows
 from gptviz.engine.sites import SITES, Key, all_keys
 from gptviz.engine.undisturbed import undisturbed
 from gptviz.engine.weights import PerWeights
+from gptviz.files import disk_cache
 
 MOST_WINDOWS = 12  # of at most 256 tokens, evenly from the sample: 3,072 tokens, a second of a core with mini
 

@@ -13,7 +13,7 @@ import torch
 
 from gptviz.engine.config import GPTConfig
 from gptviz.engine.index import index_of, listed
-from gptviz.suggest import did_you_mean
+from gptviz.text.suggest import did_you_mean
 
 SMALL = 2**24  # bytes: all of a pass that has no more is held, as that costs less than to open a block
 

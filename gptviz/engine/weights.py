@@ -8,7 +8,7 @@ loaded with another GELU.
 
 What it can miss: numbers that are changed through `.data` only, between those that are looked at; and the
 same in a copy of a model. Numbers that are given on disk are told apart by all of them
-(`gptviz.disk_cache.weights_hash`). A look takes 0.04 ms for the bundled model (`benchmarks/weights.py`).
+(`gptviz.files.disk_cache.weights_hash`). A look takes 0.04 ms for the bundled model (`benchmarks/weights.py`).
 """
 
 import threading

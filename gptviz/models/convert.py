@@ -19,7 +19,6 @@ import torch
 from torch import Tensor
 
 from gptviz.engine.config import ACTIVATIONS
-from gptviz.leash import end_with_the_server
 from gptviz.models.checkpoints import CheckpointError, recognise
 from gptviz.models.checkpoints.assemble import checked
 from gptviz.models.checkpoints.book import table
@@ -27,6 +26,7 @@ from gptviz.models.checkpoints.errors import errors_of
 from gptviz.models.checkpoints.folder import CONFIG, VOCABULARY, WEIGHTS
 from gptviz.models.checkpoints.tensors import Shapes
 from gptviz.models.loading import DTYPES, vocabulary_for
+from gptviz.parent_watch import end_with_the_server
 from gptviz.tokenizer.vocabulary import fitted, save_vocabulary
 
 try:

@@ -23,7 +23,7 @@ from gptviz.models.checkpoints.errors import errors_of
 from gptviz.models.checkpoints.hub import HUB_MODELS, cached_folder, is_hub_id
 from gptviz.models.checkpoints.looks import meant
 from gptviz.models.checkpoints.nanogpt import read_meta
-from gptviz.suggest import did_you_mean
+from gptviz.text.suggest import did_you_mean
 from gptviz.tokenizer import encoding_from_ranks, encoding_names, get_encoding
 from gptviz.tokenizer.files import read_folder, read_tokenizer_json
 from gptviz.tokenizer.objects import read_object

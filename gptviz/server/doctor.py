@@ -19,9 +19,10 @@ from pathlib import Path
 import torch
 from streamlit.testing.v1 import AppTest
 
-from gptviz import disk_cache, load
+from gptviz import load
 from gptviz.digits import gigabytes
 from gptviz.fast.kernels import enabled
+from gptviz.files import disk_cache
 from gptviz.teach.guides import SETTING as GUIDES
 from gptviz.ui.memory import resident
 from gptviz.ui.models.in_use import default_device

@@ -25,7 +25,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit import runtime
 
-from gptviz.root import TRAININGS, UPLOADS, WORKS, sweep
+from gptviz.files.owned_folder import TRAININGS, UPLOADS, WORKS, sweep
 from gptviz.server import log, watching
 from gptviz.ui import works
 from gptviz.ui.components.code import PATH, served

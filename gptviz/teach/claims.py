@@ -19,15 +19,15 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
-from gptviz import disk_cache
 from gptviz.analysis.reads import Sites
 from gptviz.engine.edits import Edit
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.trace import Trace
+from gptviz.files import disk_cache
 from gptviz.models.checkpoints.hub import HUB_MODELS
 from gptviz.models.loading import KNOWN_MODELS, load
-from gptviz.suggest import did_you_mean
 from gptviz.teach.guides import keys
+from gptviz.text.suggest import did_you_mean
 
 # Those of the guides' keys that a pass or two give, however a link asks for them.
 NAMES = (

@@ -22,7 +22,7 @@ from pathlib import Path
 import tiktoken
 from tiktoken.load import data_gym_to_mergeable_bpe_ranks
 
-from gptviz.suggest import did_you_mean
+from gptviz.text.suggest import did_you_mean
 from gptviz.tokenizer.added import nameless, split
 from gptviz.tokenizer.download import download_encoding
 

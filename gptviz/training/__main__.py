@@ -10,9 +10,9 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gptviz.disk_cache import SHIPPED
 from gptviz.engine.config import GPTConfig
-from gptviz.leash import end_with_the_server
+from gptviz.files.disk_cache import SHIPPED
+from gptviz.parent_watch import end_with_the_server
 from gptviz.training.corpus import (
     HELD_OUT,
     TOKENIZER_FILE,

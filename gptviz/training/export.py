@@ -1,6 +1,6 @@
 """From a training run's checkpoint to the folder that `gptviz.load` reads.
 
-Beside it ships what was measured of the model's heads: see `gptviz.disk_cache.SHIPPED`.
+Beside it ships what was measured of the model's heads: see `gptviz.files.disk_cache.SHIPPED`.
 """
 
 import hashlib
@@ -16,8 +16,8 @@ from gptviz.analysis import head_general, head_trial
 from gptviz.engine.config import GPTConfig
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.progress import Progress, unheard
+from gptviz.files.atomic_file import write_text, write_whole
 from gptviz.training.corpus import TOKENIZER_FILE
-from gptviz.whole import write_text, write_whole
 
 CONFIG = "config.json"
 WEIGHTS = "model.safetensors"

@@ -16,10 +16,10 @@ from tqdm import tqdm
 
 from gptviz.engine.blank import init_weights
 from gptviz.engine.config import GPTConfig
+from gptviz.files.atomic_file import write_text, write_whole
 from gptviz.model import GPTModel
 from gptviz.training.datasets import TokenWindows
 from gptviz.training.recipe import Recipe
-from gptviz.whole import write_text, write_whole
 
 VALIDATION_BATCHES = 8
 

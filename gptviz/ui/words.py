@@ -14,7 +14,6 @@ import streamlit as st
 
 from gptviz.analysis.head_formulas import ROLES
 from gptviz.analysis.head_roles import HeadRole
-from gptviz.as_text import as_code as as_code, escaped as escaped
 from gptviz.digits import fixed
 from gptviz.engine.names import (
     is_named as is_named,
@@ -22,6 +21,7 @@ from gptviz.engine.names import (
     is_whole as is_whole,
     show_id as show_id,
 )
+from gptviz.text.as_text import as_code as as_code, escaped as escaped
 from gptviz.tokenizer import show_token
 
 

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import streamlit as st
 
 from gptviz import Run
-from gptviz.root import WORKS, Root
+from gptviz.files.owned_folder import WORKS, Root
 from gptviz.ui import runs
 from gptviz.ui.models.cache import model_cache
 from gptviz.ui.models.room import session

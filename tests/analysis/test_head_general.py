@@ -9,10 +9,11 @@ import pytest
 import torch
 from hypothesis import given, settings, strategies as st
 
-from gptviz import Edit, disk_cache
+from gptviz import Edit
 from gptviz.analysis import head_general
 from gptviz.analysis.head_general import MEASURES, general, known_general
 from gptviz.engine.sample import Window
+from gptviz.files import disk_cache
 from gptviz.models.loading import load
 from tests.analysis.written_out import Stopped, Told
 from tests.conftest import random_lm

@@ -8,11 +8,12 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from gptviz import Edit, disk_cache
+from gptviz import Edit
 from gptviz.analysis import head_trial
 from gptviz.analysis.head_general import General, known_general
 from gptviz.analysis.head_trial import others, passages_of, trial
 from gptviz.engine import variants
+from gptviz.files import disk_cache
 from gptviz.models.loading import load
 from tests.analysis.written_out import Stopped, Told
 from tests.conftest import random_lm

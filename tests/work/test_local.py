@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from gptviz.analysis.ablation import knock_out
-from gptviz.root import WORKS
+from gptviz.files.owned_folder import WORKS
 from gptviz.work import Line, Task
 from gptviz.work.local import FORKS, Processes, Thread
 from tests.waiting import until
@@ -49,7 +49,7 @@ def processes(tmp_path_factory):
 PROGRAM = """
 import sys, tempfile
 from pathlib import Path
-from gptviz.root import WORKS, Root
+from gptviz.files.owned_folder import WORKS, Root
 from gptviz.work.local import Processes
 root = Root(WORKS)
 processes = Processes(1, lambda: root.path)

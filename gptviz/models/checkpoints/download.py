@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 
 from gptviz.digits import gigabytes
+from gptviz.files.atomic_file import write_text, write_whole
 from gptviz.models.checkpoints.errors import CheckpointError
 from gptviz.models.checkpoints.hub import CONFIG, TOKENIZERS, shards_of
 from gptviz.models.checkpoints.hugging_face import WEIGHTS, read_config
@@ -23,7 +24,6 @@ from gptviz.models.checkpoints.looks import read_json
 from gptviz.models.checkpoints.transfer import Remote, ask, fetch
 from gptviz.tokenizer.added_files import BESIDE
 from gptviz.tokenizer.files import OTHERS
-from gptviz.whole import write_text, write_whole
 
 SPARE_BYTES = 64 * 2**20  # left free on the disk
 # of GPT-2's config, tokenizer and index of shards these are a hundred times the size

@@ -11,7 +11,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
-from gptviz import disk_cache
+from gptviz.files import disk_cache
 from gptviz.teach.classroom.room import LOBBY, ClassError
 
 SETTING = "GPTVIZ_DATABASE"

@@ -7,8 +7,8 @@ is never in the file: it is one of the functions of `gptviz.teach.guides.keys`, 
 import os
 from pathlib import Path
 
-from gptviz.suggest import did_you_mean
 from gptviz.teach.guides.guide import Guide, GuideError, Question, Step, read
+from gptviz.text.suggest import did_you_mean
 
 FOLDER = Path(__file__).parent / "texts"
 SETTING = "GPTVIZ_GUIDES"  # a folder of a teacher's own

@@ -6,11 +6,11 @@ from typing import Any
 
 import torch
 
-from gptviz.as_text import as_code
 from gptviz.digits import percent
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.tokens import Token
 from gptviz.engine.trace import Trace
+from gptviz.text.as_text import as_code
 from gptviz.tokenizer import show_token
 
 Head = tuple[int, int]

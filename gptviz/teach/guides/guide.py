@@ -35,7 +35,7 @@ import yaml
 from markdown_it import MarkdownIt
 from markdown_it.tree import SyntaxTreeNode
 
-from gptviz.as_text import unlinked
+from gptviz.text.as_text import unlinked
 
 # Characters of a guide, of a step's sentences, and of a head or a block. A visitor may bring a guide, and the
 # server reads it itself: markdown-it takes at most 0.1 ms a character, whatever it is.

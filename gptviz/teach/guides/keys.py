@@ -31,7 +31,6 @@ from gptviz.analysis.norms import find_norm, inside, norm_steps
 from gptviz.analysis.reads import Sites, counted, reads, sites_of
 from gptviz.analysis.stream import SITES as STREAM, stream
 from gptviz.analysis.tokens import chapter
-from gptviz.as_text import as_code, escaped
 from gptviz.digits import fixed, many, percent, significant
 from gptviz.engine import forward
 from gptviz.engine.index import below, index_of, one_of
@@ -43,9 +42,10 @@ from gptviz.lessons.attention import Heads, by_hand
 from gptviz.lessons.scaling import by_size
 from gptviz.lessons.sentences import SENTENCES, linear_weights
 from gptviz.lessons.windows import Windows
-from gptviz.suggest import did_you_mean
 from gptviz.teach.guides.answers import Answer, Asked, CannotAsk, Head, head_name, written
 from gptviz.teach.guides.guide import Question
+from gptviz.text.as_text import as_code, escaped
+from gptviz.text.suggest import did_you_mean
 from gptviz.tokenizer import show_token
 
 MOST_COPIED = 10**9  # bytes of a model that is copied to be trained for a step

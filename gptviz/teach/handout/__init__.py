@@ -19,9 +19,9 @@ import tiktoken
 from gptviz.analysis.head_roles import most_telling, roles
 from gptviz.engine.edits import Given
 from gptviz.engine.language_model import LanguageModel
-from gptviz.suggest import did_you_mean
 from gptviz.teach.guides import Guide
 from gptviz.teach.handout.guide import EDITS, PAGES, known, led
+from gptviz.text.suggest import did_you_mean
 from gptviz.tokenizer import GPT2_PATTERN, typed_specials, well_formed, words_of
 from gptviz.tokenizer.added import late_of
 from gptviz.tokenizer.regex import members

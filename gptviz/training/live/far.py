@@ -8,7 +8,7 @@ from pathlib import Path
 import ray
 from ray.exceptions import RayError
 
-from gptviz.root import TRAININGS, Root
+from gptviz.files.owned_folder import TRAININGS, Root
 from gptviz.training.live.run import Files, LiveRun, Stamps, news, receive
 from gptviz.training.live.work import train
 from gptviz.work.cluster import join

@@ -28,12 +28,12 @@ import torch
 from numpy.typing import NDArray
 
 from gptviz.engine.language_model import LanguageModel
+from gptviz.files.atomic_file import write_text, write_whole
 from gptviz.models.checkpoints.folder import BOOK_WEIGHTS, CONFIG, META
 from gptviz.training.live.config import Heads, LiveConfig
 from gptviz.training.live.parts import make_model
 from gptviz.training.live.snapshots import Snapshot, Snapshots
 from gptviz.training.live.tasks import Task, task_for
-from gptviz.whole import write_text, write_whole
 
 PLAN = "plan.json"
 TEXT = "text.txt"

@@ -16,8 +16,8 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.runtime.uploaded_file_manager import DeletedFile, UploadedFile
 
 from gptviz.digits import gigabytes
+from gptviz.files.owned_folder import UPLOADS, Root
 from gptviz.models.checkpoints import CheckpointError
-from gptviz.root import UPLOADS, Root
 from gptviz.ui.settings import cache_bytes
 
 SETTING = "GPTVIZ_UPLOADS_MB"

@@ -35,8 +35,8 @@ from gptviz.figures.marks import DIFFERENCE
 from gptviz.figures.next_token import back_to_back, probability_text
 from gptviz.figures.shares import falling, share_grid
 from gptviz.figures.theme import PALETTES, Mode
-from gptviz.suggest import did_you_mean
 from gptviz.teach.guides import FOLDER, read
+from gptviz.text.suggest import did_you_mean
 from gptviz.tokenizer import named_bytes
 from gptviz.tokenizer.one import MEAN, Against, OneToken
 from gptviz.tokenizer.steps import show_work

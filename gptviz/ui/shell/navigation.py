@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import streamlit as st
 from streamlit.runtime.scriptrunner import StopException
 
-from gptviz.app_folder import APP_FOLDER
+from gptviz.files.app_folder import APP_FOLDER
 from gptviz.ui.shell import address, state
 from gptviz.ui.shell.turns import turn
 from gptviz.ui.teach import classroom

@@ -12,10 +12,10 @@ from typing import Any
 import streamlit as st
 
 from gptviz import LanguageModel
-from gptviz.suggest import did_you_mean
 from gptviz.teach.classroom import ClassError, Member
 from gptviz.teach.guides import Guide, GuideError, Step, files, find, read
 from gptviz.teach.guides.guide import LARGEST, Address
+from gptviz.text.suggest import did_you_mean
 from gptviz.ui.buttons import button
 from gptviz.ui.components.guide_look import look_at
 from gptviz.ui.models.room import still_here

@@ -15,11 +15,11 @@ from unittest import mock
 from streamlit.testing.v1 import AppTest
 
 from gptviz.models.loading import load
-from gptviz.suggest import did_you_mean
 from gptviz.teach.guides import SETTING, Guide, GuideError, Step, keys, read
 from gptviz.teach.guides.answers import CannotAsk
 from gptviz.teach.guides.guide import with_facts
 from gptviz.teach.guides.keys import answer_at
+from gptviz.text.suggest import did_you_mean
 from gptviz.ui.shell.navigation import PAGES, page_file
 from gptviz.ui.shell.state import DEFAULT_TEXT
 from gptviz.ui.teach.question import ANSWERS

@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from gptviz.digits import gigabytes
-from gptviz.root import TRAININGS, Root
+from gptviz.files.owned_folder import TRAININGS, Root
 from gptviz.training.live import LiveConfig, LiveRun, begin, fork
 from gptviz.training.live.config import Heads
 from gptviz.training.live.run import ENDED, news, receive

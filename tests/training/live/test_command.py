@@ -75,7 +75,7 @@ WORK = """
 import sys
 from contextlib import suppress
 from pathlib import Path
-from gptviz.leash import end_with_the_server
+from gptviz.parent_watch import end_with_the_server
 folder, number = Path(sys.argv[1]), 0
 end_with_the_server(folder)
 print("begun", flush=True)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from gptviz.root import TRAININGS, UPLOADS, Root, sweep
+from gptviz.files.owned_folder import TRAININGS, UPLOADS, Root, sweep
 from gptviz.training.live import begin, train
 from gptviz.ui.training.queue import MOST_OF_ONE, Queue
 from tests.training.live.conftest import tiny

@@ -3,10 +3,10 @@
 import pytest
 
 import gptviz
-from gptviz.suggest import did_you_mean
 from gptviz.teach.guides import GuideError, find
 from gptviz.teach.guides.keys import arguments
 from gptviz.teach.handout import handout
+from gptviz.text.suggest import did_you_mean
 from gptviz.tokenizer import get_encoding
 
 

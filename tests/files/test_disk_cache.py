@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from gptviz import disk_cache
+from gptviz.files import disk_cache
 from tests.conftest import random_lm
 
 

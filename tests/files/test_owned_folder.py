@@ -5,8 +5,8 @@ import threading
 
 import pytest
 
-from gptviz import root
-from gptviz.root import LOCK, UPLOADS, Root, sweep
+from gptviz.files import owned_folder as root
+from gptviz.files.owned_folder import LOCK, UPLOADS, Root, sweep
 
 
 @pytest.fixture(autouse=True)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, strategies as st
 from markdown_it import MarkdownIt
 
-from gptviz.as_text import JOINER, as_code, escaped
+from gptviz.text.as_text import JOINER, as_code, escaped
 from tests.live import BAIT, HOST, TICKED, alive
 
 SIGNS = [*"!-[]()<>`*_~#|$&\\{}:./@ =+1", "\n", "\n\n", "    ", "\r"]

@@ -5,7 +5,7 @@ A wheel has them inside the package, so that they go wherever it is copied; a ch
 
 from pathlib import Path
 
-_PACKAGE = Path(__file__).resolve().parent
+_PACKAGE = Path(__file__).resolve().parents[1]
 if (_PACKAGE / "app.py").is_file():
     APP_FOLDER = _PACKAGE
 else:

@@ -20,10 +20,10 @@ from typing import Any
 import torch
 from torch import nn
 
-from gptviz.whole import write_text
+from gptviz.files.atomic_file import write_text
 
 SETTING = "GPTVIZ_CACHE_DIR"
-SHIPPED = Path(__file__).parent / "assets" / "mini" / "heads.json"  # by `python -m gptviz.training heads`
+SHIPPED = Path(__file__).parents[1] / "assets" / "mini" / "heads.json"  # by `python -m gptviz.training heads`
 MOST_BYTES = 64 * 2**20
 
 
