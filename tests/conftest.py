@@ -7,13 +7,16 @@ two workers with two threads each wait for one another most of the time.
 
 import os
 import shutil
+import sys
 import tempfile
+from collections.abc import Iterator
 
 import pytest
 import torch
 from hypothesis import HealthCheck, settings, strategies as st
 
 import gptviz
+from gptviz.engine import forward
 from gptviz.engine.config import GPTConfig
 from gptviz.engine.language_model import LanguageModel
 from gptviz.jobs import local
@@ -92,6 +95,17 @@ def models(draw, **sizes: object) -> LanguageModel:
 
 
 TEXTS = st.lists(st.integers(0, 199), min_size=1, max_size=9)  # ids for them
+
+
+@pytest.fixture(autouse=True)
+def threads_are_as_before(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The first page that runs leaves torch one thread: other tests' last bits would be others after it."""
+    monkeypatch.setattr(forward, "_pass_threads", forward._pass_threads)
+    number = torch.get_num_threads()
+    interval = sys.getswitchinterval()
+    yield
+    torch.set_num_threads(number)
+    sys.setswitchinterval(interval)
 
 
 @pytest.fixture(scope="session")

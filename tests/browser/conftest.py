@@ -304,6 +304,22 @@ def went(page: Any, way: str) -> Any:
     return settled(page)
 
 
+# what "back" and "forward" do, towards an address where nobody has been
+TURN = """(there) => {
+  history.pushState(null, '', there);
+  dispatchEvent(new PopStateEvent('popstate'));
+}"""
+
+
+def turned_to(page: Any, there: str) -> Any:
+    """Go on with the visit at another address, "/loss?token=2"; gives the page, at rest.
+
+    Streamlit and Plotly are not compiled anew, which is most of what a visit costs.
+    """
+    page.evaluate(TURN, there)
+    return settled(page)
+
+
 def press(place: Any) -> Any:
     """Click, and wait for what that causes; gives the page."""
     place.click()

@@ -4,6 +4,8 @@ from typing import Any
 
 import numpy as np
 
+from tests.browser.conftest import settled
+
 # _fullData: there Plotly has decoded the typed arrays
 READ = """([key, curve, field]) => {
   const value = document.querySelector(`.st-key-${key} .js-plotly-plot`)._fullData[curve][field];
@@ -44,11 +46,13 @@ def hover(page: Any, key: str, x: float, y: float, xaxis: str = "xaxis", yaxis: 
     label.first.wait_for(state="detached")  # that of the last place
     page.mouse.move(left, top - 1)  # a value may be only two pixels wide
     page.mouse.move(left, top)
+    settled(page)  # Plotly looks at most every 50 ms: a look that is still due takes the next click away
     return page.wait_for_function(SAID, arg=key).json_value()
 
 
 def click(page: Any, key: str, x: float, y: float, xaxis: str = "xaxis", yaxis: str = "yaxis") -> str:
-    """Point at a place and click there; gives what it said."""
+    """Point at a place and press there, where it was heard; gives what it said."""
     said = hover(page, key, x, y, xaxis, yaxis)
-    page.mouse.click(*place(page, key, x, y, xaxis, yaxis))
+    page.mouse.down()
+    page.mouse.up()
     return said

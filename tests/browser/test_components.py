@@ -13,7 +13,7 @@ from gptviz.ui.components import kernel
 from tests.browser import examples as drawings
 from tests.browser.axe import shut_out
 from tests.browser.components_app import with_examples
-from tests.browser.conftest import by, start_server, stop_server
+from tests.browser.conftest import by, settled, start_server, stop_server
 
 SILENT = {"chart", "merges", "tokenizer_rows", "guide_look"}  # they send nothing
 
@@ -47,9 +47,11 @@ def keys(page, component, place, pressed):
 def click_cell(page):
     """The middle of the upper row, which is row 1; the listener comes with the pointer."""
     plot = part(page, "cell_clicks", ".nsewdrag")
-    plot.hover()
     box = plot.bounding_box()
-    plot.click(position={"x": box["width"] / 2, "y": box["height"] / 4})
+    plot.hover(position={"x": box["width"] / 2, "y": box["height"] / 4})
+    settled(page)  # see plots.hover
+    page.mouse.down()
+    page.mouse.up()
 
 
 def played(page):

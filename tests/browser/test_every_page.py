@@ -31,12 +31,15 @@ CUT = """(all) => all.filter((one) => {
   return one.getBoundingClientRect().right > innerWidth;
 }).map((one) => one.outerHTML.slice(0, 200))"""
 
-# what still moves where somebody has asked that nothing does
+# what still moves where somebody has asked that nothing does, and what would be animated at each change, if
+# only for a moment, without having asked for it: of a chart that is drawn anew every line, each for itself
 MOVES = """() => {
   const found = [], look = (root) => root.querySelectorAll('*').forEach((one) => {
-    const { transitionDuration, animationDuration, scrollBehavior } = getComputedStyle(one);
-    const longest = Math.max(...`${transitionDuration}, ${animationDuration}`.split(',').map(parseFloat));
-    if (longest > 0.001 || scrollBehavior === 'smooth') found.push(one.outerHTML.slice(0, 160));
+    const style = getComputedStyle(one);
+    const times = `${style.transitionDuration}, ${style.animationDuration}`;
+    const slow = Math.max(...times.split(',').map(parseFloat)) > 0.001 || style.scrollBehavior === 'smooth';
+    const unasked = root === document && style.transitionProperty === 'all';
+    if (slow || unasked) found.push(one.outerHTML.slice(0, 160));
     if (one.shadowRoot) look(one.shadowRoot);
   });
   look(document);

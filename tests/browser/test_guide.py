@@ -3,7 +3,7 @@
 import pytest
 
 from gptviz.teach.guides import files, find
-from tests.browser.conftest import address, press, settled, went
+from tests.browser.conftest import address, press, settled, turned_to, went
 
 FRAMED = """() => {
   const shadows = [...document.querySelectorAll('*')].map((node) => node.shadowRoot).filter(Boolean);
@@ -86,11 +86,10 @@ def first_looks():
 def test_a_lesson_frames_what_it_asks_its_reader_to_look_at(open_page, name):
     """Once a question is answered: each kind of it by the tour, or here; what is said then: tests/pages."""
     page = open_page()
-    bar, top = page.locator(".st-key-gv_guide"), page.url.partition("?")[0]
+    bar = page.locator(".st-key-gv_guide")
     for number in (number for one, number in first_looks() if one == name):
         step = find(name).steps[number - 1]
-        page.goto(f"{top}{step.page}?guide={name}&step={number}")
-        settled(page)
+        turned_to(page, f"/{step.page}?guide={name}&step={number}")
         bar.get_by_text(step.heading, exact=True).wait_for()
         if step.ask is not None:
             token = step.ask.kind == "token"

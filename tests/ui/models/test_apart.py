@@ -23,6 +23,7 @@ from gptviz.ui.models.apart import MOST_OF_ONE, MOST_WAITING, NotRead, converted
 from gptviz.ui.models.room import room
 from tests.models.checkpoints import makers
 from tests.models.checkpoints.hostile import HOSTILE
+from tests.ui.models import forked
 from tests.waiting import until
 
 
@@ -44,6 +45,13 @@ def left():
 
 
 @pytest.fixture
+def readers_begin_at_once(monkeypatch):
+    """What is said of the process itself, its start and its leash, is tried with one that is started."""
+    if forked.FORKS:
+        monkeypatch.setattr(apart, "start", forked.start)
+
+
+@pytest.fixture
 def workers(monkeypatch):
     """The processes that were started."""
     started, start = [], apart.start
@@ -56,6 +64,10 @@ def test_the_same_model_and_nothing_left(book, workers):
     assert lm.tokenizer is own.tokenizer and torch.equal(
         lm.trace("a b").logits(-1), own.trace("a b").logits(-1)
     )
+    assert not left() and not any(worker.running for worker in workers)
+
+
+def test_what_a_file_does_not_say_is_told_by_name(book, readers_begin_at_once, workers):
     with pytest.raises(HeadsMissing) as missing:
         read(book)
     assert missing.value.choices == (1, 2, 3, 4, 6, 12) and missing.value.emb_dim == 12
@@ -65,7 +77,7 @@ def test_the_same_model_and_nothing_left(book, workers):
     assert not left() and not any(worker.running for worker in workers)
 
 
-def test_which_gelu_it_has_is_told_on(tmp_path):
+def test_which_gelu_it_has_is_told_on(tmp_path, readers_begin_at_once):
     """What is written says which, and beside it stands whether that is only assumed."""
     torch.save(makers.nanogpt_checkpoint(makers.hf_model(vocab_size=50257, n_layer=1)), tmp_path / "ckpt.pt")
     seen = {}
@@ -76,7 +88,9 @@ def test_which_gelu_it_has_is_told_on(tmp_path):
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_what_is_made_to_stop_a_server_is_a_sentence(name, tmp_path, monkeypatch, workers):
+def test_what_is_made_to_stop_a_server_is_a_sentence(
+    name, tmp_path, monkeypatch, readers_begin_at_once, workers
+):
     monkeypatch.setenv(apart.CPU, "1")
     folder = tmp_path / "sent"
     folder.mkdir()
