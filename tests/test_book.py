@@ -66,7 +66,8 @@ def test_the_lines_of_the_data_loader_run_and_print_the_seeds_batches(stride, ex
 @given(words=st.lists(st.sampled_from(["a cat", " sat.", "\n", "<|endoftext|>", "é"]), max_size=30),
        length=st.integers(1, 9), stride=st.integers(1, 9))  # fmt: skip
 def test_the_dataset_is_the_books(words, length, stride):
-    text, tokenizer = "".join(words), get_encoding("gpt2")
+    text = "".join(words)
+    tokenizer = get_encoding("gpt2")
     dataset = book.GPTDatasetV1(text, tokenizer, length, stride)
     ids = tokenizer.encode(text, allowed_special={"<|endoftext|>"})
     pairs = book_windows(ids, length, stride)

@@ -244,7 +244,8 @@ def test_errors_name_the_commands_own_options(capsys, tmp_path):
     """An error of `gptviz.load` says what to give to it; on the command line that is an option."""
     makers.save_book(tmp_path / "model.pth", vocab_size=50257, n_embd=8, n_head=2, n_layer=1)
     makers.save_book(tmp_path / "odd.pth", vocab_size=77, n_embd=8, n_head=2, n_layer=1)
-    model, odd = str(tmp_path / "model.pth"), str(tmp_path / "odd.pth")
+    model = str(tmp_path / "model.pth")
+    odd = str(tmp_path / "odd.pth")
     for arguments, flags in (
         (("info", model), ["--n-heads N"]),
         (("trace", "x", "--model", model), ["--n-heads N"]),

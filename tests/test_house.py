@@ -100,7 +100,8 @@ def imports(path: Path) -> set[str]:
 def below(floors: list[set[str]], inside: Path) -> list[str]:
     """What a room of this folder imports from a room that does not lie below it."""
     floor_of = {room: floor for floor, rooms in enumerate(floors) for room in rooms}
-    prefix, broken = f"{module_of(inside)}." if inside != ROOT else "", []
+    prefix = f"{module_of(inside)}." if inside != ROOT else ""
+    broken = []
 
     def room_of(module: str) -> str:
         """The room or, where that has a floor of its own, the room in a room ("teach.handout")."""

@@ -66,7 +66,8 @@ def test_logits_of_the_book():
 @pytest.mark.parametrize("bias", [True, False])
 def test_fused_kernels_equal_the_formulas_of_the_book(bias):
     torch.manual_seed(0)
-    x, norm = torch.randn(3, 5, 48) * 3 + 1, LayerNorm(48, bias=bias)
+    x = torch.randn(3, 5, 48) * 3 + 1
+    norm = LayerNorm(48, bias=bias)
     for parameter in norm.parameters():
         torch.nn.init.normal_(parameter)
     assert torch.allclose(norm(x), norm.formula(x), atol=1e-5) and (norm.shift is None) != bias
@@ -124,7 +125,8 @@ def test_a_compiled_step_is_one_graph_with_the_gradients_of_the_plain_one(monkey
     traced = partial(torch.compile, backend="aot_eager", fullgraph=True)
     monkeypatch.setattr(torch, "compile", traced)
     torch.manual_seed(0)
-    model, ids = GPTModel(SMALL | {"drop_rate": 0.0}), torch.randint(0, 97, (2, 17))
+    model = GPTModel(SMALL | {"drop_rate": 0.0})
+    ids = torch.randint(0, 97, (2, 17))
     found = []
     for compiled in (False, True):
         model.zero_grad()

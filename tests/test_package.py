@@ -72,7 +72,8 @@ def test_an_extra_is_imported_by_the_names_that_are_known():
 
 def required():
     """What `pip install gptviz` brings without an extra, with all that this requires in turn."""
-    found, asked = set(), [(one.name, frozenset(one.extras)) for one in RANGES[""]]
+    found = set()
+    asked = [(one.name, frozenset(one.extras)) for one in RANGES[""]]
     while asked:
         name, extras = asked.pop()
         if (name, extras) in found:

@@ -173,7 +173,9 @@ def test_what_yields_leaves_the_settings_to_whoever_has_the_value():
 
 def test_threads_that_leave_in_another_order_put_back_what_was_set_first():
     """One thread is inside when the other comes, and leaves first."""
-    first_is_in, first_may_go, found = threading.Event(), threading.Event(), []
+    first_is_in = threading.Event()
+    first_may_go = threading.Event()
+    found = []
 
     def first() -> None:
         with settled():

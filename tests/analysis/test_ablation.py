@@ -23,7 +23,8 @@ def is_one_by_one(table, lm, token, against=None, baseline="zero", position=-1):
     own = lm.trace(IDS, keep=[]).logits(position)
     edits = [muting(part, baseline) for part in parts_of(lm)]
     logits = torch.stack([lm.trace(IDS, keep=[], edits=[edit]).logits(position) for edit in edits])
-    found, chances = above(logits, token, against), logits.double().softmax(-1)[:, token]
+    found = above(logits, token, against)
+    chances = logits.double().softmax(-1)[:, token]
     assert np.allclose(table["logit"], found, atol=1e-5, rtol=1e-6)
     assert np.allclose(table["probability"], chances, atol=1e-5)
     assert np.allclose(table["effect"], found - above(own, token, against), atol=2e-5)
@@ -76,7 +77,8 @@ def test_a_muted_part_is_a_model_without_its_weights():
 
 
 def test_the_pass_begins_where_the_change_does():
-    lm, blocks = random_lm(6, n_layers=3), []
+    lm = random_lm(6, n_layers=3)
+    blocks = []
     for b, block in enumerate(lm.model.trf_blocks):
         block.register_forward_hook(lambda _, args, out, b=b: blocks.append((b, len(args[0]), len(out))))
     knock_out(lm, IDS, 99)

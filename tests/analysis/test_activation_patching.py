@@ -49,7 +49,8 @@ def test_a_batch_is_one_edit_after_the_other(changes, monkeypatch):
     lm = random_lm(6, **changes)
     for direction, position, numbers in (("denoising", -1, 4 * 32 * len(CLEAN) * 2), ("noising", 3, 2**22)):
         monkeypatch.setattr(patches, "BATCH_NUMBERS", numbers)
-        target, told = target_of(lm, CLEAN, CORRUPT, position), Told()
+        target = target_of(lm, CLEAN, CORRUPT, position)
+        told = Told()
         table = patching(lm, CLEAN, CORRUPT, target, SITES, direction, position, told)
         at = range(len(CLEAN))[position]
         assert len(table) == lm.config.n_layers * (3 * (at + 1) + 5 * lm.config.n_heads)
@@ -72,13 +73,16 @@ def test_a_batch_is_one_edit_after_the_other(changes, monkeypatch):
 @pytest.mark.parametrize("direction", ["denoising", "noising"])
 def test_an_estimate_is_what_a_small_part_of_the_patch_does_for_the_whole(direction):
     """Against edits that put in a hundredth of the way from one text's numbers to the other's."""
-    lm, eps = random_lm(6), 0.01
+    lm = random_lm(6)
+    eps = 0.01
     target = target_of(lm, CLEAN, CORRUPT, 5)
     table = patching(lm, CLEAN, CORRUPT, target, SITES, direction, 5, estimate=True)
     own, source = (CORRUPT, CLEAN) if direction == "denoising" else (CLEAN, CORRUPT)
-    mine, theirs = lm.trace(own), lm.trace(source)
+    mine = lm.trace(own)
+    theirs = lm.trace(source)
     for row in table.iloc[::5].to_dict("records"):
-        site, block = row["site"], row["block"]
+        site = row["site"]
+        block = row["block"]
         head, position = ([one] if one is not None else None for one in place(row))
         value = mine[site, block]
         way = theirs[site, block] - value
@@ -107,7 +111,8 @@ def test_where_attribution_patching_fails(mini):
 def test_the_bundled_models_pair(mini):
     """The word stays at its own place until block 5, whose attention hands it to the last position."""
     table = patching(mini, PAIRS[0].other, PAIRS[0].text, sites=["resid_pre", "attn_out"])
-    stream, attention = map_of(table, "resid_pre"), map_of(table, "attn_out")
+    stream = map_of(table, "resid_pre")
+    attention = map_of(table, "attn_out")
     assert stream.argmax(axis=1).tolist() == [7] * 6 and stream[:, 7].min() > 0.9
     assert not stream[:, :7].any()  # before the token that differs nothing is another
     assert attention[5].argmax() == 15 and attention[5, 15] > 0.9
@@ -131,7 +136,8 @@ def test_every_pair_makes_the_model_say_something_else(mini, pair):
 def test_transformers_with_its_own_hooks():
     """A second truth: transformers' GPT-2 with our weights, its own activations put in by its own hooks."""
     lm = random_lm(6, n_layers=3)
-    theirs, d = makers.in_transformers(lm.model, lm.config), lm.config.head_dim
+    theirs = makers.in_transformers(lm.model, lm.config)
+    d = lm.config.head_dim
     modules = {"resid_pre": "", "attn_out": "attn", "mlp_out": "mlp", "z": "attn.c_proj"}
     for row in patching(lm, CLEAN, CORRUPT, (7, 8000), sites=list(modules)).to_dict("records")[2::4]:
         module = theirs.transformer.h[row["block"]].get_submodule(modules[row["site"]])
@@ -230,7 +236,10 @@ def test_a_model_of_one_block_has_the_difference_itself_alone():
 
 def test_no_place_is_left_out_that_carries_what_none_did_at_first():
     cells = np.zeros((4, 3))
-    cells[0, 1], cells[2, 0], cells[2, 2], cells[3, 1] = 1.0, 0.3, -0.9, 0.01
+    cells[0, 1] = 1.0
+    cells[2, 0] = 0.3
+    cells[2, 2] = -0.9
+    cells[3, 1] = 0.01
     assert strongest("resid_pre", cells, [1], 0.02) == [(2, 2), (2, 0)]
     cells[1, 0] = 0.02
     assert strongest("resid_pre", cells, [1], 0.02) == [(1, 0), (3, 1)]

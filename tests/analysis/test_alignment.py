@@ -64,7 +64,8 @@ def test_a_text_that_was_cut_at_a_context_is_compared_as_far_as_it_goes():
 
 
 def test_the_same_place():
-    before, after = [b"The", b" par", b"rots", b" sang"], [b"The", b" parrots", b" sa", b"ng"]
+    before = [b"The", b" par", b"rots", b" sang"]
+    after = [b"The", b" parrots", b" sa", b"ng"]
     assert [same_place(before, after, position) for position in range(4)] == [0, 1, 1, 3]
     assert same_place(before, [b"The"], 3) == 0
 

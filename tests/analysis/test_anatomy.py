@@ -117,7 +117,8 @@ def test_openais_models(name):
 @pytest.mark.parametrize("name", [name for name in HUB_MODELS if name.startswith("tiny")])
 def test_tiny_stories(name):
     """The published sizes, but for the 1,792 positions that are not read."""
-    ours, layers = HUB_MODELS[name], HUB_MODELS[name].config.n_layers
+    ours = HUB_MODELS[name]
+    layers = HUB_MODELS[name].config.n_layers
     sizes = {"hidden_size": ours.config.emb_dim, "num_heads": ours.config.n_heads, "num_layers": layers}
     alternating = [[["global", "local"], layers // 2]]
     with torch.device("meta"):
@@ -135,7 +136,8 @@ def test_nothing_is_allocated():
 
 def test_other_threads_still_get_memory():
     """The meta device is this thread's alone: a model that somebody else builds meanwhile has numbers."""
-    stop, devices = threading.Event(), set()
+    stop = threading.Event()
+    devices = set()
 
     def build_on():
         while not stop.is_set():
@@ -210,7 +212,8 @@ class Block(nn.Module):
         super().__init__()
         self.sa_heads = Attention(emb_dim, num_heads)
         self.net = nn.Sequential(nn.Linear(emb_dim, 4 * emb_dim), nn.ReLU(), nn.Linear(4 * emb_dim, emb_dim))
-        self.ln1, self.ln2 = nn.LayerNorm(emb_dim), nn.LayerNorm(emb_dim)
+        self.ln1 = nn.LayerNorm(emb_dim)
+        self.ln2 = nn.LayerNorm(emb_dim)
 
 
 class GPT(nn.Module):

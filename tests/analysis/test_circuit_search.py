@@ -55,7 +55,8 @@ def test_a_batch_is_one_pass_with_edits_after_the_other(baseline, feed_forwards,
 
 def are_brought(lm, target, own, *how):
     """What each head brings is a pass with it less one without it."""
-    alone, own = partial(by_edits, lm, IDS, target), set(own)
+    alone = partial(by_edits, lm, IDS, target)
+    own = set(own)
     brought = [alone(own | {head}, *how) - alone(own - {head}, *how) for head in all_heads(lm)]
     assert np.allclose(circuit_search.brings(lm, IDS, target, own, *how).ravel(), brought, atol=1e-5)
 
@@ -119,7 +120,8 @@ def test_beside_an_exhaustive_search_of_a_tiny_model(target, baseline):
 @pytest.mark.parametrize("feed_forwards", [True, False])
 def test_a_circuit_that_raises_the_prediction_does_not_keep_it(feed_forwards):
     """Of the tiny model's circuits and targets, those that give the token more than the model does."""
-    raised, missed = 0, 0
+    raised = 0
+    missed = 0
     for token in range(0, 8000, 1600):
         passes = Passes(TINY, IDS, (token, 7), "zero", feed_forwards)
         values = dict(zip(everyone(HEADS), passes.of(everyone(HEADS)).tolist(), strict=True))
@@ -200,7 +202,8 @@ def test_an_edited_model_has_its_own_circuits():
 
 
 def test_it_can_be_stopped_and_leaves_nothing_behind():
-    lm, told = random_lm(6), Told(stop_after=3)
+    lm = random_lm(6)
+    told = Told(stop_after=3)
     before = lm.trace(IDS, keep=[]).logits(-1)
     with pytest.raises(Stopped):
         circuit_search.circuit(lm, IDS, 99, progress=told)

@@ -85,7 +85,8 @@ def test_grouped_rows_are_sums_over_the_tokens_since_the_pair_before(n, data):
 
 
 def test_heads_apart_is_half_the_sum_of_the_differences(mini):
-    left, right = mini.trace(TEXT), mini.trace(TEXT, edits=[Edit("z", 1, heads=[2])])
+    left = mini.trace(TEXT)
+    right = mini.trace(TEXT, edits=[Edit("z", 1, heads=[2])])
     same = align(left.tokens, right.tokens, one_text=True)
     found = heads_apart(left, right, same)
     assert found.shape == (6, 8) and found[:2].abs().max() == 0  # nothing before the change is another
@@ -100,7 +101,8 @@ def test_one_token_has_no_pattern_to_compare(mini):
 
 
 def test_streams_apart_is_one_less_the_cosine_before_each_block_and_after_the_last(mini):
-    left, right = mini.trace("The cat sat there"), mini.trace("A small cat sat there")
+    left = mini.trace("The cat sat there")
+    right = mini.trace("A small cat sat there")
     pairs = align(left.tokens, right.tokens, one_text=False)
     found = streams_apart(left, right, pairs)
     assert found.shape == (7, len(pairs))
@@ -116,7 +118,8 @@ def test_next_tokens_of_two_vocabularies_are_the_same_where_their_bytes_are(mini
     logits = [lm.trace(TEXT).logits(-1) for lm in (mini, untrained)]
     found = compare.next_tokens(*logits, mini.tokenizer, untrained.tokenizer, k=3)
     for lm, side, own in zip((mini, untrained), ("left", "right"), logits, strict=True):
-        p, rows = own.double().softmax(0), found.dropna(subset=side)
+        p = own.double().softmax(0)
+        rows = found.dropna(subset=side)
         ids = rows[f"{side}_id"].tolist()
         assert lm.decode(ids[:1]) == " mill" and set(p.topk(3).indices.tolist()) <= set(ids)
         assert rows[side].tolist() == pytest.approx(p[ids].tolist(), rel=1e-12)

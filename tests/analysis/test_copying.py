@@ -30,7 +30,9 @@ def test_eigenvalues_are_those_of_the_whole_tables(tied):
     found = copying_scores(lm).set_index(["block", "head"])
     assert len(found) == 6 and found[["ov_copying", "qk_matching"]].abs().le(1).all(axis=None)
     w = {name: value.numpy() for name, value in weights_of(lm.model).items()}
-    embedding, out, d = w["tok_emb.weight"], w["out_head.weight"], lm.config.head_dim
+    embedding = w["tok_emb.weight"]
+    out = w["out_head.weight"]
+    d = lm.config.head_dim
     for b in range(2):
         block = f"trf_blocks.{b}"
         read = norm(embedding, w[f"{block}.norm1.scale"])  # (V, D)
@@ -63,7 +65,8 @@ def test_top5_is_what_single_tokens_do():
     found = copying_scores(lm).set_index(["block", "head"])["copies_top5"]
     ids = sampled(lm)
     assert len(ids) == len(set(ids)) and max(ids) < 90
-    model, d = lm.model, lm.config.head_dim
+    model = lm.model
+    d = lm.config.head_dim
     hits = {place: 0 for place in found.index}
     with torch.no_grad():
         for i in ids:
@@ -79,7 +82,8 @@ def test_top5_is_what_single_tokens_do():
 
 
 def test_edits_change_no_weights_and_are_not_passed_over():
-    plain, edited = copying_scores(tiny()), copying_scores(tiny().edited("z.0=zero"))
+    plain = copying_scores(tiny())
+    edited = copying_scores(tiny().edited("z.0=zero"))
     for name in ("ov_copying", "qk_matching"):
         assert edited[name].equals(plain[name])
     assert edited["copies_top5"].isna().all() and plain["copies_top5"].notna().all()

@@ -11,7 +11,8 @@ from tests.conftest import above
 
 def moved(own, other):
     """By how much the word said first loses to the one said now; None where it is the same."""
-    first, now = int(own.argmax()), int(other.argmax())
+    first = int(own.argmax())
+    now = int(other.argmax())
     return None if first == now else (above(own, first, now) - above(other, first, now)).item()
 
 
@@ -66,7 +67,8 @@ def test_a_changed_models_own_answers_count(mini):
 
 @pytest.mark.parametrize("edit", ["mlp_out.2=x3", "embed@-1=x2", "embed@4=x2"])
 def test_changes_of_later_tokens_and_of_the_last_one_are_made_in_every_text(mini, edit):
-    changed, ids = mini.edited(edit), mini.encode("The man took off his")
+    changed = mini.edited(edit)
+    ids = mini.encode("The man took off his")
     found = counterpart(changed, ids, 2)
     own, other = (changed.trace(one, keep=[]).logits(2) for one in (ids, found.ids))
     assert found.moved == pytest.approx(moved(own, other), abs=1e-3)

@@ -88,7 +88,8 @@ def test_the_cache_in_bytes_grows_by_a_key_and_a_value_a_block():
     assert table["cache_bytes"].iloc[-1] == 2 * 12 * 1024 * 768 * 2  # the context is full
 
 
-PROMPT, NEW = [5, 70, 300], [12, 12, 4000, 9, 811, 7, 8]
+PROMPT = [5, 70, 300]
+NEW = [12, 12, 4000, 9, 811, 7, 8]
 
 
 @pytest.mark.parametrize("context", [5, 64])

@@ -17,7 +17,9 @@ def trace(lm):
 
 def test_lengths_obey_the_law_of_cosines(lm, trace):
     lengths = embeddings.lengths_table(lm, trace)
-    a, b, c = lengths["token_norm"], lengths["position_norm"], lengths["sum_norm"]
+    a = lengths["token_norm"]
+    b = lengths["position_norm"]
+    c = lengths["sum_norm"]
     assert np.allclose(c**2, a**2 + b**2 + 2 * a * b * lengths["cosine"], rtol=1e-5)
     assert lengths["token"].tolist() == [token.shown for token in trace.tokens]
     by_hand = math.sqrt(sum(float(x) ** 2 for x in trace["tok_emb"][1]))

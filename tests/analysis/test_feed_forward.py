@@ -70,8 +70,12 @@ def test_nothing_written_is_no_half_and_no_share(lm):
 @pytest.mark.parametrize("changes", [{}, {"tie_embeddings": True}, {"norm_bias": False, "n_layers": 1}])
 def test_a_reading_is_the_direct_effect_with_the_norm_frozen(changes):
     """On every token's logit minus the mean of all; and what the reader of each token says."""
-    lm, position = random_lm(3, **changes), 3
-    t, model, units_, times = lm.trace([5, 30, 17, 17, 40]), lm.model, [5, 70], [2.0, -0.5]
+    lm = random_lm(3, **changes)
+    position = 3
+    t = lm.trace([5, 30, 17, 17, 40])
+    model = lm.model
+    units_ = [5, 70]
+    times = [2.0, -0.5]
     found = readings(lm, t, 0, units_, times, 4, position)
     columns = model.trf_blocks[0].ff.layers[2].weight.detach()[:, units_].double()  # (D, 2)
     read = frozen(model.final_norm, t["resid_post", lm.config.n_layers - 1][position])

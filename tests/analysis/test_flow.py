@@ -74,7 +74,8 @@ def test_shares_sum_to_one(lm, ids, data):
 
 
 def test_the_flow_is_the_product_of_the_contributions():
-    lm, position = random_lm(8, n_layers=3), 5
+    lm = random_lm(8, n_layers=3)
+    position = 5
     trace = lm.trace(IDS)
     product = torch.eye(len(IDS))
     rows = [product[position]]
@@ -99,7 +100,8 @@ def test_a_long_texts_smallest_shares_stay_where_they_are():
 
 def scaled(parts, stays, threshold):
     """LLM-TT's apply_threshold_and_renormalize: (T, ...) and (T,)."""
-    parts, stays = parts * (parts > threshold), stays * (stays > threshold)
+    parts = parts * (parts > threshold)
+    stays = stays * (stays > threshold)
     total = stays + parts.flatten(1).sum(dim=1)
     return parts / total.view(-1, *[1] * (parts.dim() - 1)), stays / total
 
@@ -120,7 +122,8 @@ def literal_graph(lm, trace, position, threshold, renormalize=False):
             weights[("M", block, target), ("I", block + 1, target)] = adds[target].item()
             weights[("A", block, target), ("I", block + 1, target)] = shortcut[target].item()
     threshold = 0.0 if renormalize else threshold
-    reached, edges = {("I", lm.config.n_layers, position)}, set()
+    reached = {("I", lm.config.n_layers, position)}
+    edges = set()
     while True:
         new = {(a, b) for (a, b), w in weights.items() if w > threshold and b in reached} - edges
         if not new:
@@ -132,7 +135,8 @@ def literal_graph(lm, trace, position, threshold, renormalize=False):
 @pytest.mark.parametrize("renormalize", [False, True])
 @pytest.mark.parametrize("threshold", [0.005, 0.02, 0.1, 0.6])
 def test_the_graph_is_theirs(threshold, renormalize):
-    lm, position = random_lm(9, n_layers=3), 5
+    lm = random_lm(9, n_layers=3)
+    position = 5
     trace = lm.trace(IDS)
     wanted = literal_graph(lm, trace, position, threshold, renormalize)
     found = contribution_graph(lm, trace, position, threshold, renormalize)
@@ -171,7 +175,8 @@ def test_the_strongest_head_of_an_edge_and_few_rows():
 @pytest.mark.parametrize(("tokens", "position"), [([7], 0), (IDS, 4), (IDS, -1)])
 def test_rollout_is_the_product_that_the_paper_writes(tokens, position):
     lm = random_lm(3, n_layers=3)
-    trace, n = lm.trace(tokens), position % len(tokens) + 1
+    trace = lm.trace(tokens)
+    n = position % len(tokens) + 1
     alone = joint = torch.eye(len(tokens))
     for block in range(3):
         with_identity = trace["attn", block].mean(dim=0) + torch.eye(len(tokens))

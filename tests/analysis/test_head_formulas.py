@@ -19,7 +19,8 @@ def weights(n_tokens, seed):
 
 def by_loops(name, attn, ids, marks):
     """A role's score, and what its queries leave on token 0, one cell after the other."""
-    of_queries, left = [], []
+    of_queries = []
+    left = []
     for q in range(1, len(ids)):
         keys = []
         for k in range(q + 1):
@@ -59,7 +60,8 @@ def test_scores_are_means_over_written_out_cells(ids, seed, marked):
 
 @given(period=st.integers(3, 9), seed=st.integers(0, 99))
 def test_on_two_equal_halves_a_score_by_itself_is_that_of_the_role(period, seed):
-    ids, attn = list(range(period)) * 2, torch.stack([weights(2 * period, seed + i) for i in range(2)])
+    ids = list(range(period)) * 2
+    attn = torch.stack([weights(2 * period, seed + i) for i in range(2)])
     scores = {
         "previous": head_formulas.previous_token_score(attn),
         "induction": head_formulas.induction_score(attn, period),

@@ -73,9 +73,13 @@ def test_a_small_models_numbers_by_hand(monkeypatch):
     for b in range(2):
         for h in range(2):
             row = found.row(b, h)
-            cells, entropies, far, mass = [], [], 0.0, 0.0
+            cells = []
+            entropies = []
+            far = 0.0
+            mass = 0.0
             for window in sample:
-                attn, at = lm.trace(window.ids)["attn", b][h].double(), torch.arange(len(window.ids))
+                attn = lm.trace(window.ids)["attn", b][h].double()
+                at = torch.arange(len(window.ids))
                 cells += attn.diagonal(-1).tolist()
                 entropies += [-sum(a * math.log(a) for a in weights if a) for weights in attn[1:].tolist()]
                 far += (attn * (at[:, None] - at))[1:, 1:].sum().item()
@@ -100,7 +104,8 @@ def test_heads_that_rest_on_the_sample_are_named_for_what_they_do_where_they_can
         made = torch.zeros_like(attn)
         made[..., 0] = 1
         if attn.shape[-1] == 8:  # the random tokens; 4 5 6 stand at 1 and at 4
-            made[..., [4, 5, 6], 0], made[..., [4, 5, 6], [2, 3, 4]] = 1 - found, found
+            made[..., [4, 5, 6], 0] = 1 - found
+            made[..., [4, 5, 6], [2, 3, 4]] = found
         return made
 
     edits = [Edit("attn", 1, partial(pattern, found=found), [h]) for h, found in enumerate((0.8, 0.4))]

@@ -146,7 +146,8 @@ def test_rows_are_not_scaled_up_one_by_one():
 )
 def test_more_of_every_row_on_token_0_changes_no_share_of_the_rest(ids, seed, sink):
     torch.manual_seed(seed)
-    attn, targets = random_attention(len(ids)).double(), HeadScores.of(tokens(ids)).targets
+    attn = random_attention(len(ids)).double()
+    targets = HeadScores.of(tokens(ids)).targets
     before, after = (block_scores(one, targets.keys)[0].tolist() for one in (attn, blended(attn, sink)))
     for i, name in enumerate(SHARES):
         if name in ("first", "previous") or np.isnan(before[i]):  # token 0 is the token before token 1
@@ -202,7 +203,8 @@ def test_pieces_of_characters_are_told_apart_by_their_ids(mini):
 @given(n_tokens=st.integers(5, 30), seed=st.integers(0, 50))
 def test_the_favourite_stands_out_most_from_an_even_head(n_tokens, seed):
     torch.manual_seed(seed)
-    attn, flat = random_attention(n_tokens)[2], even(n_tokens)[0]
+    attn = random_attention(n_tokens)[2]
+    flat = even(n_tokens)[0]
     lifts = {}
     for key in range(1, n_tokens - max(3, n_tokens // 4)):
         own, alike = (weights[key + 1 :, key].mean().item() for weights in (attn, flat))
@@ -219,12 +221,14 @@ def test_one_token_is_alone(lm):
 
 def test_the_table_says_every_number_of_every_head(lm):
     trace = lm.trace("One two three one two three four five")
-    found, writes = roles(trace), mean_writes(trace, lm.model)
+    found = roles(trace)
+    writes = mean_writes(trace, lm.model)
     table = role_table(found, writes)
     assert len(table) == 8
     for _, row in table.iterrows():
         role = found[row["block"]][row["head"]]
-        rows, first = role.rows[role.kind], role.shares["first"]
+        rows = role.rows[role.kind]
+        first = role.shares["first"]
         names = ["role", "favourite", "rows", "row_positions", "to_first", "spread", "rest"]
         said = [role.kind, role.favourite, len(rows), spans(rows), first, role.spread, role.rest]
         assert row[names].tolist() == said
@@ -247,7 +251,8 @@ def test_scores_taken_during_the_pass_are_those_of_the_kept_weights(lm):
 
 def test_a_long_text_is_measured_some_rows_at_a_time():
     torch.manual_seed(0)
-    attn, text = random_attention(300), tokens([i % 70 for i in range(300)])
+    attn = random_attention(300)
+    text = tokens([i % 70 for i in range(300)])
     keys = HeadScores.of(text).targets.keys
     shares = [(attn[:, 1:] * keys[1:, :, i]).sum(-1).sum(-1) / keys[:, :, i].any(1).sum() for i in range(5)]
     torch.testing.assert_close(block_scores(attn, keys)[:, :5], torch.stack(shares, dim=-1))

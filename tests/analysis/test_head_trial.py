@@ -97,7 +97,8 @@ def nearby(text, head, everywhere=False):
         made = attn.clone()
         for q in range(2, len(text)):
             keys = list(range(q + 1)) if everywhere else [k for k in range(q - 4, q) if k > 0]
-            made[:, q], made[:, q, keys] = 0, 1 / len(keys)
+            made[:, q] = 0
+            made[:, q, keys] = 1 / len(keys)
         return made
 
     return Edit("attn", 1, looking, [head])
@@ -148,7 +149,8 @@ def are_the_same(one, other):
 def test_the_bundled_models_trials_ship_with_it(mini, block, head, label, tmp_path, monkeypatch):
     """What ships is what is measured; another model, or a changed one, gets none of it."""
     monkeypatch.setenv(disk_cache.SETTING, str(tmp_path))
-    found, general = head_trial.known_trials(mini), known_general(mini)
+    found = head_trial.known_trials(mini)
+    general = known_general(mini)
     claims = {(row.block, row.head, row.role) for row in general.table.itertuples()}
     claims = {claim for claim in claims if claim[2] in head_trial.TESTABLE}
     assert set(found) == claims and len(claims) == len(disk_cache.shipped()) - 1

@@ -54,7 +54,8 @@ def test_a_head_as_large_as_the_fast_kernels_want_it(dtype):
 def test_rows_are_transformers_hidden_states():
     """Our weights in GPT-2: hidden_states through transformers' own ln_f and lm_head, a row a block."""
     lm = random_lm(n_layers=3)
-    truth, t = makers.in_transformers(lm.model, lm.config), lm.trace(IDS, keep=lens.KEEP)
+    truth = makers.in_transformers(lm.model, lm.config)
+    t = lm.trace(IDS, keep=lens.KEEP)
     with torch.no_grad():
         states = truth(torch.tensor([IDS]), output_hidden_states=True).hidden_states
         # transformers' last state has gone through ln_f already
@@ -129,8 +130,10 @@ def test_equal_logits_stand_by_their_ids(logits, k):
 
 def test_an_edit_of_the_run_is_in_the_rows_after_it(lm):
     edits = [Edit.parse("z.1.2=zero")]
-    plain_, edited = lm.trace(TEXT, keep=lens.KEEP), lm.trace(TEXT, keep=lens.KEEP, edits=edits)
-    own, other = logit_lens(plain_, lm.model), logit_lens(edited, lm.model)
+    plain_ = lm.trace(TEXT, keep=lens.KEEP)
+    edited = lm.trace(TEXT, keep=lens.KEEP, edits=edits)
+    own = logit_lens(plain_, lm.model)
+    other = logit_lens(edited, lm.model)
     assert torch.equal(own[:3], other[:3]) and not torch.equal(own[3:], other[3:])
     assert torch.equal(other[-1], edited.logits(-1))
     silenced = lm.trace(TEXT, keep=lens.KEEP, edits=[Edit.parse("final=zero")])

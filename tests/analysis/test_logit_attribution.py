@@ -28,8 +28,10 @@ def close(got, wanted, scale=1.0):
 @settings(max_examples=25)
 @given(models(), TEXTS, st.tuples(st.integers(0, 199), st.none() | st.integers(0, 199)), st.data())
 def test_on_any_model_the_parts_sum_and_the_sources_sum_to_the_heads(lm, ids, tokens, data):
-    layers, heads = lm.config.n_layers, lm.config.n_heads
-    linear, norm = lm.config.linear_bias, lm.config.norm_bias
+    layers = lm.config.n_layers
+    heads = lm.config.n_heads
+    linear = lm.config.linear_bias
+    norm = lm.config.norm_bias
     position = data.draw(st.integers(-len(ids), len(ids) - 1))
     trace = lm.trace(ids, keep=[*sites(lm.config), "q", "k", "v"])
     table = attribution(trace, lm.model, *tokens, position)
@@ -53,7 +55,8 @@ def test_on_any_model_the_parts_sum_and_the_sources_sum_to_the_heads(lm, ids, to
 @pytest.mark.parametrize("tied", [False, True])
 def test_what_raises_all_logits_alike_supports_none(tied):
     """A row that is added to every row of the output head leaves the probabilities, and all that is said."""
-    lm, seen = random_lm(4, tie_embeddings=tied), []
+    lm = random_lm(4, tie_embeddings=tied)
+    seen = []
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(1)
         shift = 3 * torch.randn(lm.config.emb_dim)
@@ -80,9 +83,12 @@ def test_what_raises_all_logits_alike_supports_none(tied):
 @pytest.mark.parametrize("changes", KINDS_OF_MODELS.values(), ids=KINDS_OF_MODELS)
 def test_each_part_is_its_gradient_times_itself(changes, against):
     """What is explained, the LayerNorm frozen, as the module computes it, and differentiated by torch."""
-    lm, position, token = random_lm(5, **changes), 4, 123
+    lm = random_lm(5, **changes)
+    position = 4
+    token = 123
     trace = lm.trace(IDS)
-    model, n_heads = lm.model, lm.config.n_heads
+    model = lm.model
+    n_heads = lm.config.n_heads
     table = attribution(trace, model, token, against, position).set_index(["part", "block", "head"])
     parts = {("embedding", pd.NA, pd.NA): trace["tok_emb"][position]}
     parts["position", pd.NA, pd.NA] = trace["pos_emb"][position]
@@ -105,8 +111,12 @@ def test_each_part_is_its_gradient_times_itself(changes, against):
 
 def test_source_tokens_are_a_times_v_times_the_heads_output_matrix():
     """Against the pass written out, whose attention and values are worked out anew."""
-    lm, position, token = random_lm(11), 5, 99
-    trace, w, heads = lm.trace(IDS), weights_of(lm.model), lm.config.n_heads
+    lm = random_lm(11)
+    position = 5
+    token = 99
+    trace = lm.trace(IDS)
+    w = weights_of(lm.model)
+    heads = lm.config.n_heads
     found = source_tokens(trace, lm.model, token, None, position)
     blocks = by_hand(lm, tuple(IDS))["blocks"]
     read = frozen(lm.model.final_norm, blocks[-1]["post"][position])
@@ -152,7 +162,8 @@ def test_an_edited_run_sums_to_the_changed_models_logit(edit):
 
 
 def test_what_no_part_wrote_is_in_the_edits_row():
-    lm, found = random_lm(8), []
+    lm = random_lm(8)
+    found = []
     for edit, position in (("resid_post.1=+3*tok5-out9", -1), ("resid_mid.0@2=zero", 1)):
         table = attribution(lm.trace(IDS, edits=[edit]), lm.model, 7, None, position)
         found.append(table.loc[table["part"] == "edit", "contribution"].item())
@@ -216,7 +227,8 @@ def test_the_story_of_mill_against_town(mini):
 
 def test_tokens_may_be_named_by_their_text(mini):
     trace = mini.trace("Seven green parrots sang")
-    mill, town = mini.encode(" mill")[0], mini.encode(" town")[0]
+    mill = mini.encode(" mill")[0]
+    town = mini.encode(" town")[0]
     by_text, by_id = ((trace, mini.model, *pair) for pair in ((" mill", " town"), (mill, town)))
     assert attribution(*by_text).equals(attribution(*by_id))
     assert attribution(trace, mini.model, mill).equals(attribution(trace, mini.model, mill, None))

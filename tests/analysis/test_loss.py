@@ -39,7 +39,8 @@ def test_it_is_torch_s_cross_entropy(n, size, seed, spread):
 
 
 def test_it_is_transformers_own_loss_with_labels():
-    lm, ids = random_lm(), [3, 14, 15, 9, 26, 5, 35]
+    lm = random_lm()
+    ids = [3, 14, 15, 9, 26, 5, 35]
     with torch.no_grad():
         truth = makers.in_transformers(lm.model, lm.config)
         out = truth(input_ids=torch.tensor([ids]), labels=torch.tensor([ids]))

@@ -30,10 +30,12 @@ def twelve():
 
 def lines_of(lm, place, found, position):
     """What the lines of a place hold, in turn: rows, (row, number) pairs, numbers."""
-    kind, w = place.kind, weights_of(lm.model)
+    kind = place.kind
+    w = weights_of(lm.model)
     b = found["blocks"][place.block] if "block" in place.at else None
     if kind == "embedding":
-        token, where = w["tok_emb.weight"][found["ids"][position]], w["pos_emb.weight"][position]
+        token = w["tok_emb.weight"][found["ids"][position]]
+        where = w["pos_emb.weight"][position]
         return [token, where, token + where]
     if kind in ("norm1", "norm2", "final_norm"):
         if kind == "final_norm":
@@ -42,33 +44,44 @@ def lines_of(lm, place, found, position):
         else:
             x = b["pre" if kind == "norm1" else "mid"]
             y = b[kind]
-        x, y, name = x[position], y[position], f"trf_blocks.{place.block}.{kind}" if b else "final_norm"
+        x = x[position]
+        y = y[position]
+        name = f"trf_blocks.{place.block}.{kind}" if b else "final_norm"
         variance = x.var(correction=0)
-        divisor, scale, shift = torch.sqrt(variance + 1e-5), w[f"{name}.scale"], w[f"{name}.shift"]
+        divisor = torch.sqrt(variance + 1e-5)
+        scale = w[f"{name}.scale"]
+        shift = w[f"{name}.shift"]
         through = [(x, x.mean()), (x - x.mean(), variance), ((x - x.mean()) / divisor, divisor)]
         return [*through, (scale, scale.mean()), (shift, shift.mean()), (y, y.var(correction=0))]
     if kind == "cell":
-        q, (k, v) = b["q"][place.head, place.query], (b[name][place.head, place.key] for name in "kv")
-        score, root = q @ k, math.sqrt(len(q))
+        q = b["q"][place.head, place.query]
+        (k, v) = (b[name][place.head, place.key] for name in "kv")
+        score = q @ k
+        root = math.sqrt(len(q))
         lines = [q, k, (q * k, score), root, score / root]
         if place.key > place.query:
             return [*lines, 0]
         row = b["scores"][place.head, place.query, : place.query + 1] / root
-        e, weight = torch.exp(row - row.max()), b["weights"][place.head, place.query, place.key]
+        e = torch.exp(row - row.max())
+        weight = b["weights"][place.head, place.query, place.key]
         return [*lines, e[place.key], e.sum(), weight, v, weight * v]
     if kind == "feed_forward":
         before, after, norm2, mlp = (b[name][position] for name in ("before", "after", "norm2", "mlp"))
         return [norm2, (before, (before > 0).sum()), after, mlp]
     if kind == "unit":
-        name, u, row = f"trf_blocks.{place.block}.ff.layers", place.unit, b["norm2"][position]
-        asks, writes = w[f"{name}.0.weight"][u], w[f"{name}.2.weight"][:, u]
+        name = f"trf_blocks.{place.block}.ff.layers"
+        u = place.unit
+        row = b["norm2"][position]
+        asks = w[f"{name}.0.weight"][u]
+        writes = w[f"{name}.2.weight"][:, u]
         before, after = (b[part][position, u] for part in ("before", "after"))
         products = (row * asks, row @ asks)
         return [row, asks, products, w[f"{name}.0.bias"][u], before, after, writes, after * writes]
     row = found["final"][position]
     if kind == "out_head":
         return [row]
-    logits, column = found["logits"][position], w["out_head.weight"][place.id]
+    logits = found["logits"][position]
+    column = w["out_head.weight"][place.id]
     rank = 1 + (logits > logits[place.id]).sum()
     return [row, column, (row * column, logits[place.id]), logits.softmax(-1)[place.id], rank]
 
@@ -111,8 +124,10 @@ def test_without_heads_nothing_is_read(mini):
 
 @pytest.mark.parametrize(("value", "times"), [("mean", 0), ("x0.5", 0.5), ("x-2", 2)])
 def test_a_head_brings_as_much_of_what_it_read_as_it_hands_on(mini, value, times):
-    ids, edited = mini.encode(DEFAULT_TEXT), mini.edited(f"z.5.0={value}")
-    at, unchanged = len(ids) - 1, machine.level(mini, mini.trace(ids), "", len(ids) - 1)
+    ids = mini.encode(DEFAULT_TEXT)
+    edited = mini.edited(f"z.5.0={value}")
+    at = len(ids) - 1
+    unchanged = machine.level(mini, mini.trace(ids), "", len(ids) - 1)
     level = machine.level(edited, edited.trace(ids), "", at, unchanged["shown"])
     was, now = (
         {(one["block"], one["head"], one["key"]): one["brought"] for one in some["reads"]}
@@ -125,7 +140,8 @@ def test_a_head_brings_as_much_of_what_it_read_as_it_hands_on(mini, value, times
 
 def drawn_at(place, found, position, window):
     """The arrays of a place that is no list of lines, by their names in the level."""
-    seen, blocks = slice(window.start, window.stop), found["blocks"]
+    seen = slice(window.start, window.stop)
+    blocks = found["blocks"]
     if place.kind == "machine":
         stream = torch.stack([found["in"], *(b[part] for b in blocks for part in ("mid", "post"))])
         writes = torch.stack([b[part] for b in blocks for part in ("attn", "mlp")])
@@ -190,9 +206,11 @@ def test_every_number_at_every_place_of_the_bundled_model(mini, at):
 
 
 def test_what_is_drawn_of_the_unchanged_model_is_what_was_chosen_in_the_changed_one(mini):
-    edited, position = mini.edited("z.4.3=zero"), 15
+    edited = mini.edited("z.4.3=zero")
+    position = 15
     for at in ("", "block.5.attention", "block.5.head.2", "block.5.feed_forward", "out_head"):
-        t, was = edited.trace(DEFAULT_TEXT), mini.trace(DEFAULT_TEXT)
+        t = edited.trace(DEFAULT_TEXT)
+        was = mini.trace(DEFAULT_TEXT)
         level = machine.level(edited, t, at, position)
         other = machine.level(mini, was, at, position, level["shown"])
         assert level["shown"] == other["shown"]

@@ -9,7 +9,8 @@ from gptviz.analysis import moved
 
 
 def test_two_coins():
-    before, after = torch.tensor([0.75, 0.25]).log(), torch.tensor([0.5, 0.5]).log()
+    before = torch.tensor([0.75, 0.25]).log()
+    after = torch.tensor([0.5, 0.5]).log()
     expected = 0.75 * math.log2(0.75 / 0.5) + 0.25 * math.log2(0.25 / 0.5)
     assert moved.kl_bits(before, after) == pytest.approx(expected, rel=1e-6)
     assert moved.kl_bits(before, before + 3) == pytest.approx(0, abs=1e-9)  # logits are free up to a constant
@@ -17,7 +18,8 @@ def test_two_coins():
 
 def test_both_favourites_with_both_probabilities():
     found = moved.prediction(torch.tensor([2.0, 0.0, -1.0]), torch.tensor([0.0, 3.0, -1.0]))
-    p, q = torch.tensor([2.0, 0.0, -1.0]).softmax(0), torch.tensor([0.0, 3.0, -1.0]).softmax(0)
+    p = torch.tensor([2.0, 0.0, -1.0]).softmax(0)
+    q = torch.tensor([0.0, 3.0, -1.0]).softmax(0)
     assert (found.token, found.now) == (0, 1)
     assert (found.before, found.after) == pytest.approx((p[0].item(), q[0].item()))
     assert found.now_after == pytest.approx(q[1].item())

@@ -39,7 +39,8 @@ def test_the_steps_of_one_norm_are_the_definitions_and_end_with_the_modules_outp
     generator = torch.Generator().manual_seed(seed)
     for parameter, mean in zip(module.parameters(), (1, 0), strict=False):
         torch.nn.init.normal_(parameter, mean, 0.5, generator=generator)
-    steps, wide = norms.norm_steps(as_norm(module), x.numpy()), x.double()
+    steps = norms.norm_steps(as_norm(module), x.numpy())
+    wide = x.double()
     assert steps.mean == pytest.approx(sum(wide.tolist()) / len(x), abs=1e-9)
     assert steps.variance == pytest.approx(
         sum((v - steps.mean) ** 2 for v in wide.tolist()) / len(x), abs=1e-9
@@ -81,7 +82,8 @@ def test_the_steps_agree_with_the_traces_own_table(lm, trace):
     table = trace.norms().set_index(["norm", "position"])
     for norm in norms_of(lm.model):
         for position, x in enumerate(norms.norm_input(trace, norm)):
-            steps, row = norms.norm_steps(norm, x), table.loc[(norm.name, position)]
+            steps = norms.norm_steps(norm, x)
+            row = table.loc[(norm.name, position)]
             found = steps.mean, steps.variance, steps.after.mean(), steps.after.var()
             wanted = row[["mean", "variance", "mean_after", "variance_after"]].tolist()
             assert found == pytest.approx(wanted, abs=1e-5, rel=1e-4)
@@ -143,10 +145,12 @@ def test_a_histogram_counts_every_value_once(x, bins):
 
 def test_a_norm_run_again_has_the_traces_shapes(lm):
     t = lm.trace("a cat on a mat")
-    n, d = len(t.tokens), lm.config.emb_dim
+    n = len(t.tokens)
+    d = lm.config.emb_dim
     for name in ("block 1 · norm2", "final"):
         found = record_shapes([LayerNorm.formula], lambda name=name: norms.run_norm(lm.model, name, t))
-        whole, one = ((1, n, d),), ((1, n, 1),)
+        whole = ((1, n, d),)
+        one = ((1, n, 1),)
         assert found["LayerNorm.formula"] == {
             "x": whole, "mean": one, "var": one, "norm_x": whole, "scaled": whole,
         }  # fmt: skip

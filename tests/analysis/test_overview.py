@@ -10,7 +10,8 @@ TEXT = 'He said, "Seven green parrots?"'
 
 
 def test_the_spreads_are_the_trace(lm):
-    t, position = lm.trace(TEXT), 3
+    t = lm.trace(TEXT)
+    position = 3
     norms = spreads(lm, lm.trace(TEXT, keep=sites_of(spreads, lm)), position)
     assert len(norms) == 2 * lm.config.n_layers + 1 and norms["norm"].iloc[-1] == "final"
     for found, row in ((norms["before"][0], t["resid_pre", 0]), (norms["after"].iloc[-1], t["final"])):

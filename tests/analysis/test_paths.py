@@ -23,7 +23,8 @@ def near(got, wanted, scale):
 
 def composition(trace, model, block, head, token, against=None, position=-1):
     """What wrote what one head reads for the word, in each of the three ways: parts and numbers, (P, n)."""
-    word, position = word_reading(trace, model, token, against, position), position % len(trace)
+    word = word_reading(trace, model, token, against, position)
+    position = position % len(trace)
     return {by: parts(trace, model, read_by(trace, model, word, block, head, position, by)) for by in WAYS}
 
 
@@ -48,7 +49,8 @@ def test_the_values_of_a_head_sum_to_its_source_tokens(lm, ids, against, data):
 @settings(max_examples=10)
 @given(seed=st.integers(0, 10**6), ids=st.lists(st.integers(0, 199), min_size=2, max_size=7))
 def test_what_a_head_wrote_is_split_once_more_and_sums_to_it(seed, ids):
-    lm, at = random_lm(seed, n_layers=3, emb_dim=16, vocab_size=200), len(ids) - 1
+    lm = random_lm(seed, n_layers=3, emb_dim=16, vocab_size=200)
+    at = len(ids) - 1
     trace = lm.trace(ids)
     top = read_by(trace, lm.model, word_reading(trace, lm.model, 3, 9, at), 2, 1, at, "V")
     names, found = parts(trace, lm.model, top)
@@ -68,7 +70,9 @@ def frozen_head(lm, trace, block, head, position, direction):
     norm's mean and scale of each position frozen. Gives the part, and the three streams that it reads, as
     leaves: for the query, for the keys and for the values."""
     model = lm.model.trf_blocks[block]
-    att, norm, d = model.att, model.norm1, model.att.head_dim
+    att = model.att
+    norm = model.norm1
+    d = model.att.head_dim
     rows = slice(head * d, (head + 1) * d)
     x = trace["resid_pre", block][: position + 1].double()  # (n, D)
     leaves = [x.clone().requires_grad_() for _ in range(3)]
@@ -94,8 +98,11 @@ def wrote(trace, model, part):
 
 @pytest.mark.parametrize("changes", SHAPES.values(), ids=SHAPES)
 def test_query_key_and_value_are_the_gradients_of_the_head_with_the_norm_frozen(changes):
-    lm, block, position = random_lm(4, n_layers=3, **changes), 2, 5
-    trace, model = lm.trace(IDS), lm.model
+    lm = random_lm(4, n_layers=3, **changes)
+    block = 2
+    position = 5
+    trace = lm.trace(IDS)
+    model = lm.model
     word = word_reading(trace, model, 123, 77, position)
     direct = attribution(trace, model, 123, 77, position).set_index(["part", "block", "head"])["contribution"]
     for head in range(lm.config.n_heads):
@@ -111,7 +118,8 @@ def test_query_key_and_value_are_the_gradients_of_the_head_with_the_norm_frozen(
                 near(found[i], wanted, found.abs().sum())
         near(read["V"][1].sum(), part, 1.0)
         scores = head_slope(trace, model, word, block, head, position)
-        q, k = trace["q", block][head, position], trace["k", block][head, : position + 1]
+        q = trace["q", block][head, position]
+        k = trace["k", block][head, : position + 1]
         wanted = (scores * (k @ q) / math.sqrt(len(q))).sum()
         for by in "QK":  # the score is a product of the two: both ways give the same number in sum
             near(read[by][1].sum(), wanted, read[by][1].abs().sum())

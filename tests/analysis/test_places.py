@@ -11,8 +11,11 @@ from tests.analysis.written_out import by_hand, weights_of
 
 @pytest.mark.parametrize("position", [15, 6])
 def test_words_name_what_is_largest_at_the_token(mini, position):
-    t, found = mini.trace(DEFAULT_TEXT), by_hand(mini, tuple(mini.encode(DEFAULT_TEXT)), None)
-    first, last, w = found["blocks"][0], found["blocks"][-1], weights_of(mini.model)
+    t = mini.trace(DEFAULT_TEXT)
+    found = by_hand(mini, tuple(mini.encode(DEFAULT_TEXT)), None)
+    first = found["blocks"][0]
+    last = found["blocks"][-1]
+    w = weights_of(mini.model)
     wrote = last["wrote"][:, position].norm(dim=-1)
     columns = w["trf_blocks.0.ff.layers.2.weight"].norm(dim=0)  # (U,)
     for at, expected in (

@@ -46,7 +46,8 @@ def test_knock_out_and_attribution_of_a_list_are_the_mean_of_each():
 
 @pytest.mark.parametrize("direction", ["denoising", "noising"])
 def test_the_mean_of_patches_is_in_logits_and_its_share_a_ratio_of_means(direction):
-    lm, target = random_lm(3), (7, 4000)
+    lm = random_lm(3)
+    target = (7, 4000)
     clean, corrupt = map(list, zip(*PAIRS, strict=True))
     of_all = lm.patching(clean, corrupt, target, direction=direction, estimate=True)
     of_each = [patching(lm, *pair, target, direction=direction, estimate=True) for pair in PAIRS]
@@ -66,7 +67,8 @@ def test_the_mean_of_patches_is_in_logits_and_its_share_a_ratio_of_means(directi
 
 def test_heads_are_averaged_over_texts_of_any_length():
     lm = random_lm(3)
-    clean, corrupt = [[5, 6, 7], [1, 2, 3, 4]], [[5, 9, 7], [1, 8, 3, 4]]
+    clean = [[5, 6, 7], [1, 2, 3, 4]]
+    corrupt = [[5, 9, 7], [1, 8, 3, 4]]
     table = lm.patching(clean, corrupt, (7, 4000), sites=HEAD_SITES)
     assert len(table) == 5 * lm.config.n_layers * lm.config.n_heads and (table["n"] == 2).all()
     assert not is_many("text") and not is_many([1, 2]) and is_many(["a"]) and is_many([[1], [2]])
@@ -81,7 +83,8 @@ def test_the_sentences_have_one_length_and_two_answers(mini, lm):
     assert len(prompts) == 40 and lengths == {14} and prompts == indirect_objects(mini, 40)
     assert left_out(mini) == {"Anna": 2, "Sarah": 3}
     for prompt in prompts:
-        answer, giver = prompt.token, prompt.against
+        answer = prompt.token
+        giver = prompt.against
         assert (prompt.text.count(answer[1:]), prompt.text.count(giver[1:])) == (1, 2)
         assert (prompt.other.count(answer[1:]), prompt.other.count(giver[1:])) == (2, 1)
         assert len(mini.encode(answer)) == len(mini.encode(giver)) == 1

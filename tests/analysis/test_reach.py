@@ -13,9 +13,11 @@ N = 5
 @given(data=st.data())
 @settings(max_examples=60)
 def test_what_is_said_to_be_out_of_reach_is_unchanged_to_the_bit(lm, data):
-    config, ids = lm.config, [3, 1, 4, 1, 5]
+    config = lm.config
+    ids = [3, 1, 4, 1, 5]
     site, looked = (data.draw(st.sampled_from(sorted(SITES))) for _ in range(2))
-    any_block, any_head = st.integers(0, config.n_layers - 1), st.integers(0, config.n_heads - 1)
+    any_block = st.integers(0, config.n_layers - 1)
+    any_head = st.integers(0, config.n_heads - 1)
     blocks = [data.draw(any_block) if SITES[s].per_block else None for s in (site, looked)]
     by_head, split = (SITES[s].form != "rows" for s in (site, looked))
     heads = data.draw(st.none() | st.sets(any_head, min_size=1)) if by_head else None
@@ -30,7 +32,8 @@ def test_what_is_said_to_be_out_of_reach_is_unchanged_to_the_bit(lm, data):
         before, after = (v if head is None else v[[head]] for v in (before, after))
         before, after = (v if position is None else v[:, position] for v in (before, after))
     elif position is not None:
-        before, after = before[position], after[position]
+        before = before[position]
+        after = after[position]
     if why is not None:
         assert torch.equal(before, after), (str(edit), key, head, position, why)
 

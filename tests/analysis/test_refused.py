@@ -38,8 +38,11 @@ from tests.conftest import random_lm
 
 UNEQUAL = [IDS, IDS[1:]]
 LM = random_lm()
-T, MODEL = LM.trace(IDS), LM.model
-GPT2, EYE, NORM = LM.config, torch.eye(3), norms.norms_of(MODEL)[0]
+T = LM.trace(IDS)
+MODEL = LM.model
+GPT2 = LM.config
+EYE = torch.eye(3)
+NORM = norms.norms_of(MODEL)[0]
 STEPS = norms.norm_steps(NORM, np.zeros(32))
 PARTS = embeddings.embedding_rows(LM, T)
 PATCHED = partial(patching, LM, IDS, OTHER)

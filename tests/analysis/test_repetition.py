@@ -49,7 +49,8 @@ def test_a_word_said_twice_is_no_loop(ids):
 
 
 def test_heads_to_compare_with(mini):
-    muted, also = [(5, 0), (5, 3), (4, 1)], [(0, b) for b in range(8)]
+    muted = [(5, 0), (5, 3), (4, 1)]
+    also = [(0, b) for b in range(8)]
     sets = other_heads(mini, muted, also)
     assert len({tuple(drawn) for drawn in sets}) == 5 and sets == other_heads(mini, muted, also)
     for drawn in sets:

@@ -32,7 +32,8 @@ TEXT = "The cat sat on the mat, and the cat slept."
 @settings(max_examples=12)
 @given(models(), TEXTS)
 def test_the_writes_add_up_to_the_stream_of_any_model(lm, ids):
-    t, layers = lm.trace(ids), lm.config.n_layers
+    t = lm.trace(ids)
+    layers = lm.config.n_layers
     found = stream(lm, lm.trace(ids, keep=SITES))
     assert found.sizes.shape == found.shares.shape == (2 * layers + 1, len(ids))
     assert found.writes.shape == found.cosines.shape == found.turns.shape == (2 * layers, len(ids))
@@ -43,12 +44,15 @@ def test_the_writes_add_up_to_the_stream_of_any_model(lm, ids):
 
 def test_every_row_is_that_of_torch(lm):
     t = lm.trace(TEXT)
-    found, off = stream(lm, t), 0.0
+    found = stream(lm, t)
+    off = 0.0
     assert torch.allclose(torch.from_numpy(found.sizes[0]).float(), t["embed"].norm(dim=1))
     for b in range(lm.config.n_layers):
         places = ("resid_pre", "attn_out", "resid_mid"), ("resid_mid", "mlp_out", "resid_post")
         for s, (start, write, end) in enumerate(places, 2 * b):
-            x, w, y = t[start, b].double(), t[write, b].double(), t[end, b].double()
+            x = t[start, b].double()
+            w = t[write, b].double()
+            y = t[end, b].double()
             assert np.allclose(found.writes[s], w.norm(dim=1))
             assert np.allclose(found.sizes[s + 1], y.norm(dim=1))
             assert np.allclose(found.ratios[s], w.norm(dim=1) / x.norm(dim=1))
@@ -69,7 +73,8 @@ def test_what_is_changed_on_the_way_is_no_sum_any_more(lm):
 
 def test_a_stream_changed_between_two_blocks_is_what_the_next_write_joins(lm):
     changed = lm.trace(TEXT, edits=[Edit("resid_pre", 1, "x0.5", positions=[2])])
-    found, w = stream(lm, changed), changed["attn_out", 1][2].double()
+    found = stream(lm, changed)
+    w = changed["attn_out", 1][2].double()
     x = changed["resid_post", 0][2].double() / 2
     assert found.is_broken and found.sizes[2, 2] == pytest.approx(x.norm().item())
     assert found.ratios[2, 2] == pytest.approx((w.norm() / x.norm()).item())
@@ -90,7 +95,8 @@ def test_nothing_written_is_nothing_in_terms_of_anything(lm):
 def test_tables_are_the_same_numbers(lm):
     t = lm.trace(TEXT)
     found = stream(lm, t)
-    one, every = ladder_table(found, 3), all_tokens_table(found, [token.text for token in t.tokens])
+    one = ladder_table(found, 3)
+    every = all_tokens_table(found, [token.text for token in t.tokens])
     assert one["step"].tolist() == step_names(2) and one["step"][0] == "embedding"
     assert one["step"][4] == "block 1 · feed-forward" and one["write"][4] == found.writes[3, 3]
     assert np.allclose(one["stream"][1:], one["after"][:-1]) and np.allclose(one["share"].sum(), 1)
@@ -130,7 +136,8 @@ def test_the_lines_of_a_block_are_the_models_own():
 
 def test_their_sizes_are_those_of_the_lines_at_work(lm):
     """TransformerBlock.forward, run here line by line with its own modules."""
-    t, position = lm.trace(TEXT), 4
+    t = lm.trace(TEXT)
+    position = 4
     for b, block in enumerate(lm.model.trf_blocks):
         names = {"self": block, "x": t["resid_pre", b][None]}
         found = block_at_work(lm, t, b, position)
@@ -143,7 +150,8 @@ def test_their_sizes_are_those_of_the_lines_at_work(lm):
 
 
 def test_a_block_in_the_dimensions_that_it_changes_most(lm):
-    t, position = lm.trace(TEXT), 4
+    t = lm.trace(TEXT)
+    position = 4
     for b in range(2):
         found = block_at_work(lm, t, b, position)
         pre, attention, feed_forward, post = rows = torch.stack(
@@ -161,11 +169,13 @@ def test_a_block_in_the_dimensions_that_it_changes_most(lm):
 
 
 def test_how_far_two_streams_are_apart(mini):
-    new, old = mini.trace(TEXT, edits=[Edit.parse("z.4.3=zero")]), mini.trace(TEXT)
+    new = mini.trace(TEXT, edits=[Edit.parse("z.4.3=zero")])
+    old = mini.trace(TEXT)
     found = apart(new, old)
     assert found.distances.shape == found.angles.shape == (13, len(old))
     assert not found.distances[:9].any() and not found.angles[:9].any()  # before block 4's attention
-    one, other = new["resid_mid", 4][3].double(), old["resid_mid", 4][3].double()
+    one = new["resid_mid", 4][3].double()
+    other = old["resid_mid", 4][3].double()
     assert found.distances[9, 3] == pytest.approx(((one - other).norm() / other.norm()).item(), rel=1e-9)
     angle = torch.cosine_similarity(one, other, dim=0).arccos().rad2deg().item()
     assert found.angles[9, 3] == pytest.approx(angle, rel=1e-6)

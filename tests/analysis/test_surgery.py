@@ -23,15 +23,18 @@ def cached(lm, ids):
 
 def written_out(lm, cache, last, position):
     """The last token's logits when it looks at these keys and values and at its own."""
-    model, heads = lm.model, lm.config.n_heads
+    model = lm.model
+    heads = lm.config.n_heads
     with torch.no_grad():
         x = model.tok_emb.weight[last] + model.pos_emb.weight[position]
         for block, (keys, values) in zip(model.trf_blocks, cache, strict=True):
-            read, att = block.norm1.formula(x), block.att
+            read = block.norm1.formula(x)
+            att = block.att
             q, k, v = (
                 (w.weight @ read + w.bias).view(heads, 1, -1) for w in (att.W_query, att.W_key, att.W_value)
             )
-            keys, values = torch.cat([keys, k], dim=1), torch.cat([values, v], dim=1)  # (H, T, d)
+            keys = torch.cat([keys, k], dim=1)  # (H, T, d)
+            values = torch.cat([values, v], dim=1)
             scores = (q * keys).sum(dim=-1) / math.sqrt(lm.config.head_dim)  # (H, T)
             weights = scores.exp() / scores.exp().sum(dim=-1, keepdim=True)
             x = x + block.att.out_proj((weights[..., None] * values).sum(dim=1).flatten())
@@ -40,15 +43,19 @@ def written_out(lm, cache, last, position):
 
 
 def operated(lm, operation):
-    at, other, here = operation.position, operation.other, list(range(N))
+    at = operation.position
+    other = operation.other
+    here = list(range(N))
     order = {"delete": here[:at] + here[at + 1 :], "freeze": here}.get(operation.kind)
     if order is None:  # two change places
         order = here[:]
-        order[at], order[other] = other, at
+        order[at] = other
+        order[other] = at
     orders = (here if operation.kind == "swap values" else order), order  # of keys and of values
     cache = cached(lm, IDS)
     if operation.kind == "freeze":
-        frozen, cache = cache, cached(lm, [*IDS[:other], operation.token, *IDS[other + 1 :]])
+        frozen = cache
+        cache = cached(lm, [*IDS[:other], operation.token, *IDS[other + 1 :]])
         for block, old in zip(cache, frozen, strict=True):
             for rows, of_old in zip(block, old, strict=True):
                 rows[:, at] = of_old[:, at]
@@ -81,7 +88,8 @@ def test_each_operation_is_the_attention_written_out(lm, operation):
 def test_of_a_changed_model_it_is_that_of_one_with_those_weights_at_zero(kind, edit):
     """An edit to zero is a model whose weights there are zero: no edit is made in its passes."""
     lm = random_lm(seed=3)
-    other, asked = without(lm, Edit.parse(edit)), {"delete": (), "freeze": (5, 999)}.get(kind, (5,))
+    other = without(lm, Edit.parse(edit))
+    asked = {"delete": (), "freeze": (5, 999)}.get(kind, (5,))
     found, wanted = (surgery(one, IDS, Operation(kind, 2, *asked)) for one in (lm.edited(edit), other))
     assert found.agrees and found.kl_bits > 0
     for name in ("uncached", "cached", "after"):
@@ -123,7 +131,8 @@ def test_a_frozen_text_without_what_was_frozen_is_the_other_text(lm):
 
 
 def test_the_divergence_in_bits():
-    p, q = torch.tensor([0.5, 0.25, 0.25]), torch.tensor([0.25, 0.5, 0.25])
+    p = torch.tensor([0.5, 0.25, 0.25])
+    q = torch.tensor([0.25, 0.5, 0.25])
     found = Surgery(p.log(), p.log(), q.log())
     assert found.kl_bits == pytest.approx(0.5 * 1 - 0.25 * 1, abs=1e-6)
     assert found.disagreement == 0 and found.agrees

@@ -10,7 +10,8 @@ from gptviz.analysis import tokens
 from gptviz.tokenizer import encode, get_encoding, well_formed
 from gptviz.tokenizer.steps import show_work, stages
 
-MINI, GPT2 = get_encoding("mini"), get_encoding("gpt2")
+MINI = get_encoding("mini")
+GPT2 = get_encoding("gpt2")
 MIXED = st.text(st.sampled_from([*"ab .'\n\té你好😀\u200d\x00"]), max_size=40)
 
 

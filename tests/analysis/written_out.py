@@ -49,15 +49,18 @@ def frozen(norm, stream):
 
 def without(lm: LanguageModel, *edits: Edit) -> LanguageModel:
     """A copy whose weights are 0 where edits of `z`, `v`, `attn_out` or `mlp_out` put zeros."""
-    model, d = copy.deepcopy(lm.model), lm.config.head_dim
+    model = copy.deepcopy(lm.model)
+    d = lm.config.head_dim
     with torch.no_grad():
         for edit, b in ((one, b) for one in edits for b in one.blocks(lm.config.n_layers)):
-            att, (_, _, last) = model.trf_blocks[b].att, model.trf_blocks[b].ff.layers
+            att = model.trf_blocks[b].att
+            (_, _, last) = model.trf_blocks[b].ff.layers
             for part in (slice(h * d, (h + 1) * d) for h in edit.heads or ()):
                 if edit.site == "z":
                     att.out_proj.weight[:, part] = 0
                 else:
-                    att.W_value.weight[part], att.W_value.bias[part] = 0, 0
+                    att.W_value.weight[part] = 0
+                    att.W_value.bias[part] = 0
             if edit.heads is None:
                 layer = att.out_proj if edit.site == "attn_out" else last
                 layer.weight.zero_(), layer.bias.zero_()

@@ -175,7 +175,8 @@ def draws(on: On) -> None:
     """Three candidates, the second one drawn, and what is left; each with what it had unchanged."""
     found, unchanged = (most_probable(logits, 3) for logits in (LOGITS, UNCHANGED))
     drawn = draw_rows(found, Sampling(), 1, "drawn", named, unchanged)
-    at, names = drawn.rows[1]["start"], ("unchanged", "changed")
+    at = drawn.rows[1]["start"]
+    names = ("unchanged", "changed")
     point = {"at": at, "text": f"{at:.3f}"}
     draw_draws(drawn.rows, drawn.segments, point, on("branch"), rest=drawn.rest, compared=names)
 
@@ -222,7 +223,8 @@ def lens(on: On) -> None:
         ("lens_long", 225, 13, [(0, 64), (128, 225)]),
     ):
         columns = sum(stop - start for start, stop in known)
-        row, column = np.arange(depth)[:, None, None], np.arange(columns)[None, :, None]
+        row = np.arange(depth)[:, None, None]
+        column = np.arange(columns)[None, :, None]
         ids = (row * 3 + column * 2 + np.arange(3)) % len(words)
         probabilities = np.array([0.6, 0.25, 0.05]) * (1 + row) / depth + 0 * column
         color = probabilities[..., 0]
@@ -268,7 +270,8 @@ def surprise(on: On) -> None:
 
     Each has what the unchanged model was surprised by.
     """
-    raws, bits = [b"The", b" cat", b" \xc3", b"\xa9", b" sat"], np.array([np.nan, 1.5, 3, 4.5, 6])
+    raws = [b"The", b" cat", b" \xc3", b"\xa9", b" sat"]
+    bits = np.array([np.nan, 1.5, 3, 4.5, 6])
     table = pd.DataFrame({"bits": bits, "probability": 2**-bits, "rank": [0, 10, 100, 1000, 10_000]})
     table, unchanged = (table.assign(bits=b, nats=b * np.log(2)) for b in (bits, bits / 3))
     shown = [show_token(raw) for raw in raws]
@@ -302,7 +305,8 @@ def tokenizer_rows(on: On) -> None:
 
 def windows(on: On) -> None:
     """Four windows over nine tokens, the last one dropped; and many long ones, as bars."""
-    words, short = [*WORDS, "·burn"], [(i, i) for i in range(4)]
+    words = [*WORDS, "·burn"]
+    short = [(i, i) for i in range(4)]
     draw_windows(words, 0, short, 4, 1, on("window"), dropped=3)
     long = [(i, 32 * i) for i in range(2, 9)]
     draw_windows(["·a"] * 300, 64, long, 64, 4, on("window"), key="windows_long")
@@ -310,7 +314,8 @@ def windows(on: On) -> None:
 
 def worksheet(on: On) -> None:
     """Three words of two numbers, their products, and weights of which some are masked."""
-    words, dims = ["one", "·two", "猫"], ["0", "1"]
+    words = ["one", "·two", "猫"]
+    dims = ["0", "1"]
 
     def cell(i: int, j: int) -> Cell:
         number = f"0.{i + 1}{j + 1}"

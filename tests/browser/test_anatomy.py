@@ -16,7 +16,8 @@ DRAWN = """([key, curve]) => {
 
 
 def test_every_tensor_is_to_scale_wide_or_narrow_and_says_what_it_is(open_page, mini):
-    page, boxes = open_page("anatomy"), lay_out(anatomy(mini.config)).boxes
+    page = open_page("anatomy")
+    boxes = lay_out(anatomy(mini.config)).boxes
     is_to_scale(page, boxes)
     query = next(box for box in boxes if box.tensors[0].name == "trf_blocks.3.att.W_query.weight")
     said = hover(page, "anatomy_model", query.x + query.width * 0.6, query.y + query.height / 2)

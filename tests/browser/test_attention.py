@@ -35,7 +35,8 @@ def seen(page: Any) -> tuple[int, int, int, int, float]:
 def point_at(page: Any, query: int, key: int) -> tuple[float, float]:
     """Move the mouse onto a cell, by where the window has it; gives that place."""
     first, last, key_first, _, _ = seen(page)
-    cells, n = page.locator(by("matrix-head")).locator(by("cells-weights")), last - first + 1
+    cells = page.locator(by("matrix-head")).locator(by("cells-weights"))
+    n = last - first + 1
     cells.scroll_into_view_if_needed()
     box = cells.bounding_box()
     x = box["x"] + box["width"] * (key - key_first + 0.5) / n
@@ -46,7 +47,8 @@ def point_at(page: Any, query: int, key: int) -> tuple[float, float]:
 
 def test_the_axis_of_the_shortest_tokens_has_room_for_its_name(open_page) -> None:
     matrix = open_page("attention", text="a b c").locator(by("matrix-head"))
-    name, whole = matrix.locator(".axis.row").bounding_box(), matrix.bounding_box()
+    name = matrix.locator(".axis.row").bounding_box()
+    whole = matrix.bounding_box()
     assert name["x"] >= whole["x"]
 
 
@@ -57,7 +59,9 @@ def test_from_a_thumbnail_to_a_cell_and_its_numbers(open_page, trace) -> None:
     settled(page)
     assert address(page).items() >= {"block": "1", "head": "2", "token": "8", "key": "3"}.items()
     assert page.locator(by("chip", position=8)).get_attribute("aria-pressed") == "true"
-    weights, q, k = trace["attn", 1][2], trace["q", 1][2, 8], trace["k", 1][2, 3]
+    weights = trace["attn", 1][2]
+    q = trace["q", 1][2, 8]
+    k = trace["k", 1][2, 3]
     scaled = (q @ k).item() / len(q) ** 0.5
     steps = {"scores": (q @ k).item(), "scaled": scaled, "masked": scaled, "weights": weights[8, 3].item()}
     for panel, value in steps.items():
@@ -89,8 +93,10 @@ def test_what_a_teacher_points_at_is_in_the_first_screen(open_page) -> None:
 
 
 def test_a_long_text_is_read_through_a_window(open_page, mini) -> None:
-    page, weights = open_page("attention", **HEAD), mini.trace(LONG)["attn", 5][0]
-    n, matrix = len(weights), page.locator(by("matrix-head"))
+    page = open_page("attention", **HEAD)
+    weights = mini.trace(LONG)["attn", 5][0]
+    n = len(weights)
+    matrix = page.locator(by("matrix-head"))
     assert n >= 225
     tool = lambda name: matrix.locator(by(f"zoom-{name}"))  # noqa: E731
 
@@ -152,11 +158,13 @@ def test_a_long_text_is_read_through_a_window(open_page, mini) -> None:
 
 def test_two_fingers_pinch_and_drag_the_window_on_a_phone(open_page) -> None:
     page = open_page("attention", viewport=(390, 800), touch=True, **HEAD)
-    matrix, touches = page.locator(by("matrix-head")), page.context.new_cdp_session(page)
+    matrix = page.locator(by("matrix-head"))
+    touches = page.context.new_cdp_session(page)
     cells = matrix.locator(by("cells-weights"))
     cells.scroll_into_view_if_needed()
     box = cells.bounding_box()
-    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    x = box["x"] + box["width"] / 2
+    y = box["y"] + box["height"] / 2
 
     def fingers(*moves: tuple[float, float]) -> None:
         """Two fingers, so far to each side and so far down, one place after the other."""
@@ -180,7 +188,9 @@ def test_two_fingers_pinch_and_drag_the_window_on_a_phone(open_page) -> None:
 
 def test_arcs_beside_the_matrix_keep_what_is_pointed_at_and_clicked(open_page, trace) -> None:
     page = open_page("attention", text=TEXT, block=5, head=0, arcs="on", mass=100)
-    matrix, arcs, weights = page.locator(by("matrix-head")), page.locator(by("arcs-head")), trace["attn", 5]
+    matrix = page.locator(by("matrix-head"))
+    arcs = page.locator(by("arcs-head"))
+    weights = trace["attn", 5]
 
     def token(side: str, position: int) -> Any:
         return page.locator(by("arc-token", side=side, position=position))
@@ -189,7 +199,8 @@ def test_arcs_beside_the_matrix_keep_what_is_pointed_at_and_clicked(open_page, t
         """What stands beside each token of a side."""
         return [float(token(side, k).get_attribute("data-value")) for k in range(len(trace.tokens))]
 
-    one, other = matrix.bounding_box(), arcs.bounding_box()
+    one = matrix.bounding_box()
+    other = arcs.bounding_box()
     assert one["x"] + one["width"] <= other["x"] and other["x"] + other["width"] <= 1280
     assert max(one["y"], other["y"]) < 560  # both begin in the first screen
     assert page.locator(by("head-5-0")).bounding_box()["y"] > one["y"] + one["height"]  # the grid is below
@@ -224,6 +235,7 @@ def test_arcs_beside_the_matrix_keep_what_is_pointed_at_and_clicked(open_page, t
     assert "token=7" in page.url and shown(page)[0] == "7"
     page.set_viewport_size({"width": 390, "height": 844})
     settled(page)
-    one, other = matrix.bounding_box(), arcs.bounding_box()
+    one = matrix.bounding_box()
+    other = arcs.bounding_box()
     assert one["y"] + one["height"] <= other["y"]
     assert page.evaluate("document.documentElement.scrollWidth") <= 390

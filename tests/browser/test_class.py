@@ -10,7 +10,9 @@ from tests.browser.conftest import press, settled, went
 
 def overheard(page):
     """The page's line to its server, in a list; what it asks for by itself; runs of its script that begin."""
-    lines, asked, heard = [], [], []
+    lines = []
+    asked = []
+    heard = []
 
     def line(browser):
         server = browser.connect_to_server()
@@ -101,7 +103,8 @@ def test_a_class_answers_together(open_page):
 
 
 def test_a_strangers_link_asks_and_the_own_class_is_kept(open_page):
-    stranger, mine = open_page("class"), open_page("class")
+    stranger = open_page("class")
+    mine = open_page("class")
     for page in (stranger, mine):
         press(page.get_by_role("button", name="Begin a class"))
     theirs, own = (page.get_by_test_id("code").inner_text() for page in (stranger, mine))

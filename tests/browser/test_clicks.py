@@ -17,7 +17,8 @@ TEXT = "Sam and the dog and the cat"
 STORY = "The little birds sang beside the red mill. The little birds sang beside the red"
 SIXTEEN = "0.1+0.4+0.5+0.7+1.1+1.4+1.7+2.0+2.7+3.4+4.1+4.3+4.7+5.0+5.3+5.6"
 WOMAN = "ids" + "+".join(map(str, get_encoding("mini").encode("The woman took off")))
-RIGHT, FOURTH = ("xaxis2", "yaxis2"), ("xaxis4", "yaxis4")  # panels of one picture
+RIGHT = ("xaxis2", "yaxis2")  # panels of one picture
+FOURTH = ("xaxis4", "yaxis4")
 
 
 def chip(position, inside="", of="chip"):
@@ -31,7 +32,8 @@ def at_point(page, key, curve, i):
         found = values(page, key, curve, name)
         return float(found[i]) if found.ndim else 0.0
 
-    x, y = field("x"), field("y")
+    x = field("x")
+    y = field("y")
     if values(page, key, curve, "type") != "bar":
         return x, y
     across = values(page, key, curve, "orientation") == "h"
@@ -183,7 +185,8 @@ def test_a_slider_moves_the_address_and_what_is_drawn(open_page, name):
 
 
 def test_a_file_of_texts_is_averaged(open_page, mini):
-    page, texts = open_page("knock_out", measure="logit"), ["The cat sat on the", "Once upon a time there"]
+    page = open_page("knock_out", measure="logit")
+    texts = ["The cat sat on the", "Once upon a time there"]
     file = {"name": "texts.txt", "mimeType": "text/plain", "buffer": "\r\n".join(texts).encode()}
     page.locator(".st-key-many_file input[type=file]").set_input_files(file)
     page.get_by_text("n = 2)").first.wait_for()

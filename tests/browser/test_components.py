@@ -270,7 +270,8 @@ MOVED_OVER = {
 def test_an_example_has_its_colours_fits_stays_and_sends(open_example, name):
     """In the dark, but for the one that waits for the dark; on a phone and wide; pointed at, and used."""
     mode = "light" if name == "theme_watch" else "dark"
-    page, expected = open_example(name, mode, 390), []
+    page = open_example(name, mode, 390)
+    expected = []
     root = part(page, name, ".gv").first
     for width in (390, 1000):
         page.set_viewport_size({"width": width, "height": 800})
@@ -280,7 +281,8 @@ def test_an_example_has_its_colours_fits_stays_and_sends(open_example, name):
         if name not in ("cell_clicks", "theme_watch", "guide_look", "seat"):
             assert root.bounding_box()["height"] > 20
         page.evaluate(AT_REST)
-        before, said = root.bounding_box(), set()
+        before = root.bounding_box()
+        said = set()
         for thing in part(page, name, MOVED_OVER[name]).all() if name in MOVED_OVER else ():
             thing.hover()
             said.add(root.inner_text())
@@ -317,7 +319,8 @@ def a_run_keeps_elements_and_the_keyboards_place(page):
 def a_long_strip_shows_the_selected_chip_and_says_what_is_out_of_sight(page):
     strip = part(page, "chips", "[data-testid=chips]").nth(2)
     more = part(page, "chips", "[data-testid=chips-more]").nth(2)
-    frame, chosen = strip.bounding_box(), strip.locator("[aria-pressed=true]").bounding_box()
+    frame = strip.bounding_box()
+    chosen = strip.locator("[aria-pressed=true]").bounding_box()
     assert frame["y"] <= chosen["y"] and chosen["y"] + chosen["height"] <= frame["y"] + frame["height"]
     hidden = int(more.get_attribute("data-hidden"))
     assert 100 < hidden < 225

@@ -78,13 +78,15 @@ def test_a_branch_is_another_way_and_a_link_has_both(open_page, mini):
     press(other)
     assert token != trunk[2] and written(page) == [*trunk[:2], token]
     press(page.get_by_role("button", name="One step", exact=True))
-    branch, link = written(page), address(page)
+    branch = written(page)
+    link = address(page)
     assert len(branch) == 4
     press(page.get_by_test_id("branch-row").first)
     assert written(page) == trunk
     guest = open_page("generate", viewport=(420, 800), **link)
     assert written(guest) == branch and guest.get_by_test_id("branch-row").count() == 2
-    text, (above, below) = guest.get_by_test_id("writing"), ("data-above", "data-below")
+    text = guest.get_by_test_id("writing")
+    (above, below) = ("data-above", "data-below")
     press(guest.get_by_test_id("branch-row").first)
     assert written(guest) == trunk and chosen(guest) == 29
     assert text.get_attribute(above) == "" and text.get_attribute(below) is None

@@ -60,7 +60,8 @@ def lm(mini):
 @pytest.fixture(scope="module")
 def opened(browser, lm, tmp_path_factory):
     """opened(hash, of=lm) -> a page of the file of a model, at rest, offline; no fault may come of it."""
-    folder, pages = tmp_path_factory.mktemp("handout"), []
+    folder = tmp_path_factory.mktemp("handout")
+    pages = []
 
     def open_(hash, of=lm):
         file = folder / f"{of.name}.html"
@@ -106,7 +107,8 @@ def examples(strategy, number):
 
 
 def near(own, expected, what):
-    off, largest = np.abs(own - expected).max(), np.abs(expected).max()
+    off = np.abs(own - expected).max()
+    largest = np.abs(expected).max()
     assert off <= max(1e-4, 1e-5 * largest), f"{what} is {off} off, of numbers up to {largest}"
 
 
@@ -127,9 +129,11 @@ def compare(page, lm, tried, folder):
     with page.expect_download() as download:
         found = page.evaluate(TRACES, [tried, names])
     download.value.save_as(folder / "numbers")
-    numbers, at = np.fromfile(folder / "numbers", dtype="<f4"), 0
+    numbers = np.fromfile(folder / "numbers", dtype="<f4")
+    at = 0
     for (text, edits, special), (ids, shapes, count) in zip(tried, found, strict=True):
-        trace, case = lm.trace(lm.encode(text, special_tokens=special), edits=edits), f"{text!r} with {edits}"
+        trace = lm.trace(lm.encode(text, special_tokens=special), edits=edits)
+        case = f"{text!r} with {edits}"
         assert ids == [token.id for token in trace.tokens], case
         assert count == len(keys)
         for key, shape in zip(keys, shapes, strict=True):
@@ -193,7 +197,8 @@ def test_tokens_look_as_in_the_app(page, lm):
         raws = [named_bytes(lm.tokenizer, id) for id in lm.encode(text)]
         own = page.evaluate("(raws) => sharing(raws)", [raw.decode("latin-1") for raw in raws])
         assert own == [list(group) for group in shared_characters(raws)], text
-    asked, expected = [], []
+    asked = []
+    expected = []
     for text in [*examples(TEXTS, 60), "The unbelievable umbrella", "antidisestablishmentarianism" * 2]:
         at = 0
         for piece in show_work(lm.tokenizer, text, special_tokens=True):
@@ -212,7 +217,8 @@ def test_a_lesson_on_it(opened, lm):
     page.get_by_test_id("head-4-3").click()
     page.get_by_test_id("switch-head").click()
     effect = at_rest(page).get_by_test_id("change-effect")
-    plain, muted = lm.trace(DEFAULT_TEXT), lm.trace(DEFAULT_TEXT, edits=["z.4.3=zero"])
+    plain = lm.trace(DEFAULT_TEXT)
+    muted = lm.trace(DEFAULT_TEXT, edits=["z.4.3=zero"])
     moved = prediction(plain.logits(-1), muted.logits(-1))
     for name, value in {"before": moved.before, "now": moved.after, "kl": moved.kl}.items():
         assert float(effect.get_attribute(f"data-{name}")) == pytest.approx(value, abs=1e-4)
@@ -222,7 +228,8 @@ def test_a_lesson_on_it(opened, lm):
         assert download.value.suggested_filename == f"gptviz-attention-block4-head3-token15-changed.{kind}"
         assert download.value.path().read_bytes().startswith(first)
     page.get_by_role("link", name="Next token").click()
-    first, best = page.get_by_test_id("candidate").first, muted.next_tokens(1, temperature=0.5).iloc[0]
+    first = page.get_by_test_id("candidate").first
+    best = muted.next_tokens(1, temperature=0.5).iloc[0]
     page.get_by_role("slider", name="Temperature").fill("0.5")
     page.get_by_text(probability_text(float(best.probability))).first.wait_for()
     assert float(first.get_attribute("data-probability")) == pytest.approx(best.probability, abs=1e-4)
@@ -230,7 +237,8 @@ def test_a_lesson_on_it(opened, lm):
     assert at_rest(page).get_by_role("textbox").input_value() == DEFAULT_TEXT + best.token
     assert "z.4.3%3Dzero" in page.evaluate("location.hash")
 
-    in_python, text = {}, "one 東京 <b> one"
+    in_python = {}
+    text = "one 東京 <b> one"
     for name in PAGES:
         page.goto(f"{page.url.split('#')[0]}#page={name}&text=one+東京+<b>+one&edits=z.4.3%3Dzero")
         page.locator(f"section[data-page={name}]").wait_for()
@@ -282,7 +290,8 @@ def test_on_paper_it_has_no_buttons(opened):
 def test_the_tour_travels_in_it(opened, lm):
     """It asks before it shows, says what this model says, and what it has not."""
     page = opened("")
-    bar, chips = page.get_by_test_id("guide"), page.get_by_test_id("chips")
+    bar = page.get_by_test_id("guide")
+    chips = page.get_by_test_id("chips")
     assert "step 1 of 6" in bar.inner_text() and not chips.count()
     assert not page.locator("section[data-page]").count()
     bar.get_by_role("button", name="A hint").click()

@@ -21,7 +21,8 @@ def seen(page):
 
 
 def test_a_cell_lists_its_ten_with_bars_and_has_a_ring_where_it_is_chosen(open_page, mini):
-    page, trace = open_page("logit_lens", text=TEXT), mini.trace(TEXT)
+    page = open_page("logit_lens", text=TEXT)
+    trace = mini.trace(TEXT)
     assert page.get_by_test_id("lens-cell").count() == 13 * len(trace)
     top = torch.softmax(logit_lens(trace, mini.model, 14), dim=-1)[11].topk(10)
     cell(page, 11, 14).hover()
@@ -77,7 +78,8 @@ def test_reading_the_rest_can_be_stopped(open_page):
     def read():
         return int(page.get_by_test_id("lens").get_attribute("data-read"))
 
-    unasked, count = read(), seen(page)[2]
+    unasked = read()
+    count = seen(page)[2]
     assert 0 < unasked < 100 < count
     page.get_by_role("button", name="Read all").click()
     page.get_by_role("button", name="Stop").click()

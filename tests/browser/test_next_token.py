@@ -43,7 +43,8 @@ def test_bars_are_as_long_as_their_numbers_and_stand_in_the_outline_of_the_uncha
 
 def test_a_token_is_appended_at_the_selected_place_and_the_choices_go_along(open_page, mini):
     page = open_page("next_token", text=TEXT, token=6, temperature=0.7, top_k=8)
-    said, best = address(page), int(candidates(page)[0]["id"])
+    said = address(page)
+    best = int(candidates(page)[0]["id"])
     press(page.get_by_test_id("append").first)  # the text is cut there
     assert prompt(page) == mini.decode([*mini.encode(TEXT)[:7], best])
     went(page, "back")
@@ -57,7 +58,8 @@ def test_a_token_is_appended_at_the_selected_place_and_the_choices_go_along(open
 
 
 def test_what_is_sampled_is_there_after_a_reload_and_can_be_taken_back(open_page):
-    page, texts = open_page("next_token", text=TEXT), [TEXT]
+    page = open_page("next_token", text=TEXT)
+    texts = [TEXT]
     page.get_by_role("slider", name="Temperature").focus()
     for _ in range(4):
         page.keyboard.press("ArrowLeft")

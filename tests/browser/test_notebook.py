@@ -32,7 +32,8 @@ CELLS = (
 @pytest.fixture
 def offline(browser):
     """Opens a file without a network; at the end nothing may have failed in a page of it."""
-    context, faults = browser.new_context(viewport={"width": 1000, "height": 900}, offline=True), []
+    context = browser.new_context(viewport={"width": 1000, "height": 900}, offline=True)
+    faults = []
 
     def open_(path):
         page = context.new_page()

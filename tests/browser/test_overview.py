@@ -21,7 +21,8 @@ def arrived(page, at):
 
 
 def test_one_falls_by_clicks_from_the_machine_to_a_number_and_back(open_page, mini):
-    page, weights = open_page(), mini.trace(DEFAULT_TEXT)["attn", 4][3, 15]
+    page = open_page()
+    weights = mini.trace(DEFAULT_TEXT)["attn", 4][3, 15]
     arrived(page, "")
     for at in ("block.4", "block.4.attention", HEAD, f"{HEAD}.cell.15.14"):
         place = door(page, at)
@@ -62,7 +63,8 @@ def test_by_keyboard_wheel_and_two_fingers(open_page):
     arrived(page, "block.4")
 
     where = door(page, "block.4.feed_forward").bounding_box()
-    x, y = where["x"] + where["width"] / 2, where["y"] + where["height"] / 2
+    x = where["x"] + where["width"] / 2
+    y = where["y"] + where["height"] / 2
     page.mouse.move(x, y)
     page.keyboard.down("Control")
     page.mouse.wheel(0, -180)  # at once: a slow machine would rest between several

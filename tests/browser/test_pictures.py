@@ -101,7 +101,8 @@ def test_cards_that_scroll_merges_and_tokenizers_are_saved(open_page, tmp_path):
     assert size(svg)[0] == pytest.approx(on_screen(cards)[0], abs=1)
     assert size(svg)[1] > on_screen(cards)[1] + 50
 
-    mini, whole = get_encoding("mini"), []
+    mini = get_encoding("mini")
+    whole = []
     raws = [token_bytes(mini, id) for id in encode(mini, TEXT)]
     shared = {group.start: group.text for group in character_groups(raws) if len(group.positions) > 1}
     for position, (id, raw) in enumerate(zip(encode(mini, TEXT), raws, strict=True)):

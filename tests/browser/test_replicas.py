@@ -30,7 +30,8 @@ def haproxy():
 @pytest.fixture
 def replicas(browser, haproxy, tmp_path):
     """The router's address, those of two replicas, and a function that kills one of these."""
-    port, first = free_port(), free_port(2)
+    port = free_port()
+    first = free_port(2)
     log = tmp_path / "log"
     environment = {"HOME": str(tmp_path), "GPTVIZ_METRICS": "1"}
     command = [sys.executable, ROOT / "deploy" / "replicas.py", "--replicas", "2"]
@@ -80,7 +81,8 @@ def test_a_visitor_whose_replica_dies_comes_up_at_the_other_as_it_was(replicas, 
     page.get_by_text("mine.pth").first.wait_for()  # it came to the replica that has the session
     page.keyboard.press("Escape")
     settled(page)
-    cookie, other = page.context.cookies(), servers[1 - home]
+    cookie = page.context.cookies()
+    other = servers[1 - home]
     kill(home)
     until(lambda: visitors(other) == 1)
     settled(page)
@@ -95,7 +97,8 @@ def test_a_visitor_whose_replica_dies_comes_up_at_the_other_as_it_was(replicas, 
 class EndsWhatRests(BaseHTTPRequestHandler):
     """A replica that closes a connection in the moment in which it is used once more."""
 
-    protocol_version, used = "HTTP/1.1", False
+    protocol_version = "HTTP/1.1"
+    used = False
 
     def do_GET(self):
         self.close_connection = self.used
@@ -123,7 +126,9 @@ def test_who_comes_once_more_comes_to_the_same_replica(haproxy, tmp_path):
     router = subprocess.Popen(command, env=os.environ | {"GPTVIZ_PORT": str(port)})
     try:
         until(lambda: answers(f"http://127.0.0.1:{port}/healthz"))
-        visitor, cookie, seen = HTTPConnection("127.0.0.1", port), {}, []
+        visitor = HTTPConnection("127.0.0.1", port)
+        cookie = {}
+        seen = []
         for _ in range(6):
             visitor.request("GET", "/", headers=cookie)
             answer = visitor.getresponse()

@@ -132,7 +132,8 @@ def test_on_a_phone_the_list_of_pages_shuts_and_what_can_be_set_stands_below_the
 
 def test_what_is_typed_and_not_run_is_kept_and_a_turned_page_runs_it(open_page):
     page = open_page(text=FIVE)
-    box, draft = page.get_by_role("textbox", name="Prompt"), page.get_by_test_id("prompt-hint")
+    box = page.get_by_role("textbox", name="Prompt")
+    draft = page.get_by_test_id("prompt-hint")
     box.fill("half typ")
     chips(page).nth(1).click()
     for _ in ("a click", "a reload"):

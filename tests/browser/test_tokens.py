@@ -6,7 +6,8 @@ from gptviz.tokenizer import encode, get_encoding, token_bytes
 from gptviz.tokenizer.steps import show_work
 from tests.browser.conftest import by, press, settled, type_prompt
 
-MINI, GPT2 = get_encoding("mini"), get_encoding("gpt2")
+MINI = get_encoding("mini")
+GPT2 = get_encoding("gpt2")
 TEXT = "Unbelievably, the café in 東京\nsells 🍣."
 
 

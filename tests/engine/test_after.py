@@ -30,7 +30,8 @@ def test_the_bundled_model_grown_token_by_token_is_within_the_measure_that_is_sa
         grown = mini.trace(ids[:end], edits=edits, after=grown)
     whole = mini.trace(ids, edits=edits)
     for key in whole.sites():
-        one, two = grown[key], whole[key]
+        one = grown[key]
+        two = whole[key]
         assert (one - two).abs().max() <= of_site * two.abs().max(), key
     for position in (40, -1):
         assert (grown.logits(position) - whole.logits(position)).abs().max() <= of_logits
@@ -62,7 +63,8 @@ def test_in_pieces_it_is_the_trace_of_the_whole(edits, sizes, data):
         end = 26  # the edits' positions exist from here on
         trace = lm.trace(IDS[:end], edits=edits)
         for size in sizes:
-            earlier, end = trace, end + size
+            earlier = trace
+            end = end + size
             trace = lm.trace(IDS[:end], edits=edits, after=earlier)
             for key in earlier.sites():
                 rows = trace.rows(*key, stop=len(earlier))
@@ -74,7 +76,9 @@ def test_in_pieces_it_is_the_trace_of_the_whole(edits, sizes, data):
 def test_one_token_is_captured_to_the_bits_of_the_modules(edits, monkeypatch):
     """Two ways to look: on the short way, and by hooks on the modules."""
     lm = random_lm(qkv_bias=False, activation="gelu")
-    before, found, shown = lm.trace(IDS[:26], edits=edits), [], []
+    before = lm.trace(IDS[:26], edits=edits)
+    found = []
+    shown = []
     real = one_token.visits_at
     monkeypatch.setattr(one_token, "visits_at", lambda *args: shown.append(real(*args)) or shown[-1])
     found.append(lm.trace(IDS[:27], edits=edits, after=before))
@@ -87,7 +91,8 @@ def test_one_token_is_captured_to_the_bits_of_the_modules(edits, monkeypatch):
 
 
 def test_a_hook_where_the_short_way_does_not_pass_is_hung_there(lm):
-    past, seen = Past(lm.model), []
+    past = Past(lm.model)
+    seen = []
     forward.hidden(lm.model, torch.tensor([IDS[:5]]), past=past)
 
     def read(module, side="output"):
@@ -145,7 +150,8 @@ def test_two_branches_of_one_trace_do_not_mix(lm):
 
 def test_what_does_not_match_starts_anew(lm, passes):
     first = lm.trace(IDS[:20])
-    mean, last = (Edit("mlp_out", 0, "mean"),), (Edit("mlp_out", 0, positions=[-1]),)
+    mean = (Edit("mlp_out", 0, "mean"),)
+    last = (Edit("mlp_out", 0, positions=[-1]),)
     function = (Edit("mlp_out", 0, lambda x: x * 2),)
     for arguments, after in (
         ({}, lm.trace(IDS[:20], keep=["attn", "final"])),  # without keys and values
@@ -187,7 +193,8 @@ def test_rows_are_those_of_the_site(lm):
     trace = lm.trace(IDS[:12], after=lm.trace(IDS[:11], after=lm.trace(IDS[:5])))
     for start, stop in ((0, 12), (0, 5), (3, 8), (4, 12), (11, 12), (7, 7 + 1)):
         for key in all_keys(lm.config):
-            rows, site = trace.rows(*key, start, stop), trace[key]
+            rows = trace.rows(*key, start, stop)
+            site = trace[key]
             expected = site[:, start:stop, :stop] if key[0] == "attn" else site[..., start:stop, :]
             assert torch.equal(rows, expected), (key, start, stop)
     assert torch.equal(trace.rows("attn", 1, -1), trace["attn", 1][:, -1:])

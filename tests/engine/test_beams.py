@@ -16,7 +16,8 @@ IDS = [5, 300, 77, 42]
 
 def every_text(lm, ids, length):
     """All continuations with what the plain model gives them, from the best down; each ends with the end."""
-    end, found = end_of_text(lm), {(): 0.0}
+    end = end_of_text(lm)
+    found = {(): 0.0}
     done = {}
     for _ in range(length):
         texts = list(found)
@@ -42,7 +43,8 @@ def test_with_beams_enough_it_finds_the_best_of_all_texts():
 
 def test_the_beams_are_those_of_transformers(tmp_path):
     truth = makers.hf_model(vocab_size=50257, n_embd=8, n_head=2, n_layer=1)
-    ours, ids = gptviz.load(makers.save_hf(truth, tmp_path / "model")), IDS
+    ours = gptviz.load(makers.save_hf(truth, tmp_path / "model"))
+    ids = IDS
     for beams, length in ((1, 6), (3, 6), (5, 8)):
         made = truth.generate(
             torch.tensor([ids]), max_new_tokens=length, num_beams=beams, num_return_sequences=beams,
@@ -77,7 +79,8 @@ def test_past_the_context_the_beams_slide(lm):
         with torch.no_grad():
             return lm.model(torch.tensor([list(text[-64:]) for text in texts]))[:, -1]
 
-    ours, truth = beam_search(lm, ids, 2, 6), search(plain, ids, 2, 6, end_of_text(lm))
+    ours = beam_search(lm, ids, 2, 6)
+    truth = search(plain, ids, 2, 6, end_of_text(lm))
     for one, other in zip(ours, truth, strict=True):
         assert [beam.ids for beam in one.kept] == [beam.ids for beam in other.kept]
 

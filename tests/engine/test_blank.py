@@ -17,7 +17,8 @@ SMALL = GPTConfig(vocab_size=50, context_length=9, emb_dim=8, n_heads=2, n_layer
 @pytest.mark.parametrize("tied", [False, True])
 def test_it_has_every_shape_of_the_real_one_and_no_memory(tied):
     config = GPTConfig.from_dict(SMALL.to_dict() | {"tie_embeddings": tied})
-    blank, real = blank_model(config), GPTModel(config)
+    blank = blank_model(config)
+    real = GPTModel(config)
     one, other = ([(n, x.shape, x.dtype) for n, x in m.named_parameters()] for m in (blank, real))
     assert one == other and one
     assert {x.device.type for x in blank.parameters()} == {"meta"}

@@ -48,7 +48,8 @@ def by_hand(edit, key, value, other):
 
     `other` is what the site holds elsewhere: of "sample" a mean row, else the tensors of other texts.
     """
-    new, weights = value.clone(), SITES[edit.site].form == "weights"
+    new = value.clone()
+    weights = SITES[edit.site].form == "weights"
 
     def term(kind, numbers, head, p):
         if kind in ("tok", "out"):
@@ -58,7 +59,8 @@ def by_hand(edit, key, value, other):
             return sum(from_there) / len(from_there)
         return from_there[p] if p < len(from_there) else torch.zeros(from_there.shape[-1])
 
-    count, name = value.shape[-2], edit.value
+    count = value.shape[-2]
+    name = edit.value
     heads = range(len(value)) if edit.heads is None else edit.heads
     rows = range(count) if edit.positions is None else {p % count for p in edit.positions}
     for head in heads if value.dim() == 3 else [None]:
@@ -215,7 +217,8 @@ def test_any_edits_are_those_of_the_forward_in_plain_tensors(some):
 def test_muted_heads_are_those_of_transformers_hooks(value):
     """The second truth: GPT-2 of transformers with these weights, its own forward pre-hook at c_proj."""
     lm = random_lm(8, context_length=32)
-    theirs, d = makers.in_transformers(lm.model, lm.config), lm.config.emb_dim // lm.config.n_heads
+    theirs = makers.in_transformers(lm.model, lm.config)
+    d = lm.config.emb_dim // lm.config.n_heads
     for block in range(lm.config.n_layers):
         for heads in ([0], [1, 3], [0, 1, 2, 3]):
 
@@ -282,7 +285,8 @@ def test_a_trace_or_a_tensor_of_it_is_the_same_as_its_ids(lm):
 def test_a_tensor_into_which_something_was_written_is_another_edit(lm):
     value = torch.ones(32)
     edit = Edit("mlp_out", 1, value)
-    before, early = lm.trace(IDS, edits=[edit]), lm.trace(IDS[:5], edits=[edit])
+    before = lm.trace(IDS, edits=[edit])
+    early = lm.trace(IDS[:5], edits=[edit])
     value.data.mul_(2)  # past autograd, which counts what is written
     after = lm.trace(IDS, edits=[edit], after=early)
     assert torch.equal(after["mlp_out", 1], value.expand(len(IDS), -1))
@@ -348,7 +352,8 @@ def test_thirty_threads_with_different_edits_each_get_their_own_numbers(lm):
 
 
 def test_the_means_are_worked_out_once_for_the_weights_as_they_are(monkeypatch):
-    lm, texts = random_lm(2), []
+    lm = random_lm(2)
+    texts = []
     texts_of = sample_means._texts
     monkeypatch.setattr(sample_means, "_texts", lambda *given: texts.append(1) or texts_of(*given))
     changed = lm.edited("z.1.2=sample", f"z.1.1={written(OTHER)}")
@@ -358,14 +363,16 @@ def test_the_means_are_worked_out_once_for_the_weights_as_they_are(monkeypatch):
     lm.edited("mlp_out.0=sample").trace(IDS)
     assert len(texts) == 1
     lm.model.trf_blocks[0].ff.layers[2].weight.data.mul_(1.5)  # past autograd, which counts what is written
-    now, fresh = changed.trace(IDS)["z", 1], copy.deepcopy(lm).edited(*changed.edits).trace(IDS)["z", 1]
+    now = changed.trace(IDS)["z", 1]
+    fresh = copy.deepcopy(lm).edited(*changed.edits).trace(IDS)["z", 1]
     assert torch.equal(now, fresh) and len(texts) == 3
     for head in (1, 2):
         assert not torch.allclose(now[head, 0], first[head, 0], atol=1e-3)
 
 
 def test_reading_the_sample_can_be_stopped_goes_on_and_is_shared(monkeypatch, tmp_path):
-    whole, lm = random_lm(2), random_lm(2)
+    whole = random_lm(2)
+    lm = random_lm(2)
     wanted = sample_means.sample_means(whole)
     monkeypatch.setenv("GPTVIZ_CACHE_DIR", str(tmp_path))
     told = []
@@ -478,8 +485,10 @@ def test_weights_without_a_token_are_a_softmax_without_its_score(seed, size, pla
     scores.masked_fill_(torch.ones(size, size, dtype=torch.bool).triu(1), -torch.inf)
     hidden = scores.clone()
     hidden[:, place + 1 :, place] = -torch.inf
-    weights, wanted = torch.softmax(scores, dim=-1), torch.softmax(hidden, dim=-1)
-    got, told = without(weights, place), weights[..., place] < 1  # else float32 has nothing of others left
+    weights = torch.softmax(scores, dim=-1)
+    wanted = torch.softmax(hidden, dim=-1)
+    got = without(weights, place)  # else float32 has nothing of others left
+    told = weights[..., place] < 1
     told[:, : place + 1] = True
     assert torch.allclose(got[told], wanted[told], atol=1e-5)
     assert torch.allclose(got.sum(dim=-1), torch.ones(2, size), atol=1e-5)

@@ -136,7 +136,8 @@ def test_what_python_adds_is_equal_by_its_numbers(lm):
     assert torch.equal(row_of_one, torch.arange(32.0)) and one != Edit("mlp_out", 1, Plus(row, 0.5))
     assert one != Edit("mlp_out", 1, Plus(torch.arange(32.0)))
     assert str(one) == "mlp_out.1=<numbers that are added>"
-    plain, changed = lm.trace("Hello there"), lm.trace("Hello there", edits=[one])
+    plain = lm.trace("Hello there")
+    changed = lm.trace("Hello there", edits=[one])
     assert torch.equal(changed["mlp_out", 1], plain["mlp_out", 1] + 0.5 * torch.arange(32.0))
     here = Edit("z", 0, (Plus(plain), Plus(plain["z", 0], -1.0)), heads=[1])
     assert torch.allclose(lm.trace("Hello there", edits=[here])["z", 0], plain["z", 0], atol=1e-6)

@@ -38,7 +38,8 @@ def test_greedy_is_the_books_generate_text_simple():
 )
 def test_every_step_can_be_drawn_again(lm, options):
     """With the seed's own points, from the candidates; the model's own probabilities make the text's."""
-    ids, points = lm.encode(TEXT), Sampling(seed=3).points(6)
+    ids = lm.encode(TEXT)
+    points = Sampling(seed=3).points(6)
     written = list(lm.generate(TEXT, 6, seed=3, **options))
     for step, point in zip(written, points, strict=True):
         trace = lm.trace(ids, keep=[])
@@ -144,7 +145,8 @@ def test_a_stop_in_the_middle_loses_nothing(lm):
 
 @pytest.mark.parametrize("half", [False, True])
 def test_those_who_write_at_once_do_not_mix(half):
-    lm, texts = random_lm(), [f"{TEXT} {number}" for number in range(4)]
+    lm = random_lm()
+    texts = [f"{TEXT} {number}" for number in range(4)]
     if half:
         lm.model.bfloat16()
 

@@ -10,7 +10,8 @@ from tests.conftest import random_lm
 from tests.engine.test_edit_values import IDS, LM, by_hand, edits, sampled, texts_of
 from tests.engine.test_trace import hooks_left, plain_forward
 
-TOKEN, AGAINST = 77, 4000
+TOKEN = 77
+AGAINST = 4000
 
 
 def written_out(logits, against):
@@ -19,7 +20,9 @@ def written_out(logits, against):
 
 def by_autograd(ids, edit, against, position):
     """Every site's gradient: what stands there is put in as a leaf of its own, site by site."""
-    leaves, others, edited = {}, {}, set()
+    leaves = {}
+    others = {}
+    edited = set()
     if edit is not None:
         others = {text: plain_forward(LM, [int(i) for i in text.split("+")]) for text in texts_of(edit)}
         edited = {(edit.site, block) for block in edit.blocks(LM.config.n_layers) or (None,)}
@@ -45,7 +48,8 @@ def test_every_site_has_the_gradient_of_a_forward_by_hand(edit, against, positio
     wanted = by_autograd(IDS, edit, against, position)
     assert trace.grad.sites() == all_keys(LM.config)
     for key in trace.sites():
-        grad, truth = trace.grad[key], wanted[key]
+        grad = trace.grad[key]
+        truth = wanted[key]
         assert grad.shape == trace[key].shape and not grad.requires_grad and not trace[key].requires_grad
         assert (grad - truth).abs().max() <= 1e-3 * max(1.0, float(truth.abs().max())), key
     plain = LM.trace(IDS, edits=text)

@@ -73,7 +73,8 @@ def test_a_trace_is_as_it_was_whatever_is_written_into_what_it_hands_out(made, m
     t = MADE[made](monkeypatch)
     calls = [call for call in of_trace_itself(t) if made == "whole" or not call[0].startswith("t.reduced")]
     assert {key[0] for key in t.sites()} == set(sites.SITES), "all sites"
-    before, answers = kept_by(t), {name: bits(ask()) for name, ask in calls}
+    before = kept_by(t)
+    answers = {name: bits(ask()) for name, ask in calls}
     for name, ask in calls:
         spoil(ask())
         assert bits(ask()) == answers[name], name
@@ -96,7 +97,8 @@ def test_all_that_is_asked_of_a_model_and_a_trace_is_the_same_afterwards(monkeyp
 
 def test_the_usual_step_before_plotting():
     t = LM.trace(IDS)
-    shares, last = t.source_tokens(5), LM.trace([*IDS, 3], after=t).logits(-1)
+    shares = t.source_tokens(5)
+    last = LM.trace([*IDS, 3], after=t).logits(-1)
     attn = t["attn", 1]
     attn[:, :, 0] = 0
     attn.numpy()[:] = 0

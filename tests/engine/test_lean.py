@@ -15,7 +15,8 @@ from tests.conftest import random_lm
 from tests.engine.test_after import CAUSAL, IDS
 from tests.engine.test_trace import assert_same
 
-LM, HALF = random_lm(3), random_lm(3)
+LM = random_lm(3)
+HALF = random_lm(3)
 HALF.model.bfloat16()
 NOT_CAUSAL = [(Edit("mlp_out", 0, "mean"), Edit("attn", 1, "uniform", positions=[-1]))]
 
@@ -56,7 +57,8 @@ def test_it_goes_on_is_cut_and_is_read_on_from(edits):
 
 
 def test_a_block_is_opened_once_and_no_other_one_is_run():
-    lm, run = random_lm(n_layers=3), []
+    lm = random_lm(n_layers=3)
+    run = []
     trace = lm.trace(IDS)
     for b, block in enumerate(lm.model.trf_blocks):
         block.att.register_forward_hook(lambda *_, b=b: run.append(("attention", b)))
@@ -74,21 +76,25 @@ def test_a_block_is_opened_once_and_no_other_one_is_run():
 
 
 def test_a_pass_that_begins_while_a_block_is_opened_works_its_own_keys_out():
-    lm, inside = random_lm(n_layers=2), []
-    trace, other = lm.trace(IDS), lm.trace(IDS[::-1]).logits(-1)
+    lm = random_lm(n_layers=2)
+    inside = []
+    trace = lm.trace(IDS)
+    other = lm.trace(IDS[::-1]).logits(-1)
     norm = lm.model.trf_blocks[1].norm1
 
     def look(*_):
         handle.remove()
         inside.append(lm.trace(IDS[::-1]).logits(-1))
 
-    truth, handle = lm.trace(IDS, ["attn"])["attn", 1], norm.register_forward_hook(look)
+    truth = lm.trace(IDS, ["attn"])["attn", 1]
+    handle = norm.register_forward_hook(look)
     assert torch.equal(trace["attn", 1], truth) and torch.equal(inside[0], other)
 
 
 def test_what_is_opened_is_bounded_for_all_traces_together(monkeypatch):
     lm = random_lm(n_layers=3)
-    one, two = lm.trace(IDS), lm.trace(IDS[::-1])
+    one = lm.trace(IDS)
+    two = lm.trace(IDS[::-1])
     attention = 4 * (2 * len(IDS) * 32 + 4 * len(IDS) ** 2)  # q and z (T, D), attn (H, T, T)
     monkeypatch.setattr(opened, "_latest", [])
     monkeypatch.setattr(opened, "MOST_BYTES", 2 * attention)
@@ -108,7 +114,8 @@ def test_what_it_holds_is_counted():
     assert len(trace["attn"]) == 3
     assert trace.nbytes == (3 * 3 + 4) * rows  # stream, k, v; the ends, two embeddings
     assert lm.trace(IDS, at_once=["attn"]).nbytes == trace.nbytes + 3 * 4 * 4 * len(IDS) ** 2
-    gpt2, long = GPTConfig.from_dict(GPT_CONFIG_124M), 1024
+    gpt2 = GPTConfig.from_dict(GPT_CONFIG_124M)
+    long = 1024
     named = {key: 4 * SITES[key[0]].floats(long, gpt2) for key in held_keys(gpt2, long)}
     assert sum(named.values()) - named["embed", None] == 125_829_120, "embed is the first stream's memory"
 
@@ -133,7 +140,8 @@ def test_changed_weights_and_a_model_that_is_gone_are_refused():
 
 def test_another_pass_takes_its_numbers(lm):
     """Whose blocks are opened before that pass, and not in the middle of it."""
-    source, whole = lm.trace(IDS[::-1]), lm.trace(IDS[::-1], keep=all_keys(lm.config))
+    source = lm.trace(IDS[::-1])
+    whole = lm.trace(IDS[::-1], keep=all_keys(lm.config))
     for value in (lambda trace: trace, lambda trace: (Plus(trace, 0.5), Plus(trace, 2))):
         one, two = (
             lm.trace(IDS, ["final"], [Edit(site, 1, value(trace)) for site in ("z", "attn_out", "mlp_act")])
@@ -153,7 +161,8 @@ def test_what_cannot_be_worked_out_twice_is_held(lm):
 
 
 def test_it_is_opened_under_the_lock_of_a_pass(lm, monkeypatch):
-    trace, entered = lm.trace(IDS), []
+    trace = lm.trace(IDS)
+    entered = []
     real = forward.running
     monkeypatch.setattr(
         forward, "running", lambda *given, **named: entered.append(1) or real(*given, **named)

@@ -18,7 +18,9 @@ IDS = torch.randint(0, 8000, (1, 40), generator=torch.Generator().manual_seed(3)
 
 def in_pieces(model, ids, sizes, before=None):
     """The hidden rows of a text that is read piece by piece, and the past that it leaves."""
-    found, rows, start = before or Past(model, len(ids), room=1), [], 0
+    found = before or Past(model, len(ids), room=1)
+    rows = []
+    start = 0
     for size in sizes:
         rows.append(forward.hidden(model, ids[:, start : start + size], past=found))
         start += size
@@ -28,9 +30,11 @@ def in_pieces(model, ids, sizes, before=None):
 @settings(max_examples=30)
 @given(models(), st.lists(st.integers(1, 12), min_size=1, max_size=5), st.integers(1, 3), st.data())
 def test_in_pieces_and_at_once_are_the_same(lm, sizes, batch, data):
-    seed, half = data.draw(st.integers(0, 99)), data.draw(st.booleans())
+    seed = data.draw(st.integers(0, 99))
+    half = data.draw(st.booleans())
     ids = torch.randint(0, 200, (batch, sum(sizes)), generator=torch.Generator().manual_seed(seed))
-    model, on = lm.model.bfloat16() if half else lm.model, data.draw(st.sampled_from(["on", "off"]))
+    model = lm.model.bfloat16() if half else lm.model
+    on = data.draw(st.sampled_from(["on", "off"]))
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(kernels.SETTING, on)
         whole = forward.hidden(model, ids)
@@ -68,7 +72,8 @@ def test_transformers_past_key_values_are_the_same_numbers():
 
 
 def test_attend_is_the_books_attention_where_nothing_came_before(lm):
-    att, x = lm.model.trf_blocks[0].att, torch.randn(2, 9, lm.config.emb_dim)
+    att = lm.model.trf_blocks[0].att
+    x = torch.randn(2, 9, lm.config.emb_dim)
     before = Past(lm.model, 2)
     before.make_room(9, 64)
     with torch.no_grad():
@@ -89,7 +94,8 @@ def test_a_cut_shares_its_memory_until_it_grows_and_nobody_writes_into_anothers(
     model = lm.model
     _, whole = in_pieces(model, IDS[:, :20], [20], Past(model, room=64))
     keys = whole.keys(1).clone()
-    branch, same = whole.cut(12), whole.cut(20)
+    branch = whole.cut(12)
+    same = whole.cut(20)
     assert branch.memory().data_ptr() == whole.memory().data_ptr() and (len(branch), branch.next) == (12, 12)
     other = forward.hidden(model, IDS[:, 30:33], past=branch)
     assert torch.equal(whole.keys(1), keys) and len(whole) == 20
@@ -119,8 +125,10 @@ def test_rows_of_a_batch_are_copied_and_repeated(lm):
 
 def test_surgery(lm):
     """Against attention written out over keys and values of a trace; freezing is tests/analysis's."""
-    ids, order = IDS[0, :12].tolist(), list(range(11))
-    cache, found = cached(lm, ids), Past(lm.model)
+    ids = IDS[0, :12].tolist()
+    order = list(range(11))
+    cache = cached(lm, ids)
+    found = Past(lm.model)
     forward.hidden(lm.model, torch.tensor([ids[:-1]]), past=found)
     plain = forward.last_logits(lm.model, torch.tensor([ids]))[0]
     swap = [0, 7, 2, 3, 4, 5, 6, 1, 8, 9, 10]
@@ -172,10 +180,12 @@ def test_a_pass_that_fails_half_way_leaves_the_past_as_it_was(lm):
 
 @pytest.mark.parametrize("half", [False, True])
 def test_a_token_that_nobody_watches_goes_the_short_way_to_the_same_bits(half, monkeypatch):
-    ways, real = [], one_token.hidden
+    ways = []
+    real = one_token.hidden
     monkeypatch.setattr(one_token, "hidden", lambda *args: ways.append(1) or real(*args))
     for changes in ({}, {"activation": "gelu", "linear_bias": False, "norm_bias": False}):
-        model, logits = random_lm(**changes).model, []
+        model = random_lm(**changes).model
+        logits = []
         if half:
             model.bfloat16()
         for watched in (False, True):
@@ -206,7 +216,8 @@ def hiding(query, key):
 @pytest.mark.parametrize("what", ["mask", "forward", "subclass", "off", "float64", "two tokens", "global"])
 def test_the_short_way_is_for_the_books_own_lines_only(what, monkeypatch):
     """Whatever somebody has changed on a model is run: never what we think is there."""
-    model, ids = random_lm().model, IDS[:, 9:10]
+    model = random_lm().model
+    ids = IDS[:, 9:10]
     att = model.trf_blocks[0].att
     found = Past(model)
     if what == "mask":

@@ -37,7 +37,9 @@ def test_a_reduction_sees_what_a_trace_would_hold(lm, name):
 
 
 def test_a_block_is_let_go_before_the_next_one_is_made():
-    lm, given, alive = random_lm(n_layers=4), [], []
+    lm = random_lm(n_layers=4)
+    given = []
+    alive = []
 
     def look(weights):
         alive.append([ref() is not None for ref in given])

@@ -15,14 +15,17 @@ from gptviz.engine.given import ids_of
 from gptviz.engine.sampling import Sampling, distribution, draw
 from tests.conftest import random_lm
 
-TEXT, IDS = "Hello there", [5, 300, 77, 42]
+TEXT = "Hello there"
+IDS = [5, 300, 77, 42]
 LM = random_lm()
 T = LM.trace(TEXT)
 REDUCED = LM.trace(TEXT, keep=["attn"], reduce=[Reduction("z", "z", torch.sum)])
 GRADIENT = LM.trace(IDS, keep=["z"], grad=5)
 STEP = next(LM.generate(TEXT, 1, top_k=5, seed=1))
 HALVED = Edit("z", 0, lambda z: z / 2)
-BEAMS, IDS_OF, Z = partial(beam_search, LM), partial(ids_of, LM), partial(Edit, "z", 0)
+BEAMS = partial(beam_search, LM)
+IDS_OF = partial(ids_of, LM)
+Z = partial(Edit, "z", 0)
 BATCH = partial(generate_batch, LM, TEXT, 3)
 
 

@@ -101,10 +101,12 @@ def test_a_kept_token_keeps_its_tiny_probability():
 def test_a_point_draws_the_token_it_falls_on(logits, temperature, top_k, top_p, point):
     """By hand, a token after the other in falling order of probability, as somebody would redraw it."""
     chances = distribution(logits, Sampling(temperature, top_k, top_p))
-    drawn, so_far = draw(chances, point), 0.0
+    drawn = draw(chances, point)
+    so_far = 0.0
     assert chances.kept[drawn] and chances.probabilities[drawn] > 0
     for place, i in enumerate(chances.order.tolist()):
-        left, so_far = so_far, so_far + chances.probabilities[i].item()
+        left = so_far
+        so_far = so_far + chances.probabilities[i].item()
         assume(abs(point - so_far) > 1e-12)  # where rounding decides, either answer is right
         if point < so_far:
             assert (drawn, int(chances.rank[drawn])) == (i, place) and left <= point

@@ -41,7 +41,8 @@ def test_shapes_are_as_the_table_says(lm, name):
 
 @pytest.mark.parametrize("name", list(SITES))
 def test_restore_is_the_reverse_of_present(name):
-    site, seed = SITES[name], torch.Generator().manual_seed(0)
+    site = SITES[name]
+    seed = torch.Generator().manual_seed(0)
     value = torch.randn(*((1, 4, 3, 3) if site.form == "weights" else (1, 3, 32)), generator=seed)
     assert torch.equal(site.restore(site.present(value, 4), value), value)
 

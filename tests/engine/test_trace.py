@@ -28,7 +28,8 @@ def plain_forward(lm, ids, replace=None, dtype=torch.float32):
     `replace(key, value)` may return another value for a site, as an edit does.
     """
     w = {name: value.detach().to(dtype) for name, value in lm.model.state_dict().items()}
-    heads, sites = lm.config.n_heads, {}
+    heads = lm.config.n_heads
+    sites = {}
 
     def note(value, name, block=None):
         value = value if replace is None else replace((name, block), value)
@@ -50,7 +51,8 @@ def plain_forward(lm, ids, replace=None, dtype=torch.float32):
         return torch.cat(list(x), dim=-1)  # (H, T, D/H) -> (T, D)
 
     n = len(ids)
-    tok, pos = note(w["tok_emb.weight"][ids], "tok_emb"), note(w["pos_emb.weight"][:n], "pos_emb")
+    tok = note(w["tok_emb.weight"][ids], "tok_emb")
+    pos = note(w["pos_emb.weight"][:n], "pos_emb")
     x = note(tok + pos, "embed")
     for b in range(lm.config.n_layers):
         p = f"trf_blocks.{b}."
@@ -81,7 +83,8 @@ def assert_same(trace, whole, atol=1e-5):
     assert trace.tokens == whole.tokens and trace.edits == whole.edits
     assert trace.sites() == whole.sites()
     for key in whole.sites():
-        one, two = trace[key], whole[key]
+        one = trace[key]
+        two = whole[key]
         assert one.shape == two.shape and one.dtype == torch.float32
         assert (one - two).abs().max() <= atol * max(1, two.abs().max()), key
     assert torch.allclose(trace.logits(-1), whole.logits(-1), atol=10 * atol, rtol=10 * atol)
@@ -148,14 +151,16 @@ def test_keep_limits_what_is_held(lm):
 def test_nbytes_counts_what_is_held():
     lm = random_lm(n_layers=1)
     t = lm.trace([5, 6, 7], keep=["attn", "tok_emb"])
-    attn, rows = 4 * 3 * 3 * 4, 3 * 32 * 4  # H x T x T and T x D, four bytes each
+    attn = 4 * 3 * 3 * 4  # H x T x T and T x D, four bytes each
+    rows = 3 * 32 * 4
     assert t.nbytes == attn + rows + rows  # attn, tok_emb, and the final rows for the logits
 
 
 def test_a_trace_that_was_sent_is_one_of_the_model_that_received_it(monkeypatch):
     monkeypatch.setattr(sites, "SMALL", 0)  # it works out what it does not hold
     lm = random_lm()
-    trace, size = lm.edited("z.0.1=zero").trace("Hello"), lm.nbytes
+    trace = lm.edited("z.0.1=zero").trace("Hello")
+    size = lm.nbytes
     letter = pickle.dumps(trace.sent())
     assert len(letter) < 2 * trace.nbytes + 10_000 < size  # nothing of the weights
     there = random_lm().edited("z.0.1=zero")
@@ -205,10 +210,12 @@ def test_what_is_asked_of_its_model_is_what_the_functions_say(lm):
 
 def test_a_trace_holds_its_model_until_it_is_released():
     lm = random_lm()
-    trace, model = lm.trace("Hello"), weakref.ref(lm.model)
+    trace = lm.trace("Hello")
+    model = weakref.ref(lm.model)
     del lm
     gc.collect()
-    gone, before = trace.released(), trace.logits(-1)
+    gone = trace.released()
+    before = trace.logits(-1)
     assert len(trace.attribution(7)) and gone.lm.model is model()
     del trace
     gc.collect()

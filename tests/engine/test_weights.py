@@ -122,7 +122,8 @@ def test_a_trace_goes_on_and_is_joined_with_its_own_weights_only():
 
 def test_logits_and_norms_are_those_of_the_pass_or_none():
     lm = random_lm()
-    trace, norms = lm.trace(IDS), lm.trace(IDS).norms()
+    trace = lm.trace(IDS)
+    norms = lm.trace(IDS).norms()
     short = trace.cut(3)
     lm.model.final_norm.scale.data.mul_(5)
     assert trace.norms().equals(norms) and not lm.trace(IDS).norms().equals(norms)
@@ -134,7 +135,9 @@ def test_logits_and_norms_are_those_of_the_pass_or_none():
 
 
 def test_what_is_made_once_for_weights_is_made_anew_when_they_change():
-    model, made, kept = random_lm().model, [], PerWeights()
+    model = random_lm().model
+    made = []
+    kept = PerWeights()
 
     def make():
         made.append(len(made))
@@ -148,7 +151,8 @@ def test_what_is_made_once_for_weights_is_made_anew_when_they_change():
 
 def test_a_past_is_read_on_by_the_weights_that_made_it():
     lm = random_lm()
-    past, new = Past(lm.model), torch.tensor([IDS])
+    past = Past(lm.model)
+    new = torch.tensor([IDS])
     lm.model.tok_emb.weight.data.mul_(2)  # nothing is in it yet
     forward.last_logits(lm.model, new, past)
     lm.model.tok_emb.weight.data.mul_(2)
@@ -166,7 +170,8 @@ def test_a_past_is_read_on_by_the_weights_that_made_it():
 
 def test_the_fingerprint_sees_every_tensor_changed_in_every_way():
     lm = random_lm(emb_dim=64, n_heads=16)
-    model, seen = lm.model, {fingerprint(lm.model)}
+    model = lm.model
+    seen = {fingerprint(lm.model)}
 
     def is_new():
         now = fingerprint(model)

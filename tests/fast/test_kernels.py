@@ -112,7 +112,8 @@ def test_every_site_has_the_numbers_of_the_books_path(which, n, edits, everywher
     with pytest.MonkeyPatch.context() as patch:
         if everywhere and kernels._has_onednn():
             patch.setattr(kernels, "_onednn_is_faster", Always())
-        got, little = lm.trace(ids, edits=edits), lm.trace(ids, ["final"], edits)
+        got = lm.trace(ids, edits=edits)
+        little = lm.trace(ids, ["final"], edits)
     assert worst_difference(got, truth) <= 1e-5
     assert (little["final"] - truth["final"]).abs().max() <= 1e-5 * truth["final"].abs().max()
     for b in range(lm.config.n_layers):
@@ -134,7 +135,8 @@ def test_a_pass_is_the_same_to_the_bit_whoever_looks_at_it(n, linears):
     ids = [(7 * i) % 500 for i in range(n)]
     batch = torch.tensor([ids])
     inside = ("mlp_pre", "mlp_act")  # oneDNN's own GELU is used where nobody looks at these
-    full, little = lm.trace(ids), lm.trace(ids, keep=["final"])
+    full = lm.trace(ids)
+    little = lm.trace(ids, keep=["final"])
     some = lm.trace(ids, keep=[site for site in SITES if site not in inside])
     assert torch.equal(some["final"], little["final"])
     assert torch.equal(some["final"], forward.hidden(lm.model, batch)[0])
@@ -147,7 +149,8 @@ def test_a_pass_is_the_same_to_the_bit_whoever_looks_at_it(n, linears):
 def test_several_texts_at_once(n, linears, book):
     model = MODELS[0].model
     ids = torch.randint(0, 500, (3, n), generator=torch.Generator().manual_seed(n))
-    truth, got = book(forward.hidden, model, ids), forward.hidden(model, ids)
+    truth = book(forward.hidden, model, ids)
+    got = forward.hidden(model, ids)
     assert off(got, truth) <= 1e-5
 
 
@@ -161,7 +164,8 @@ def test_weights_changed_in_place_by_a_hook_count(linears, book):
 
     hook = lm.model.trf_blocks[0].att.dropout.register_forward_pre_hook(blind_to_the_first_key)
     try:
-        truth, got = book(forward.hidden, lm.model, ids), forward.hidden(lm.model, ids)
+        truth = book(forward.hidden, lm.model, ids)
+        got = forward.hidden(lm.model, ids)
         untouched = forward.last_logits(lm.model, ids)
         logits = book(forward.last_logits, lm.model, ids)
     finally:
@@ -179,7 +183,8 @@ def test_a_mask_that_is_not_the_books_is_obeyed(book):
     for block in lm.model.trf_blocks:
         block.att.mask = lambda num_tokens, before=0, device=None: hidden
     ids = torch.arange(LONGEST).view(1, -1)
-    truth, got = book(forward.hidden, lm.model, ids), forward.hidden(lm.model, ids)
+    truth = book(forward.hidden, lm.model, ids)
+    got = forward.hidden(lm.model, ids)
     assert off(got, truth) <= 1e-5
 
 
@@ -210,7 +215,8 @@ def test_what_they_are_not_for_takes_the_books_path(monkeypatch):
     monkeypatch.setattr(kernels, "attention", never)
     monkeypatch.setattr(kernels, "_linear", never)
     lm = random_lm()
-    model, ids = lm.model, torch.tensor([[1, 2, 3]])
+    model = lm.model
+    ids = torch.tensor([[1, 2, 3]])
     with kernels.fast(model):
         model(ids).sum().backward()  # somebody trains
     assert model.tok_emb.weight.grad is not None
@@ -223,8 +229,10 @@ def test_what_they_are_not_for_takes_the_books_path(monkeypatch):
 
 
 def test_another_thread_on_the_same_model_gets_the_books_path(monkeypatch):
-    model, ids = MODELS[0].model, torch.arange(200).view(1, -1)
-    threads, real = set(), kernels.attention
+    model = MODELS[0].model
+    ids = torch.arange(200).view(1, -1)
+    threads = set()
+    real = kernels.attention
 
     def attention(att, x, **how):
         threads.add(threading.get_ident())
@@ -267,7 +275,8 @@ def test_a_model_copied_or_pickled_during_a_pass_is_whole():
     lm = random_lm()
     ids = torch.tensor([[1, 2, 3]])
     with forward.running(lm.model):
-        copied, pickled = copy.deepcopy(lm.model), pickle.loads(pickle.dumps(lm.model))
+        copied = copy.deepcopy(lm.model)
+        pickled = pickle.loads(pickle.dumps(lm.model))
     with torch.no_grad():
         truth = lm.model(ids)
         for parameter in lm.model.parameters():
@@ -284,7 +293,8 @@ def test_a_forward_that_somebody_replaced_stays():
 
 
 def test_a_kernel_with_fewer_digits_is_not_taken(monkeypatch):
-    x, weight = torch.randn(20, 64), torch.randn(32, 64)
+    x = torch.randn(20, 64)
+    weight = torch.randn(32, 64)
     monkeypatch.setattr(kernels, "_onednn_is_faster", {})
     monkeypatch.setattr(kernels, "_onednn", lambda x, w, b: (x.bfloat16() @ w.mT.bfloat16()).float())
     assert torch.equal(kernels.linear(x, weight), nn.functional.linear(x, weight))
@@ -314,7 +324,8 @@ def test_a_model_in_bfloat16_writes_by_rows(tied, monkeypatch, book):
     """Alone, several at once, hooks that must see the modules: the same logits, and never another's rows."""
     lm = random_lm(tie_embeddings=tied)
     calm(lm).model.bfloat16()
-    rows, real = [], kernels.row
+    rows = []
+    real = kernels.row
     monkeypatch.setattr(kernels, "row", lambda *args: rows.append(args[0].shape) or real(*args))
     edited = lm.edited("z.1.2=zero")
     for writer in (lm, edited):
@@ -333,7 +344,9 @@ def test_a_model_in_bfloat16_writes_by_rows(tied, monkeypatch, book):
 
 @pytest.mark.parametrize("shape", [(5, 0), (0, 8), (2, 0, 8), (8,), (2, 3, 8)])
 def test_linear_takes_what_f_linear_takes(shape, linears):
-    x, weight, bias = torch.randn(shape), torch.randn(6, shape[-1]), torch.randn(6)
+    x = torch.randn(shape)
+    weight = torch.randn(6, shape[-1])
+    bias = torch.randn(6)
     got = kernels.linear(x, weight, bias)
     assert got.shape == (*shape[:-1], 6)
     assert torch.allclose(got, nn.functional.linear(x, weight, bias), atol=1e-5)

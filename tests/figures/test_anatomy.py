@@ -75,7 +75,8 @@ def test_no_box_lies_on_another(vocab_size, context_length, emb_dim, n_layers):
 
 def test_the_bars_are_the_boxes_and_say_what_they_are():
     found = anatomy(GPT2)
-    layout, fig = lay_out(found), model_map(found, "light")
+    layout = lay_out(found)
+    fig = model_map(found, "light")
     bar = fig.data[0]
     assert np.allclose(bar.x - bar.width / 2, [box.x for box in layout.boxes])
     assert np.allclose(bar.base, [box.y for box in layout.boxes])
@@ -104,13 +105,15 @@ def test_the_bars_are_the_boxes_and_say_what_they_are():
 
 def test_one_block_is_to_scale_and_parts_its_heads():
     found = anatomy(GPT2)
-    fig, boxes = block_map(found, "light"), block_boxes(found.block(0), 768)
+    fig = block_map(found, "light")
+    boxes = block_boxes(found.block(0), 768)
     assert np.allclose(fig.data[0].width, [box.width for box in boxes])
     assert len(boxes) == 16
     for box in boxes:
         assert box.width / SIDE * 768 == pytest.approx(max(box.tensors[0].shape))
     lines = np.stack([fig.data[1].x, fig.data[1].y], axis=1).reshape(4, 11, 3, 2)  # matrix, line, point, xy
-    query, out_proj = boxes[0], boxes[6]
+    query = boxes[0]
+    out_proj = boxes[6]
     assert [boxes[i].tensors[0].local_name for i in (0, 6)] == ["att.W_query.weight", "att.out_proj.weight"]
     between = np.arange(1, 12) * 64 / 768
     assert np.allclose(lines[0, :, :2, 1], (query.y + between * query.height)[:, None])

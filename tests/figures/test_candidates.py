@@ -29,7 +29,8 @@ def rows_of(sampling, logits=LOGITS):
 def test_a_kept_rows_sentence_can_be_worked_out(sampling, logits):
     found, rows, _ = rows_of(sampling, logits)
     power = r"e\^\((?P<x>−?[\d.]+) (?P<sign>[−+]) (?P<sum>[\d.]+)\) = (?P<p>[\d.]+(?: × 10⁻\S+)?),"
-    said, softmax = 0, logits.double().softmax(0)
+    said = 0
+    softmax = logits.double().softmax(0)
     for row in rows:
         if row["filter"] != "kept":
             continue
@@ -46,7 +47,8 @@ def test_a_kept_rows_sentence_can_be_worked_out(sampling, logits):
 
 def test_a_cut_row_names_its_filter():
     _, rows, rest = rows_of(Sampling(1.0, 6, 0.5))
-    last, first = rows[-1], rows[0]
+    last = rows[-1]
+    first = rows[0]
     assert (last["out"], last["filter_text"], last["p_text"]) == (True, "✕ top-k", "0")
     assert "top-k 6 cuts it" in last["sentence"]
     assert (first["out"], first["filter_text"]) == (False, "✓")
@@ -83,7 +85,8 @@ def test_rows_and_rest_and_tokens():
 def test_a_ghost_is_what_the_unchanged_model_gives_under_the_same_settings(sampling):
     """What that is, written out: tests/pages/test_next_token.py."""
     before = torch.randn(500, generator=torch.Generator().manual_seed(5)) * 3
-    unchanged, best = candidates(before, 3, sampling), int(before.argmax())
+    unchanged = candidates(before, 3, sampling)
+    best = int(before.argmax())
     found = candidates(LOGITS, 12, sampling, also=[best])
     rows, rest = candidate_rows(found, sampling, str, lambda i: True, unchanged=unchanged)
     p = unchanged.chosen.probabilities

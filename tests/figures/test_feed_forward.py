@@ -4,7 +4,8 @@ import numpy as np
 
 from gptviz.figures.feed_forward import gelu_dots
 
-BEFORE, AFTER = np.array([2.0, -1.0, 9.0]), np.array([1.95, -0.16, 9.0])
+BEFORE = np.array([2.0, -1.0, 9.0])
+AFTER = np.array([1.95, -0.16, 9.0])
 WRITES = np.abs(AFTER)
 CURVE = np.array([-4.0, 9.0]), np.array([0.0, 9.0])
 

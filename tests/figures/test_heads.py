@@ -61,7 +61,8 @@ def test_a_sheet_strikes_out_what_was_withdrawn_and_greys_what_cannot_show(mode)
         [Cell("previous", "p"), Cell("induction", "h", hidden=True)],
     ]
     fig = role_sheet(cells, (1, 0), mode)
-    heat, places = fig.data[0], [*role_colors(mode), "hidden"]
+    heat = fig.data[0]
+    places = [*role_colors(mode), "hidden"]
     assert [[places[z] for z in row] for row in heat.z] == [["induction", "mixed"], ["previous", "hidden"]]
     assert heat.text[0][0] == "<s>induction</s>" and heat.customdata[0][0] == "a &amp; b"
     assert heat.text[1][1] == f'<i style="color:{palette(mode).quiet}">induction</i>'

@@ -29,7 +29,8 @@ def test_a_map_draws_what_is_shown_of_both_runs(scale):
         fig = drawn(scale, shown)
         assert np.allclose(fig.data[0].z, values, atol=1e-6), shown
         axis = fig.layout[fig.data[0].coloraxis]
-        low, high = axis.colorbar.tickvals[0], axis.colorbar.tickvals[-1]
+        low = axis.colorbar.tickvals[0]
+        high = axis.colorbar.tickvals[-1]
         assert (axis.cmin, axis.cmax) == (low, high) and low < high
         signed = shown == DIFFERENCE or scale in ("signed", "log")
         assert (axis.colorscale[0][1] == palette("light").paper) == (not signed)

@@ -120,7 +120,9 @@ def test_the_unchanged_surprise_is_the_ghost_of_a_chip():
 
 # ---- two sides in one figure: what is drawn is what was given ----
 
-TOKENS, LEFT, RIGHT = ["·mill", "<b>", "·x"], np.array([0.9, 0.05, np.nan]), np.array([0.2, np.nan, 0.7])
+TOKENS = ["·mill", "<b>", "·x"]
+LEFT = np.array([0.9, 0.05, np.nan])
+RIGHT = np.array([0.2, np.nan, 0.7])
 
 
 def drawn(*sides):

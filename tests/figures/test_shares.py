@@ -14,7 +14,9 @@ VALUES = np.array([[1, -2, 0.01, 0.5], [3, 0.25, -0.02, -0.75]])
 
 
 def test_a_waterfalls_bars_begin_where_they_are_told_and_are_joined(mode):
-    values, base, colors = np.array([3.0, -1.0, 2.0]), np.array([0.0, 3.0, 0.0]), palette(mode)
+    values = np.array([3.0, -1.0, 2.0])
+    base = np.array([0.0, 3.0, 0.0])
+    colors = palette(mode)
     made = bars(
         Both(values, values + 1), ["a", "<b>", "sum"], mode, "", lying=True, signed=True, base=base, at=1,
         text=Both(["3", "−1", "2"]), colors=[colors.positive, colors.negative, colors.output],
@@ -53,7 +55,8 @@ def test_the_grid_is_centred_on_zero_and_frames_the_opened_head(mode):
 
 
 def test_heads_far_from_the_line_have_their_names(mode):
-    direct, total = np.array([[1.0, 0.0], [-1.0, 9.0]]), np.array([[1.0, 5.0], [-1.5, 9.0]])
+    direct = np.array([[1.0, 0.0], [-1.0, 9.0]])
+    total = np.array([[1.0, 5.0], [-1.5, 9.0]])
     points = direct_and_total(direct, total, (1, 0), mode).data[0]
     assert list(points.x) == [1, 0, -1, 9] and list(points.y) == [1, 5, -1.5, 9]
     assert list(points.text) == ["", "0·1", "1·0", ""] and list(points.marker.line.width) == [0, 0, 3, 0]

@@ -6,7 +6,9 @@ from gptviz.analysis.stream import Stream
 from gptviz.both import Both
 from gptviz.figures.stream import ladder
 
-SIZES, WRITES, COSINES = np.array([[1.0], [5.0], [6.0]]), np.array([[4.0], [2.0]]), np.array([[0.1], [-0.5]])
+SIZES = np.array([[1.0], [5.0], [6.0]])
+WRITES = np.array([[4.0], [2.0]])
+COSINES = np.array([[0.1], [-0.5]])
 
 
 def test_the_ladders_ghosts_stand_on_their_bars():

@@ -67,7 +67,9 @@ def test_many_writers_leave_one_whole_file(place):
 
 
 def test_the_hash_is_of_every_weight_and_of_nothing_else():
-    one, same, other = random_lm(1).model, random_lm(1).model, random_lm(2).model
+    one = random_lm(1).model
+    same = random_lm(1).model
+    other = random_lm(2).model
     assert disk_cache.weights_hash(one) == disk_cache.weights_hash(same) != disk_cache.weights_hash(other)
     with torch.no_grad():
         same.final_norm.shift[3] += 1e-6

@@ -96,7 +96,8 @@ def test_nothing_is_waited_for_followed_or_removed(temporary, made):
 
 
 def test_a_folder_of_another_user_is_left_alone_and_its_lock_never_opened(temporary, monkeypatch):
-    theirs, opened = left(temporary / f"{UPLOADS}theirs"), []
+    theirs = left(temporary / f"{UPLOADS}theirs")
+    opened = []
     real = os.open
     monkeypatch.setattr(os, "geteuid", lambda: os.stat(theirs).st_uid + 1)
     monkeypatch.setattr(

@@ -25,8 +25,12 @@ class ByHand:
     gone = (Died,)
 
     def __init__(self, slots=1):
-        self.slots, self.begun, self.cancelled, self.alone = slots, [], [], []
-        self.told, self.full = {}, False
+        self.slots = slots
+        self.begun = []
+        self.cancelled = []
+        self.alone = []
+        self.told = {}
+        self.full = False
 
     def ready(self, model, lm):
         return model
@@ -53,7 +57,9 @@ class ByHand:
 class _Execution:
     def __init__(self, backend, task):
         self.future = Future()
-        self._backend, self._task, self.done = backend, task, (0, 1)
+        self._backend = backend
+        self._task = task
+        self.done = (0, 1)
 
     def progress(self):
         return self.done
@@ -99,7 +105,8 @@ def test_two_who_ask_at_once_get_one_work(queue, hand):
 
 def test_who_came_first_is_finished_first_and_nobody_is_forgotten(queue, hand, clock):
     """Ann asks for three things, one after the other, and has them before Bob and Cy, who came later."""
-    first, waiting = ask(queue, "ann 1"), []
+    first = ask(queue, "ann 1")
+    waiting = []
     for who, name in (("bob", "bob 1"), ("cy", "cy 1"), ("bob", "bob 2")):
         clock.at += 0.1
         waiting.append(ask(queue, name, who))
@@ -122,7 +129,8 @@ def test_who_came_first_is_finished_first_and_nobody_is_forgotten(queue, hand, c
 def test_who_has_worked_for_a_turn_goes_to_the_end(queue, hand, clock):
     first = ask(queue, "ann 1")
     clock.at += 1
-    other, more = ask(queue, "bob 1", "bob"), ask(queue, "ann 2")
+    other = ask(queue, "bob 1", "bob")
+    more = ask(queue, "ann 2")
     assert (other.place, more.place) == (1, 2)  # she has one at work
     clock.at += queues.TIME_SLICE
     queue._fill()  # as its thread does twice a second: a long work gives its place, and goes on
@@ -160,7 +168,8 @@ def test_every_work_is_done_once_whoever_asks_however_often(asked, slots):
 
 
 def test_a_work_that_is_stopped_stays_so_and_begins_anew_when_started(queue, hand):
-    one, two = ask(queue, "one"), ask(queue, "two")
+    one = ask(queue, "one")
+    two = ask(queue, "two")
     two.stop()
     assert two.state == "stopped" and ask(queue, "two") is two and two.state == "stopped"
     with pytest.raises(ValueError, match="stopped"):
@@ -217,7 +226,8 @@ def test_so_many_wait_and_one_more_is_refused_until_there_is_room(hand):
     assert refused.state == "failed"
     assert "2 works" in str(refused.error) and queues.WAITING in str(refused.error)
     assert queue.find(refused.task) is None
-    queue.most_waiting, queue.most_of_one = 3, 2
+    queue.most_waiting = 3
+    queue.most_of_one = 2
     assert ask(queue, "three").state == "failed" and ask(queue, "three", "bob").state == "waiting"
     queue.forget("mini")
     queue.most_waiting = 2
@@ -267,7 +277,8 @@ def test_a_result_is_weighed_once(queue, hand, monkeypatch):
 
 
 def test_what_is_of_a_model_that_is_gone_is_stopped_and_let_go(queue, hand):
-    mine, other = ask(queue, "a", model="upload:1"), ask(queue, "b")
+    mine = ask(queue, "a", model="upload:1")
+    other = ask(queue, "b")
     queue.forget("upload:1")
     assert mine.state == "stopped" and queue.find(mine.task) is None and other.state == "working"
     queue.close()

@@ -77,7 +77,8 @@ def test_a_large_models_texts_are_read_by_the_cluster(queue, mini, monkeypatch):
     backend = queue.backend
     assert backend.reader("mini", mini, wait) is mini  # which is a small one
     monkeypatch.setattr(backend, "large", mini.config.parameters)
-    ids, places = mini.encode(TEXT), []
+    ids = mini.encode(TEXT)
+    places = []
     far = backend.reader("mini", mini, lambda found, place: places.append(place()) or wait([found], WAIT))
     assert f"{backend.ready('mini', mini)}" in Path("/proc/self/maps").read_text()  # its weights stay there
     edited = far.edited("z.4.3=zero")
@@ -94,7 +95,9 @@ def test_a_large_models_texts_are_read_by_the_cluster(queue, mini, monkeypatch):
 
 def test_texts_that_came_together_are_read_in_one_pass(monkeypatch):
     passes = pytest.importorskip("gptviz.jobs.ray.passes")
-    lm, calls, hidden = random_lm(), [], forward.hidden
+    lm = random_lm()
+    calls = []
+    hidden = forward.hidden
 
     def counted(model, ids, *more, **named):
         calls.append(len(ids))
@@ -102,7 +105,8 @@ def test_texts_that_came_together_are_read_in_one_pass(monkeypatch):
 
     monkeypatch.setattr(forward, "hidden", counted)
     zero = lm.edited("z.0.1=zero").edits
-    good, long = ((1, 2, 3), (), (), ()), ((1,) * 65, (), (), ())
+    good = ((1, 2, 3), (), (), ())
+    long = ((1,) * 65, (), (), ())
     texts = [good, ((4, 5), (), (), ()), ((1, 2, 3), zero, (), ())]
     found = [pickle.loads(letter).received(lm) for letter in passes.read(lm, texts)]
     assert calls == [2, 1] and [len(one) for one in found] == [3, 2, 3] and found[2].edits == zero

@@ -92,7 +92,8 @@ def test_the_weights_are_those_of_torch_and_no_other_random_number_changes():
     torch.manual_seed(1)
     expected = torch.rand(3)
     torch.manual_seed(1)
-    (linear,), (rand,) = linear_weights(789), rand_weights(123)
+    (linear,) = linear_weights(789)
+    (rand,) = rand_weights(123)
     assert torch.equal(torch.rand(3), expected)
     for own, build, seed in (
         (linear, lambda: torch.nn.Linear(3, 2, bias=False).weight.T, 789),
@@ -178,7 +179,8 @@ def test_the_notebook_s_averages():
 def test_the_three_versions_agree(rows):
     x = torch.tensor(rows, dtype=torch.float64)
     loop = lesson.averages_by_loop(x)
-    matrix, softmax = lesson.averages_by_matrix(x), lesson.averages_by_softmax(x)
+    matrix = lesson.averages_by_matrix(x)
+    softmax = lesson.averages_by_softmax(x)
     torch.testing.assert_close(matrix.context, loop)
     torch.testing.assert_close(softmax.context, loop)
     torch.testing.assert_close(softmax.weights, matrix.weights)

@@ -19,7 +19,8 @@ SEED_CHARACTERS = "\n !$&',-.3:;?" + string.ascii_letters
 
 @given(st.text(alphabet="abc 中\n", min_size=2, max_size=80))
 def test_the_counts_are_counters(text):
-    counts, expected = count(text), Counter(pairwise(text))
+    counts = count(text)
+    expected = Counter(pairwise(text))
     assert counts.characters == tuple(sorted(set(text)))
     for i, first in enumerate(counts.characters):
         for j, second in enumerate(counts.characters):
@@ -75,7 +76,8 @@ def test_a_text_without_a_pair_is_refused(text):
 def test_the_seeds_shape_and_first_loss_are_those_of_random_rows():
     counts = count(SEED_CHARACTERS)
     assert len(counts.characters) == 65
-    rng, losses = np.random.default_rng(0), []
+    rng = np.random.default_rng(0)
+    losses = []
     x, y = rng.integers(0, 65, (2, 4, 8))
     assert NeuralBigram.start(65).logits[x].shape == (4, 8, 65)  # printed: torch.Size([4, 8, 65])
     for seed in range(200):  # each another table, and 32 other pairs

@@ -39,7 +39,9 @@ def test_the_shapes_that_the_seeds_print():
     found = lesson.batch_shapes(inputs, lesson.BOOKS_VOCABULARY, lesson.BOOKS_DIMENSIONS)
     assert [*found.values()] == [(8, 4), (8, 4, 256), (4, 256), (8, 4, 256)]
     # of tables that are really there
-    tok_emb, pos_emb = nn.Embedding(20, 6), nn.Embedding(4, 6)
-    token, position = tok_emb(inputs), pos_emb(torch.arange(4))
+    tok_emb = nn.Embedding(20, 6)
+    pos_emb = nn.Embedding(4, 6)
+    token = tok_emb(inputs)
+    position = pos_emb(torch.arange(4))
     shapes = [tuple(one.shape) for one in (inputs, token, position, token + position)]
     assert [*lesson.batch_shapes(inputs, 20, 6).values()] == shapes

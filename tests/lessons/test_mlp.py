@@ -28,7 +28,8 @@ def test_the_examples_are_every_place_with_what_stands_before_it():
 def test_loss_and_gradients_are_autograd_s():
     model = MLP.start(9, SMALL)
     rng = np.random.default_rng(1)
-    before, came = rng.integers(0, 9, (20, 3)), rng.integers(0, 9, 20)
+    before = rng.integers(0, 9, (20, 3))
+    came = rng.integers(0, 9, 20)
     weights = {name: torch.tensor(w, requires_grad=True) for name, w in model.weights.items()}
     joined = weights["embedding"][torch.from_numpy(before)].flatten(1)  # (b, n, d) -> (b, n d)
     active = torch.tanh(joined @ weights["hidden"] + weights["hidden_bias"])
@@ -45,10 +46,12 @@ def test_loss_and_gradients_are_autograd_s():
 
 def test_adam_takes_torch_s_steps():
     rng = np.random.default_rng(2)
-    start, pulls = rng.normal(size=(3, 4)), rng.normal(size=(5, 3, 4))
+    start = rng.normal(size=(3, 4))
+    pulls = rng.normal(size=(5, 3, 4))
     twin = torch.nn.Parameter(torch.from_numpy(start.copy()))
     theirs = torch.optim.AdamW([twin], lr=0.05, betas=(0.9, 0.99), weight_decay=0.1)
-    ours, weights = Adam({"w": start}, decay=0.1), {"w": start}
+    ours = Adam({"w": start}, decay=0.1)
+    weights = {"w": start}
     for pull in pulls:
         weights = ours.step(weights, {"w": pull}, 0.05)
         twin.grad = torch.from_numpy(pull)

@@ -26,10 +26,13 @@ def test_the_papers_formula_dimension_by_dimension():
 
 def test_rope_is_transformers_llama():
     """Their pairs are (i, i + d/2), ours (2i, 2i + 1) as in the paper: the dimensions are reordered."""
-    d, n, heads = 32, 24, 3
+    d = 32
+    n = 24
+    heads = 3
     config = LlamaConfig(hidden_size=heads * d, num_attention_heads=heads, head_dim=d)
     torch.manual_seed(0)
-    q, k = torch.randn(1, heads, n, d), torch.randn(1, heads, n, d)
+    q = torch.randn(1, heads, n, d)
+    k = torch.randn(1, heads, n, d)
     cos, sin = modeling_llama.LlamaRotaryEmbedding(config)(q, torch.arange(n)[None])
     theirs = modeling_llama.apply_rotary_pos_emb(q, k, cos, sin)
     halves = torch.arange(d).view(2, d // 2).T.flatten()  # ours[2i] is their i, ours[2i + 1] their i + d/2
@@ -44,7 +47,8 @@ shifts = {"m": st.integers(0, 300), "n": st.integers(0, 300), "by": st.integers(
 @given(**shifts, seed=st.integers(0, 9), d=st.sampled_from([2, 6, 32]))
 def test_rope_scores_depend_on_the_distance_only(m, n, by, seed, d):
     torch.manual_seed(seed)
-    q, k = torch.randn(1, d), torch.randn(1, d)
+    q = torch.randn(1, d)
+    k = torch.randn(1, d)
     here = (lesson.rotate(q, [m]) * lesson.rotate(k, [n])).sum()
     there = (lesson.rotate(q, [m + by]) * lesson.rotate(k, [n + by])).sum()
     assert there.item() == pytest.approx(here.item(), abs=1e-9)
@@ -54,7 +58,8 @@ def test_rope_scores_depend_on_the_distance_only(m, n, by, seed, d):
 @given(**shifts, d=st.sampled_from([2, 8, 64]))
 def test_a_step_is_a_linear_map_of_the_sinusoidal_rows(m, n, by, d):
     """The seed: p(c + k) is a linear function of p(c), the same one for every c."""
-    rows, step = lesson.sinusoidal(801, d), lesson.shift_matrix(by, d)
+    rows = lesson.sinusoidal(801, d)
+    step = lesson.shift_matrix(by, d)
     assert torch.allclose(step @ rows[m], rows[m + by], atol=1e-9)
     assert torch.allclose(step @ rows[n], rows[n + by], atol=1e-9)
 
@@ -89,8 +94,10 @@ def test_the_products_of_a_long_table_are_the_same_in_parts(monkeypatch):
 
 def test_with_the_learned_rows_the_scores_are_the_models(mini):
     trace = mini.trace("Seven green parrots sang behind the old mill", keep=[("q", 0), ("k", 0)])
-    ids, table = [token.id for token in trace.tokens], mini.model.tok_emb.weight
-    rows, block = mini.model.pos_emb.weight, mini.model.trf_blocks[0]
+    ids = [token.id for token in trace.tokens]
+    table = mini.model.tok_emb.weight
+    rows = mini.model.pos_emb.weight
+    block = mini.model.trf_blocks[0]
     for m, n, head in ((6, 4, 0), (5, 5, 3), (7, 0, 7)):
         own = (trace["q", 0][head, m] @ trace["k", 0][head, n]).item() / math.sqrt(trace["q", 0].shape[-1])
         found = lesson.scores_along(block, table[ids[m]], table[ids[n]], rows, head, m - n, 9)
@@ -99,7 +106,8 @@ def test_with_the_learned_rows_the_scores_are_the_models(mini):
 
 def test_which_scores_stay_when_a_pair_moves(mini):
     """Only a rotation keeps a head's score when both tokens move; sines that are added to them do not."""
-    block, table = mini.model.trf_blocks[0], mini.model.tok_emb.weight
+    block = mini.model.trf_blocks[0]
+    table = mini.model.tok_emb.weight
 
     def spread(rows, rotary=False):
         return np.ptp(lesson.scores_along(block, table[40], table[500], rows, 2, 3, 256, rotary))

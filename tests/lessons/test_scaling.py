@@ -62,7 +62,9 @@ def test_a_models_heads_with_and_without_the_division(mini):
     attn = trace["attn", 2]
     assert np.allclose(table["largest_scaled"], attn[:, 1:].max(-1).values.mean(-1), atol=1e-5)
     assert np.allclose(table["variance_scaled"], table["variance"] / 32)
-    q, k, seen = trace["q", 2][3], trace["k", 2][3], torch.tril(torch.ones(attn.shape[1:])).bool()
+    q = trace["q", 2][3]
+    k = trace["k", 2][3]
+    seen = torch.tril(torch.ones(attn.shape[1:])).bool()
     hard = torch.softmax((q @ k.T).masked_fill(~seen, -math.inf), -1)
     assert table["largest"][3] == pytest.approx(hard[1:].max(-1).values.mean().item(), abs=1e-4)
     assert (table["largest"] > table["largest_scaled"]).all()

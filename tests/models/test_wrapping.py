@@ -66,7 +66,9 @@ class FeedForward(nn.Module):
 class MultiHeadAttention(nn.Module):
     def __init__(self, d_in, d_out, context_length, dropout, num_heads, qkv_bias=False):
         super().__init__()
-        self.d_out, self.num_heads, self.head_dim = d_out, num_heads, d_out // num_heads
+        self.d_out = d_out
+        self.num_heads = num_heads
+        self.head_dim = d_out // num_heads
         self.W_query = nn.Linear(d_in, d_out, bias=qkv_bias)
         self.W_key = nn.Linear(d_in, d_out, bias=qkv_bias)
         self.W_value = nn.Linear(d_in, d_out, bias=qkv_bias)
@@ -92,7 +94,8 @@ class TransformerBlock(nn.Module):
         sizes = cfg["emb_dim"], cfg["emb_dim"], cfg["context_length"], cfg["drop_rate"], cfg["n_heads"]
         self.att = MultiHeadAttention(*sizes, cfg["qkv_bias"])
         self.ff = FeedForward(cfg, gelu)
-        self.norm1, self.norm2 = LayerNorm(cfg["emb_dim"]), LayerNorm(cfg["emb_dim"])
+        self.norm1 = LayerNorm(cfg["emb_dim"])
+        self.norm2 = LayerNorm(cfg["emb_dim"])
         self.drop_shortcut = nn.Dropout(cfg["drop_rate"])
 
     def forward(self, x):
@@ -284,7 +287,8 @@ def test_of_another_type_of_numbers(dtype):
 def test_a_wrapped_model_is_left_as_it_was():
     """Its modes, its hooks, its gradients; a hook that only looks is no reason to refuse it."""
     for make in (lambda: GPTModel(CONFIG), ours_of_300, lambda: GPT(new_gelu), makers.hf_model):
-        model, seen = make().train(), []
+        model = make().train()
+        seen = []
         next(model.children()).eval()
         model.register_forward_hook(lambda *_, seen=seen: seen.append(1))
         before = state_of(model)
@@ -369,7 +373,8 @@ class ConfigAndHead(nn.Module):
 
     def __init__(self):
         super().__init__()
-        self.config, self.lm_head = SimpleNamespace(n_embd=4), nn.Linear(4, 4, bias=False)
+        self.config = SimpleNamespace(n_embd=4)
+        self.lm_head = nn.Linear(4, 4, bias=False)
 
 
 def ours_of_300(change=None, **options):

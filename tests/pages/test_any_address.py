@@ -74,7 +74,8 @@ def act(at, draw):
         elif kind in TYPED:
             value = draw.choice((*NUMBERS, *EDITS, *TEXTS, *JUNK))
         else:
-            low, high = widget.min or 0, widget.max or WIDEST
+            low = widget.min or 0
+            high = widget.max or WIDEST
             value = type(low)(draw.choice((low, high, draw.uniform(low, high))))
         widget.set_value(value)
     return kind, widget.key, value
@@ -128,7 +129,8 @@ CHOSEN = {
 def test_no_choice_changes_when_a_page_is_turned():
     """In one visit through all pages, and then from each to each that draws a widget of the same choice: to
     Streamlit it is another one there, and after a page's first run it holds a choice otherwise than later."""
-    at, drawn = whole_app(**CHOSEN), {}
+    at = whole_app(**CHOSEN)
+    drawn = {}
 
     def look_at(name):
         turn(at, name)

@@ -13,7 +13,11 @@ from gptviz.engine import sites
 from gptviz.ui import runs
 from tests.specs import charts, floats, given, opened, prose, put
 
-CHIPS, GRID, HEAD, STEPS, ARCS = "chips", "heads", "matrix_head", "matrix_steps", "arcs_head"
+CHIPS = "chips"
+GRID = "heads"
+HEAD = "matrix_head"
+STEPS = "matrix_steps"
+ARCS = "arcs_head"
 TEXT = "The cat sat on the mat. The cat sat on the mat."
 CELL = {"text": TEXT, "block": 4, "head": 3, "token": 9, "key": 8}
 
@@ -53,8 +57,11 @@ def trace(mini):
 def test_all_that_is_drawn_is_the_chosen_traces(run_page, mini, trace, edits, query, shown) -> None:
     changed = mini.trace(TEXT, edits=[edits] if edits else [])
     at = run_page("attention", **CELL, edits=edits, arcs="on", mass=95, **query)
-    data, steps, arcs = given(at, HEAD), given(at, STEPS), given(at, ARCS)
-    old, new = trace["attn", 4].numpy(), changed["attn", 4].numpy()
+    data = given(at, HEAD)
+    steps = given(at, STEPS)
+    arcs = given(at, ARCS)
+    old = trace["attn", 4].numpy()
+    new = changed["attn", 4].numpy()
     of = trace if shown == "unchanged" else changed
     whole = {"unchanged": old, "changed": new, "difference": new - old}[shown]
     np.testing.assert_allclose(values(data["arrays"]["weights"]), whole[3], atol=2e-6)
@@ -77,7 +84,8 @@ def test_the_steps_divide_and_mask_and_the_grid_has_every_head(run_page, mini, t
     d = trace["q", 4].shape[-1]
     assert panels["scaled"]["divisor"] == panels["masked"]["divisor"] == pytest.approx(d**0.5)
     assert [name for name in panels if panels[name]["masked"]] == ["masked", "weights"]
-    grid, proj = given(at, GRID), mini.model.trf_blocks[4].att.out_proj.weight.detach()
+    grid = given(at, GRID)
+    proj = mini.model.trf_blocks[4].att.out_proj.weight.detach()
     assert (grid["blocks"], grid["heads"]) == (trace.config.n_layers, trace.config.n_heads)
     assert (grid["block"], grid["head"]) == (4, 3)
     write = (trace["z", 4][3] @ proj[:, 3 * d : 4 * d].T).norm(dim=-1).mean().item()
@@ -100,7 +108,8 @@ def test_average_and_hidden_first_token(run_page, trace) -> None:
     assert chips[0] is None and chips[1:] == pytest.approx(rest[-1, 1:].tolist(), abs=1e-5)
     # the sentences give the model's own number beside the one that is drawn
     key = int(np.argmax(mean[-1, 1:])) + 1
-    own, drawn = significant(mean[-1, key], 2), significant(rest[-1, key], 2)
+    own = significant(mean[-1, key], 2)
+    drawn = significant(rest[-1, key], 2)
     assert f"{drawn} to" in prose(at) and f"(the model: {own})" in prose(at)
     assert significant(mean[-1, 0], 4) in prose(at) and significant(rest[-1, key], 4) in prose(at)
     assert "**in the picture**: the first token is hidden." in prose(put(at, key=0))
@@ -129,7 +138,8 @@ def test_a_long_text_keeps_only_the_chosen_block_whole(run_page, trace, monkeypa
 
 def test_the_text_has_the_selected_row_and_buttons_walk_through_all_heads(run_page, trace) -> None:
     last = trace.config.n_heads - 1
-    at, row = run_page("attention", text=TEXT, block=2, head=last, token=5), trace["attn", 2][last, 5]
+    at = run_page("attention", text=TEXT, block=2, head=last, token=5)
+    row = trace["attn", 2][last, 5]
     sent = given(at, CHIPS)["weights"]
     assert sent[:6] == pytest.approx(row[:6].tolist(), abs=1e-6)
     assert sent[6:] == [None] * (len(trace.tokens) - 6)  # what comes later is masked, and not 0
@@ -149,7 +159,8 @@ def test_the_printed_matrix_and_role_are_those_of_the_sentence(run_page, trace) 
     """The head of the first sentence: what a share is made of, is in tests/analysis/test_head_formulas.py."""
     at = run_page("attention", text=TEXT)
     chosen = given(at, GRID)
-    block, head = chosen["block"], chosen["head"]
+    block = chosen["block"]
+    head = chosen["head"]
     opened(at, f"numbers_attention-block{block}-head{head}", "numbers_heads")
     matrix, table = (frame.value for frame in at.dataframe)
     weights = matrix.iloc[:, 2:].fillna(0).to_numpy()

@@ -28,7 +28,8 @@ def test_the_tables_are_the_counts_and_what_is_learnt(at):
     left, right = charts(at)[0]["data"]
     labels = [{"⏎": "\n", "·": " "}.get(c, c) for c in left["y"]]
     assert len(labels) == 30 and set(labels) == {c for c, _ in Counter(chapter()).most_common(30)}
-    pairs, firsts = Counter(pairwise(chapter())), Counter(chapter()[:-1])
+    pairs = Counter(pairwise(chapter()))
+    firsts = Counter(chapter()[:-1])
     expected = [[pairs[a, b] / firsts[a] for b in labels] for a in labels]
     assert np.allclose(left["z"], expected, atol=1e-6)
     counts = count(chapter())
@@ -68,7 +69,8 @@ def test_the_mlp_s_curve_ends_where_the_bar_is(at):
 
 def test_a_training_that_was_left_goes_on_as_if_it_had_not_been():
     recipe = Recipe(hidden=16, steps=70)
-    parts, whole = Fit(TEXT, recipe), Fit(TEXT, recipe)
+    parts = Fit(TEXT, recipe)
+    whole = Fit(TEXT, recipe)
     for steps in (30, 25, 100, 5):
         parts.go_on(steps)
     whole.go_on(70)

@@ -33,7 +33,8 @@ def by_edits(lm, text, heads, token, others="sample", feed_forwards=True):
 def test_a_links_circuit_and_score_are_worked_out_anew(run_page, mini):
     at = run_page("circuit", text=DEFAULT_TEXT, circuit=SIXTEEN, score="0.9764")
     size, value, brings = here(at)
-    heads, mill = parse(SIXTEEN, mini), mini.encode(" mill")[0]
+    heads = parse(SIXTEEN, mini)
+    mill = mini.encode(" mill")[0]
     assert size == 16 and value == pytest.approx(by_edits(mini, DEFAULT_TEXT, heads, mill), abs=1e-5)
     assert f"{value:.4f}" == "0.9764" and len(at.success) == 1 and not at.warning
     fewer, more = (by_edits(mini, DEFAULT_TEXT, set(heads) ^ {one}, mill) for one in ((4, 3), (2, 2)))
@@ -46,7 +47,8 @@ def test_a_links_circuit_and_score_are_worked_out_anew(run_page, mini):
 
 
 def test_a_small_score_is_compared_by_the_digits_that_it_has(run_page, mini):
-    few, mill = "4.0", mini.encode(" mill")[0]
+    few = "4.0"
+    mill = mini.encode(" mill")[0]
     value = by_edits(mini, DEFAULT_TEXT, parse(few, mini), mill)
     assert 0 < value < 0.001
     query = {"text": DEFAULT_TEXT, "circuit": few}
@@ -90,14 +92,16 @@ def test_its_worth_is_score(run_page, mini):
     table = next(one.value for one in at.dataframe if "gap" in one.value)
     assert np.allclose(table["gap"], found["gap"], atol=1e-4) and len(table) == 4
     said = paragraph(at, "Completeness")  # open beside the sentence
-    faithful, complete = fixed(found["gap"][0], 2), fixed(found["gap"].max(), 2)
+    faithful = fixed(found["gap"][0], 2)
+    complete = fixed(found["gap"].max(), 2)
     assert f"**{faithful}**" in said and f": **{complete}**" in said
 
 
 def test_what_a_head_brings_to_the_unchanged_model_is_in_brackets(run_page, mini):
     at = run_page("circuit", edits="z.4.3=zero", others="mean")
     sheet, numbers = charts(at)[0]["data"]
-    mill, everyone = mini.encode(" mill")[0], set(all_heads(mini))
+    mill = mini.encode(" mill")[0]
+    everyone = set(all_heads(mini))
     old, without, new, gone = (
         by_edits(lm, DEFAULT_TEXT, heads, mill, "mean")
         for lm in (mini, mini.edited("z.4.3=zero"))

@@ -15,7 +15,8 @@ from tests.pages.conftest import run_page
 from tests.specs import given, links, prose, put
 
 TOUR = find("tour").steps
-WORD, NUMBER = TOUR[0], TOUR[1]
+WORD = TOUR[0]
+NUMBER = TOUR[1]
 
 
 @pytest.fixture(autouse=True)
@@ -83,7 +84,8 @@ def acts(at, *now):
 def test_a_class_predicts_before_it_sees(monkeypatch):
     teacher, secret = begun()
     code = code_of(teacher)
-    otter, owl = joined(code), joined(code)
+    otter = joined(code)
+    owl = joined(code)
     names = classroom.classes().names(room(secret))
     teacher.run()
     assert all(name in everything(teacher) for name in names) and "**2 pupils** have joined" in prose(teacher)
@@ -151,7 +153,9 @@ def test_while_the_class_predicts_all_have_the_same_run_and_no_page_tells():
 def test_what_was_found_is_worked_out_by_the_server_and_ranked(mini):
     teacher, secret = begun(guide="games")
     code = code_of(teacher)
-    strong, weak, cheat = joined(code), joined(code), joined(code)
+    strong = joined(code)
+    weak = joined(code)
+    cheat = joined(code)
     names = classroom.classes().names(room(secret))
     classroom.classes().steer(secret, step=0, marks=(0, ["shown"]))
     text = "My grandmother keeps two old clocks in the kitchen."
@@ -173,7 +177,8 @@ def test_an_answer_about_a_longer_text_stops_no_wall(tmp_path, monkeypatch):
     (tmp_path / "mine.md").write_text(f"---\ntitle: Mine\n---\n## One\n\n```step\n{step}\n```\n")
     monkeypatch.setenv("GPTVIZ_GUIDES", str(tmp_path))
     teacher, secret = begun(guide="mine")
-    store_of, pupil = classroom.classes(), joined(code_of(teacher))
+    store_of = classroom.classes()
+    pupil = joined(code_of(teacher))
     store_of.steer(secret, step=0)
     store_of.vote(store_of.member(pupil), 0, 40)
     store_of.steer(secret, marks=(0, ["shown", "revealed"]))
@@ -265,9 +270,11 @@ def held(at):
 
 def test_a_link_with_a_pupils_secret_or_a_dead_one_takes_no_place(monkeypatch):
     teacher, mine = begun()
-    pupil, session = joined(code_of(teacher)), {}
+    pupil = joined(code_of(teacher))
+    session = {}
     _, theirs = begun()
-    taken, said = [], []
+    taken = []
+    said = []
     monkeypatch.setattr(classroom.st, "session_state", session)
     monkeypatch.setattr(classroom, "become", taken.append)
     monkeypatch.setattr(classroom, "say", said.append)
@@ -289,7 +296,8 @@ def test_a_link_with_a_pupils_secret_or_a_dead_one_takes_no_place(monkeypatch):
 def test_a_teacher_takes_a_pupil_out():
     teacher, secret = begun()
     code = code_of(teacher)
-    rude, kind = joined(code), joined(code)
+    rude = joined(code)
+    kind = joined(code)
     names = classroom.classes().names(room(secret))
     at = page_of("class", secret, {"class_out": True})
     at.selectbox(key="class_removed").set_value(names[0])

@@ -32,13 +32,16 @@ def distribution(trace, position=-1):
 
 def test_before_and_after_a_change(run_page, mini):
     at = run_page("compare", vs="edits", edits="z.4.3=zero")
-    changed, own = mini.trace(DEFAULT_TEXT, edits=["z.4.3=zero"]), mini.trace(DEFAULT_TEXT)
+    changed = mini.trace(DEFAULT_TEXT, edits=["z.4.3=zero"])
+    own = mini.trace(DEFAULT_TEXT)
     assert [round(side[0], 3) for side in bars(at)] == [0.183, 0.952]
-    p, q = distribution(own), distribution(changed)
+    p = distribution(own)
+    q = distribution(changed)
     assert f"{(p * (p / q).log2()).sum():.3g} bits" in prose(at)
     grid = map_of(at, 1)
     assert np.abs(grid[:5]).max() < 1e-5 < 0.01 < grid[5].min()  # the next block is the first that sees it
-    a, b = changed["attn", 5].double(), own["attn", 5].double()
+    a = changed["attn", 5].double()
+    b = own["attn", 5].double()
     assert np.allclose(grid[5], ((a - b).abs().sum(-1) / 2)[:, 1:].mean(-1), atol=1e-6)
     streams = map_of(at, 2)
     assert np.abs(streams[:5]).max() < 1e-6 < streams[5:].max()

@@ -37,10 +37,12 @@ def test_the_books_sentence_gives_the_books_batches(run_page, stride, expected):
 def test_the_prompts_windows_and_what_the_model_loses_on_them(run_page, mini):
     ids = mini.encode(TEXT)
     windows = Windows(tuple(ids), 3, 2, 2)
-    last, first = len(windows) - 1, 2 * len(windows) - 2  # of the windows, and its first token
+    last = len(windows) - 1  # of the windows, and its first token
+    first = 2 * len(windows) - 2
     at = run_page("data_windows", text=TEXT, dw_length=3, dw_stride=2, dw_batch=2, dw_window=last)
     assert printed(at) == [part.tolist() for part in windows.batch(last // 2)]
-    context, targets = ids[first : first + 3], ids[first + 1 : first + 4]
+    context = ids[first : first + 3]
+    targets = ids[first + 1 : first + 4]
     for i, row in enumerate(table(at, "examples")):
         alone = torch.softmax(mini.trace(context[: i + 1]).logits(-1).double(), -1)[targets[i]].item()
         assert float(row[4]) == pytest.approx(-math.log(alone), rel=5e-3)

@@ -20,7 +20,8 @@ from gptviz.lessons.positions import position_rows, products_by_distance
 from tests.pages.conftest import run_page
 from tests.specs import charts, opened
 
-TEXT, AT = "Sam and the dog and the cat", 3
+TEXT = "Sam and the dog and the cat"
+AT = 3
 EDITS = "embed@2=mean,z.4.3=zero"
 
 
@@ -28,7 +29,8 @@ EDITS = "embed@2=mean,z.4.3=zero"
 
 
 def spread(lm, t):
-    grids, norm = norm_grids(lm, t, "variance"), inside(lm, t, "final", AT)
+    grids = norm_grids(lm, t, "variance")
+    norm = inside(lm, t, "final", AT)
     return {
         (1, "z"): [np.log10(grid) for grid in grids],
         (2, "y"): [grid[:, AT] for grid in grids],
@@ -45,7 +47,8 @@ def middle(lm, t):
 def ladder(lm, t):
     found = stream(lm, t)
     nothing = np.full((1, len(t)), np.nan)  # the embedding joins nothing
-    writes, cosines = found.writes[:, AT], found.cosines[:, AT]
+    writes = found.writes[:, AT]
+    cosines = found.cosines[:, AT]
     return {
         (0, "y"): [found.sizes[:, AT], writes[::2], writes[1::2], cosines[::2], cosines[1::2]],
         (1, "z"): [np.log10(found.sizes), np.log10(np.concatenate([nothing, found.ratios]))],
@@ -54,7 +57,8 @@ def ladder(lm, t):
 
 
 def rows(lm, t):
-    parts, lengths = [t[site].numpy() for site in SITES], lengths_table(lm, t)
+    parts = [t[site].numpy() for site in SITES]
+    lengths = lengths_table(lm, t)
     similarity = position_similarity(lm.model.pos_emb.weight)
     return {
         (0, "z"): [[part[AT] for part in parts]],
@@ -131,9 +135,11 @@ def test_what_is_drawn_is_what_the_analysis_gives(mini, page, query, drawn, edit
     at = run_page(page, text=TEXT, token=AT, edits=edits, **query | {"shown": shown})
     pictures = charts(opened(at, "emb_rows", "emb_positions"))
     lm = mini.edited(*edits.split(",")) if edits else mini
-    old, new = drawn(mini, mini.trace(TEXT)), drawn(lm, lm.trace(TEXT))
+    old = drawn(mini, mini.trace(TEXT))
+    new = drawn(lm, lm.trace(TEXT))
     for (chart, axis), expected in new.items():
-        own, ghosts = ([], [])
+        own = []
+        ghosts = []
         for trace in (trace for trace in pictures[chart]["data"] if axis in trace):
             (ghosts if trace.get("name") == "unchanged" else own).append(np.ravel(trace[axis]).astype(float))
         assert len(own) >= len(expected)

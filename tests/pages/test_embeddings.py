@@ -25,7 +25,8 @@ def test_a_dimension_is_added_up_as_the_table_has_it(run_page, mini):
 
 def test_what_nobody_has_chosen_and_where_the_same_token_stands_again(run_page, mini):
     at = run_page("embeddings", text=TEXT, token=1)
-    weight, chosen = mini.model.tok_emb.weight.detach(), mini.encode(TEXT)[1]
+    weight = mini.model.tok_emb.weight.detach()
+    chosen = mini.encode(TEXT)[1]
     near = nearest_tokens(weight, chosen, 10)["cosine"]
     assert np.allclose(charts(at)[1]["data"][0]["x"], near, atol=1e-6)
     largest = int(mini.trace(TEXT, keep=("embed",))["embed"][1].abs().argmax())
@@ -45,7 +46,8 @@ def test_changed_rows_stand_beside_the_unchanged_ones(run_page, mini):
     assert not np.any(cells[0]) and not np.any(cells[1])
     assert np.allclose(np.array(cells[2])[:, 2], -own[2]) and np.count_nonzero(cells[2]) == 256
     assert "do not add up to the third" in prose(at)
-    drawn, text = charts(at)[0], str(charts(at)[0])
+    drawn = charts(at)[0]
+    text = str(charts(at)[0])
     assert drawn["layout"]["yaxis"]["ticktext"] == ["token", "position", "given"] and "} = %{" not in text
     alts = [one.proto.alt for one in at.get("plotly_chart")]
     assert "block 0 is given 0.0000 instead" in alts[0] and " = 0.0000" not in alts[0]

@@ -59,7 +59,8 @@ def test_the_dots_and_the_largest_are_the_units_of_both_runs(run_page, mini, tra
 def test_what_a_change_puts_in_the_place_of_gelu_is_not_told_of_gelu(run_page, mini, edit, here):
     left = torch.nn.functional.gelu(mini.trace(TEXT)["mlp_pre", 2][:, 7], approximate="tanh")
     at = run_page("feed_forward", text=TEXT, token=3, block=2, ff_unit=7, edits=edit, ff_sample="on")
-    said, count = prose(at), len(left)
+    said = prose(at)
+    count = len(left)
     left[: count if here else 1] *= -1  # above 0 where GELU's is below it, and the other way round
     assert (
         f"In this text it is above 0, with the change in it, at {int((left > 0).sum())} of {count} " in said
@@ -90,7 +91,8 @@ def test_the_tables_are_the_matrices(run_page, mini, trace):
     at = run_page("feed_forward", text=TEXT, token=3, block=2, ff_unit=7)
     rows = table(at, "largest units")
     found = numbers.units(mini, trace, 2, 3)
-    reading, write = numbers.readings(mini, trace, 2, [7], [1.0], 6, 3)[0], found.largest(1)[0]
+    reading = numbers.readings(mini, trace, 2, [7], [1.0], 6, 3)[0]
+    write = found.largest(1)[0]
     read = table(at, "reading")
     for column, wanted in ((0, reading.raises), (2, reading.lowers)):
         assert [row[column] for row in read] == [show_id(mini, token) for token, _ in wanted]

@@ -48,7 +48,8 @@ def test_it_writes_what_generate_writes(run_page, mini, query):
         assert max(came) < 1
     assert np.allclose([t["probability"] for t in drawn["tokens"]], came, atol=1e-6)
     assert (drawn["chosen"], drawn["before"], drawn["delay"]) == (19, mini.decode(ids), None)
-    last, shown = expected[-1], given(at, "draws")
+    last = expected[-1]
+    shown = given(at, "draws")
     assert [row["id"] for row in shown["rows"][:10]] == last.candidates(10)["id"].tolist()
     assert (shown["point"] or {"at": None})["at"] == last.point
     had = " ".join(mini.decode(ids_of(at)[:-1]).split())
@@ -93,7 +94,8 @@ def test_playing_and_pausing(run_page, mini):
 
 
 def test_a_branch_goes_on_with_the_same_random_numbers(run_page, mini):
-    ids, other = mini.encode(TEXT), 300
+    ids = mini.encode(TEXT)
+    other = 300
     trunk = [step.id for step in mini.generate(TEXT, 6, seed=1)]
     link = tree(mini, Branch(6), Branch(5, 0, 2, other), branch=1, step=2)
     at = run_page("generate", text=TEXT, written=link)
@@ -149,7 +151,8 @@ INDUCTION = "z.5.0+3+4+5+7=zero"
 
 def by_hand(mini, ids, count, sampling, edits=()):
     """Token after token from whole passes with these edits: ids, and each step's distribution."""
-    found, chances = list(ids), []
+    found = list(ids)
+    chances = []
     for point in sampling.points(count):
         chances.append(distribution(mini.trace(found, keep=[], edits=edits).logits(-1), sampling))
         found.append(draw(chances[-1], point))
@@ -158,7 +161,8 @@ def by_hand(mini, ids, count, sampling, edits=()):
 
 @pytest.mark.parametrize("temperature", [0.8, 0.0])
 def test_a_changed_model_writes_with_its_changes_beside_the_unchanged_one(run_page, mini, temperature):
-    sampling, ids = Sampling(temperature, seed=3), mini.encode(STORY)
+    sampling = Sampling(temperature, seed=3)
+    ids = mini.encode(STORY)
     at = run_page("generate", text=STORY, written=6, temperature=temperature, seed=3, edits=INDUCTION)
     new, chances = by_hand(mini, ids, 6, sampling, [INDUCTION])
     plain, _ = by_hand(mini, ids, 6, sampling)
@@ -166,7 +170,9 @@ def test_a_changed_model_writes_with_its_changes_beside_the_unchanged_one(run_pa
     read = mini.trace(ids + new, keep=["final"])  # the unchanged model, at what the changed one wrote
     rows = [read.logits(len(ids) - 1 + i) for i in range(6)]
     unchanged = [distribution(row, sampling) for row in rows]
-    drawn, now, was = given(at, "draws"), chances[-1], unchanged[-1]
+    drawn = given(at, "draws")
+    now = chances[-1]
+    was = unchanged[-1]
     shown = torch.tensor([row["id"] for row in drawn["rows"]])
     assert drawn["compared"] == ["unchanged", "changed"] and int(was.order[0]) in shown
     for column, expected in (("probability", now), ("ghost", was)):

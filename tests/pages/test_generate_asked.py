@@ -83,7 +83,8 @@ def test_with_a_full_context_the_two_ways_to_count_are_said():
 
 def test_where_an_edit_depends_on_the_whole_text_each_step_is_its_own_pass(mini):
     edit = "mlp_out.3=mean"
-    at, lm = asking("looked", written=3, edits=edit, looked=2), mini.edited(edit)
+    at = asking("looked", written=3, edits=edit, looked=2)
+    lm = mini.edited(edit)
     prompt, new = wrote(lm, 3)
     for step in range(3):
         by_hand = column(lm.trace(prompt + new[:step], keep=["attn"]), 2)
@@ -114,12 +115,14 @@ def test_a_token_like_a_tag_stands_under_the_curve_as_it_is(monkeypatch):
 
 def test_without_a_cache_every_pass_reads_all(mini):
     edit = "mlp_out.3=mean"
-    at, lm = asking("cache", written=4, edits=edit), mini.edited(edit)
+    at = asking("cache", written=4, edits=edit)
+    lm = mini.edited(edit)
     prompt = mini.encode(STORY)
     (work,) = (chart["data"] for chart in charts(at))
     assert len(work) == 1
     assert np.allclose(work[0]["y"], steps(mini.config, len(prompt), 4)["without_cache"] / 1e6)
-    said, read = words(at), []
+    said = words(at)
+    read = []
     assert "no cache is used" in said and f"all {len(prompt) + 3} tokens" in said
     assert "price is memory" not in said
     handle = mini.model.tok_emb.register_forward_hook(lambda _m, _i, out: read.append(out.shape[1]))
@@ -180,7 +183,9 @@ def test_the_only_token_in_the_cache_can_be_swapped_with_itself_alone(kind):
 
 
 def test_of_a_changed_model_both_are_said(mini):
-    edit, operation, ids = "z.4.3=zero", Operation("delete", 0), mini.encode(STORY)
+    edit = "z.4.3=zero"
+    operation = Operation("delete", 0)
+    ids = mini.encode(STORY)
     at = asking("surgery", written=1, edits=edit, surgery_at=0)
     changed, plain = (surgery(lm, ids, operation) for lm in (mini.edited(edit), mini))
     for bars, logits in zip(charts(at)[0]["data"], (changed.after, changed.cached), strict=True):
@@ -214,7 +219,8 @@ def test_greedy_text_repeats_and_the_head_that_looks_is_named(mini):
     greedy, _ = charts(at)[0]["data"]
     assert np.allclose(greedy["y"], share_along(ids + new, len(ids), 3))
     looks = charts(at)[1]["data"][0]["y"]  # from where each token was written, to what had followed before
-    read, rows = ids + new[:-1], mini.trace(ids + new, keep=[("attn", 5)])["attn", 5][0]
+    read = ids + new[:-1]
+    rows = mini.trace(ids + new, keep=[("attn", 5)])["attn", 5][0]
     for place in range(len(ids) - 1, len(read)):
         keys = [key + 1 for key in range(place) if read[key] == read[place]]
         given = float(rows[place, keys].sum()) if keys else np.nan
@@ -241,7 +247,8 @@ def given_to(lm, ids, count):
 
 
 def test_loops_of_a_changed_model_are_its_own_beside_the_unchanged_ones(mini):
-    at, changed = asking("loops", edits=INDUCTION), mini.edited(INDUCTION)
+    at = asking("loops", edits=INDUCTION)
+    changed = mini.edited(INDUCTION)
     ids, new = wrote(changed, 60)
     _, plain = wrote(mini, 60)
     assert new != plain
@@ -300,7 +307,8 @@ def test_texts_that_end_early_are_counted_as_long_as_they_are(mini, monkeypatch)
 
 def test_beams_of_a_changed_model_are_its_own(mini):
     """One beam is greedy search."""
-    at, ids = asking("beams", beams=1, beam_tokens=3, edits=INDUCTION), mini.encode(STORY)
+    at = asking("beams", beams=1, beam_tokens=3, edits=INDUCTION)
+    ids = mini.encode(STORY)
     new, _ = by_hand(mini, ids, 3, Sampling(0.0), [INDUCTION])
     plain, _ = by_hand(mini, ids, 3, Sampling(0.0))
     frame = every_beam(at)

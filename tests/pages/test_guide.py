@@ -96,8 +96,10 @@ STEPS = [(name, number) for name in files() for number in range(1, len(find(name
 
 @pytest.mark.parametrize(("name", "number"), STEPS)
 def test_every_step_that_ships_opens_and_shows_what_it_looks_at(name, number):
-    steps, skipped = find(name).steps[:number], {ANSWERS: {(name, number - 1): None}}
-    step, texts = steps[-1], [value for one in steps for key, value in one.place if key == "text"]
+    steps = find(name).steps[:number]
+    skipped = {ANSWERS: {(name, number - 1): None}}
+    step = steps[-1]
+    texts = [value for one in steps for key, value in one.place if key == "text"]
     at = run_page(step.page, skipped, guide=name, step=number, text=[DEFAULT_TEXT, *texts][-1])
     known = {param.name for param in at.session_state["gptviz_params"]}
     assert {said for said, _ in (*step.place, *step.until)} <= known

@@ -59,7 +59,8 @@ def test_labels_points_and_bars_are_the_measured_roles(run_page, mini, query):
     assert np.array(sheet["data"][0]["text"]).tolist() == words
     looks = trace["attn", chosen.block][chosen.head, -1].tolist()
     assert given(at, "chips")["weights"] == pytest.approx(looks)
-    table, wanted = at.dataframe[0].value, head_table(mini, trace)
+    table = at.dataframe[0].value
+    wanted = head_table(mini, trace)
     assert np.allclose(table["to_previous"], wanted["to_previous"], atol=1e-6)
     assert table["role"].tolist() == wanted["role"].tolist()
 
@@ -97,7 +98,8 @@ def test_what_is_known_in_general_stands_beside_this_text(run_page, known):
 
 @pytest.mark.parametrize("head", [(3, 1), (4, 6)])
 def test_the_unchanged_share_of_one_token_is_said_where_it_was_the_same_token(run_page, mini, head):
-    text, edit = "The king loved his daughter, but she did not love", "z.0.1=zero"
+    text = "The king loved his daughter, but she did not love"
+    edit = "z.0.1=zero"
     now, was = (roles(lm.trace(text))[head[0]][head[1]] for lm in (mini.edited(edit), mini))
     assert now.kind == "favourite" and (now.favourite == was.favourite) == (head == (4, 6))
     said = prose(run_page("heads", text=text, edits=edit, block=head[0], head=head[1]))
@@ -166,7 +168,8 @@ def a_trial(block, head, label):
     table = table.assign(block=block, on_trial=table["head"] == head)
     table["same_label"] = table["head"].isin([head, others[0]])
     for i, name in enumerate(RISES):
-        table[name], table[f"{name}_se"] = np.linspace(0.1, 1.4, 14) / (i + 1), 0.01
+        table[name] = np.linspace(0.1, 1.4, 14) / (i + 1)
+        table[f"{name}_se"] = 0.01
     reasons = dict(zip(("zero", "sample"), REASONS.get(label, REASONS["induction"]), strict=True))
     return Trial(block, head, label, reasons, table, 2, 4, 10, 63)
 

@@ -23,7 +23,9 @@ def test_what_is_drawn_is_knock_out_of_the_model_and_of_the_unchanged_one(run_pa
     token = query.get("target", int(logits.argmax()))
     target = (token, query["against"]) if "against" in query else token
     found, plain = (knock_out(one, TEXT, target, query.get("null", "zero"), position) for one in (lm, mini))
-    own, column, by = float(logits.softmax(0)[token]), found["probability"], query.get("measure")
+    own = float(logits.softmax(0)[token])
+    column = found["probability"]
+    by = query.get("measure")
     lost = -found["effect"] if by == "logit" else own - column
     chart, listed = charts(at)
     assert np.allclose(np.ravel(chart["data"][0]["z"]), lost, atol=2e-5)

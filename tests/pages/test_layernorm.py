@@ -14,7 +14,8 @@ def test_inside_a_norm_both_runs_share_the_bins_and_the_last_step_is_the_modules
     both = [mini.trace(TEXT, edits=e)["resid_mid", 4][3].numpy() for e in (["z.4.3=zero"], [])]
     inside = charts(at)[0]["data"]
     bars, outline = (next(t for t in inside if t.get("name") == name) for name in (None, "unchanged"))
-    middles, halves = np.array(bars["x"]), np.array(bars["width"]) / 1.88
+    middles = np.array(bars["x"])
+    halves = np.array(bars["width"]) / 1.88
     edges = np.append(middles - halves, middles[-1] + halves[-1])
     assert (edges[0], edges[-1]) == pytest.approx((min(x.min() for x in both), max(x.max() for x in both)))
     for counts, values in zip((bars["y"], outline["y"][1:-1]), both, strict=True):

@@ -29,7 +29,8 @@ def grid(at):
 
     known = sum(stop - start for start, stop in cells["known"])
     data["ids"] = array(cells["ids"], "<u4" if cells["wide"] else "<u2")
-    data["probabilities"], data["color"] = array(cells["probabilities"]), array(cells["color"])
+    data["probabilities"] = array(cells["probabilities"])
+    data["color"] = array(cells["color"])
     data["numbers"] = {n["label"]: array(n["values"]) for n in cells["numbers"]}
     return data
 
@@ -37,7 +38,8 @@ def grid(at):
 @pytest.fixture(scope="module")
 def lens(mini):
     """(R, T, V) float64 log-probabilities: each half block's stream through the model's own norm and head."""
-    sites, halves = plain_forward(mini, mini.encode(TEXT)), ("resid_mid", "resid_post")
+    sites = plain_forward(mini, mini.encode(TEXT))
+    halves = ("resid_mid", "resid_post")
     rows = [sites["embed", None], *(sites[half, b] for b in range(mini.config.n_layers) for half in halves)]
     with torch.no_grad():
         logits = mini.model.out_head(mini.model.final_norm(torch.stack(rows)))
@@ -105,7 +107,8 @@ def test_a_cell_beside_the_end(run_page, mini, lens):
     at = run_page("logit_lens", text=TEXT, token=9, lens_row=6)
     p = lens[:, 9].exp()
     for chart, row in zip(charts(at), (6, -1), strict=False):
-        (bars,), names = chart["data"], chart["layout"]["yaxis"]["ticktext"]
+        (bars,) = chart["data"]
+        names = chart["layout"]["yaxis"]["ticktext"]
         ids = {*p[6].topk(10).indices.tolist(), *p[-1].topk(10).indices.tolist()}
         ids = sorted(ids, key=lambda i: -p[6, i].item())
         assert names == [show(mini, i) for i in ids]
@@ -113,7 +116,8 @@ def test_a_cell_beside_the_end(run_page, mini, lens):
 
 
 def test_followed_tokens_through_the_depth(run_page, mini, lens):
-    mill, town = mini.encode(" mill")[0], mini.encode(" town")[0]
+    mill = mini.encode(" mill")[0]
+    town = mini.encode(" town")[0]
     at = run_page("logit_lens", text=TEXT, target=town, pinned=f"{mill}.x.{town}.-1.{10**6}.{mill}")
     chances, places = (chart["data"] for chart in charts(at)[2:])
     assert [line["name"] for line in chances] == ["·town", "·mill"]
@@ -172,7 +176,8 @@ def test_in_numbers_has_every_number(run_page, mini, lens):
     at = run_page("logit_lens", text=TEXT, lens_colour="rank", target=mill, lens_row=6)
     open_all(at)
     whole, curves = (frame.value for frame in at.dataframe)
-    p, rows = lens[:, -1].exp(), whole[:ROWS]  # the selected token's column is the first
+    p = lens[:, -1].exp()  # the selected token's column is the first
+    rows = whole[:ROWS]
     assert len(whole) == ROWS * 16 and (rows["position"] == 15).all()
     assert np.allclose(rows["probability"], p.amax(-1), atol=1e-6)
     assert (rows["id"] == p.argmax(-1).numpy()).all()
@@ -187,7 +192,8 @@ def test_a_changed_model_is_read_beside_the_unchanged_one(run_page, mini, lens):
     """Head 3 of block 4, off: the unchanged cells are those of the modules, the changed ones of the trace."""
     target = mini.encode(" mill")[0]
     at = run_page("logit_lens", text=TEXT, edits="z.4.3=zero", target=target, lens_row=12)
-    found, p = grid(at), lens.exp()
+    found = grid(at)
+    p = lens.exp()
     ghosts = found["cells"]["ghosts"]
     was = floats(ghosts["ids"], "<u4").reshape(ROWS, 16)
     share = floats(ghosts["probabilities"]).reshape(ROWS, 16)

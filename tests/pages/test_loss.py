@@ -46,7 +46,8 @@ def test_every_page_says_one_mean_loss_and_one_perplexity_of_it(run_page, mini, 
     lm, query = (mini.edited(edits), {"edits": edits}) if edits else (mini, {})
     logits = lm.trace(text, keep=["final"])["final"] @ mini.model.out_head.weight.detach().T
     mean = F.cross_entropy(logits[:-1].double(), torch.tensor(mini.encode(text)[1:])).item()
-    loss, perplexity = f"{mean:.4f}", f"{math.exp(mean):.0f}"
+    loss = f"{mean:.4f}"
+    perplexity = f"{math.exp(mean):.0f}"
     assert len(perplexity) == 4 and perplexity == f"{math.exp(float(loss)):.0f}"
     at = run_page("loss", text=text, **query)
     found = re.findall(r"(?:e\^[\d.]+ = \**|among )([\d.]+)", prose(at))
@@ -67,5 +68,6 @@ def test_the_slides_and_the_notebook(run_page):
 @pytest.mark.parametrize("text", ["umbrella quark 77 ; Zoe } of of moon", TEXT])
 def test_a_model_that_knows_nothing_is_no_better_than_a_guess(run_page, mini, text):
     at = run_page("loss", text=text, edits="resid_post.5=zero")
-    costs, guess = charts(at)[0]["data"][0]["y"], math.log(mini.config.vocab_size)
+    costs = charts(at)[0]["data"][0]["y"]
+    guess = math.log(mini.config.vocab_size)
     assert ("no better" in prose(at)) == (np.mean(costs) >= guess) and "ln 8,192" in prose(at)

@@ -42,13 +42,21 @@ def test_the_means_are_those_of_python(mini, page, edits, monkeypatch):
     asked = {"edits": edits, "patch_many": site}
     at = of_set(page, LINES[page], **QUERY[page], **{name: value for name, value in asked.items() if value})
     if page == "knock_out":
-        table, column, sign = lm.knock_out(TEXTS, targets), "effect", -1
+        table = lm.knock_out(TEXTS, targets)
+        column = "effect"
+        sign = -1
     elif page == "why":
-        table, column, sign = lm.attribution(TEXTS, targets), "contribution", 1
+        table = lm.attribution(TEXTS, targets)
+        column = "contribution"
+        sign = 1
     else:
-        table, column, sign = lm.patching(*zip(*PAIRS, strict=True), sites=site, last=True), "change", 1
-    mean, error = sign * table[column].to_numpy(float), table[f"{column}_se"].to_numpy(float)
-    order, n = np.argsort(-np.abs(mean), kind="stable")[:12], table["n"].iloc[0]
+        table = lm.patching(*zip(*PAIRS, strict=True), sites=site, last=True)
+        column = "change"
+        sign = 1
+    mean = sign * table[column].to_numpy(float)
+    error = table[f"{column}_se"].to_numpy(float)
+    order = np.argsort(-np.abs(mean), kind="stable")[:12]
+    n = table["n"].iloc[0]
     bars, *unchanged = charts(at)[-1]["data"]
     assert len(unchanged) == bool(edits)
     for one in unchanged:  # at the first choice of the unchanged model, where a line names no token
@@ -56,7 +64,8 @@ def test_the_means_are_those_of_python(mini, page, edits, monkeypatch):
         assert np.allclose(one["x"], -was[np.argsort(-np.abs(mean), kind="stable")[:12]], atol=2e-5)
     assert np.allclose(bars["x"], mean[order], atol=2e-5)
     assert np.allclose(bars["error_x"]["array"], error[order], atol=2e-5)
-    said, first = words(at), order[0]
+    said = words(at)
+    first = order[0]
     assert f"**{plus_minus(mean[first], error[first])}**" in said and f"n = {n})" in said
     texts = [pair[0] for pair in PAIRS] if page == "patching" else TEXTS
     rows = [lm.trace(text, keep=[]).logits(-1).double() for text in texts]

@@ -289,7 +289,8 @@ def test_what_cannot_be_loaded_is_a_sentence_and_no_traceback(
     run_page, tmp_path, monkeypatch, caplog, content
 ):
     sent = io.BytesIO(content(tmp_path))
-    sent.name, sent.size = "model.pth", len(sent.getvalue())
+    sent.name = "model.pth"
+    sent.size = len(sent.getvalue())
     store = Uploads(10**9, lambda number: None)
     upload = store.keep([sent])
     monkeypatch.setattr(models, "find_upload", store.find)

@@ -14,7 +14,8 @@ from gptviz.ui.shell.navigation import Door
 from tests.pages.conftest import visit
 from tests.specs import charts, left_by_program, prose
 
-TEXT, EDIT = "Sam and the dog and the cat", "q.0=zero,k.2=zero"
+TEXT = "Sam and the dog and the cat"
+EDIT = "q.0=zero,k.2=zero"
 FILES = dict(
     re.findall(
         r"^`((?:gptviz/)?\w+/[\w/]*\w+\.py|pages/\w+\.py)`: .*?\n```python\n(.*?)```",
@@ -36,7 +37,8 @@ def page(tmp_path, monkeypatch):
     spec.loader.exec_module(sys.modules[module])
     door = Door("Key norms", "straighten", "How long are keys?", "attention", "a query looks at keys.")
     monkeypatch.setitem(navigation.PAGES, "key_norms", door)
-    script, files = tmp_path / "pages" / "key_norms.py", navigation.page_file
+    script = tmp_path / "pages" / "key_norms.py"
+    files = navigation.page_file
     monkeypatch.setattr(navigation, "page_file", lambda name: script if name == "key_norms" else files(name))
     return script
 

@@ -136,8 +136,10 @@ def test_the_bars_are_the_distribution_and_of_a_changed_model_the_unchanged_besi
     run_page, mini, edits, query
 ):
     at = run_page("next_token", text=STORY, edits=edits, **query)
-    drawn, count = given(at, "candidates"), query.get("next_rows", 10)
-    rows, rest = drawn["rows"], drawn["rest"]
+    drawn = given(at, "candidates")
+    count = query.get("next_rows", 10)
+    rows = drawn["rows"]
+    rest = drawn["rest"]
     position = query.get("token", len(mini.encode(STORY)) - 1)
     sampling = Sampling(**{name: query[name] for name in ("temperature", "top_k", "top_p") if name in query})
     runs = [mini.trace(STORY, keep=["final"], edits=each) for each in (edits.split(",") if edits else [], [])]

@@ -17,7 +17,8 @@ from gptviz.ui.shell import state
 from tests.specs import attributes, charts, in_numbers, prose, table as small_table, words
 
 BARN = PAIRS[0].other
-TEXT, OTHER = "The man took off", "The woman took off"
+TEXT = "The man took off"
+OTHER = "The woman took off"
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,8 @@ TEXT = "The little birds sang beside the red mill. The little birds sang beside 
 def test_only_a_rotation_keeps_the_score(run_page, mini):
     at = run_page("positions", text=TEXT, pos_distance=2, token=9, head=4)
     lines = {trace["name"]: trace["y"] for trace in charts(at)[4]["data"]}
-    ids, block = mini.encode(TEXT), mini.model.trf_blocks[0]
+    ids = mini.encode(TEXT)
+    block = mini.model.trf_blocks[0]
     token = mini.model.tok_emb.weight
     learned = lesson.scores_along(block, token[ids[9]], token[ids[8]], mini.model.pos_emb.weight, 4, 2, 256)
     assert np.allclose(lines["Learned"], learned, atol=1e-5)

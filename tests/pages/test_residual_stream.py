@@ -59,7 +59,8 @@ def test_where_nothing_is_written_no_write_is_called_the_largest(run_page):
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_what_a_small_change_put_into_the_stream_is_not_told_of_rounding(run_page, dtype):
-    put, left = "a change put something else into the stream itself", f"rounding to {dtype} leaves"
+    put = "a change put something else into the stream itself"
+    left = f"rounding to {dtype} leaves"
     for edits in ("", "resid_pre.2=+4*tok512"):
         said = prose(run_page("residual_stream", text=TEXT, dtype=dtype, edits=edits))
         assert (put in said, left in said) == (

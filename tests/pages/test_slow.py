@@ -51,7 +51,8 @@ def test_heads_of_a_long_text_are_compared_when_somebody_asks(run_page):
 
 def test_a_work_that_a_busy_server_gave_up_is_begun_again(run_page, monkeypatch):
     monkeypatch.undo()  # it is done unasked
-    given_up, look = [], Job.look
+    given_up = []
+    look = Job.look
 
     def too_late(job, who, seconds):
         look(job, who, seconds)

@@ -61,7 +61,9 @@ def _lines(node, margin: str) -> Iterator[str]:
 
 
 def _said(element) -> str:
-    kind, proto, key = element.type, element.proto, getattr(element, "key", None)
+    kind = element.type
+    proto = element.proto
+    key = getattr(element, "key", None)
     if kind in ("flex_container", "column", "empty", "space"):
         return ""
     if kind == "title":

@@ -226,7 +226,8 @@ def test_better_than_a_bigram_is_said_only_of_a_run_that_is(queued):
 def test_the_head_that_the_story_names_can_be_tested_and_the_test_is_told(queued):
     queue = queued()
     at = started()
-    run, born = the_run(queue), ((0.05, 0.05), (0.61, 0.04))
+    run = the_run(queue)
+    born = ((0.05, 0.05), (0.61, 0.04))
     low = ((0.05, 0.05), (0.05, 0.04))
 
     def with_scores(run, *scores):

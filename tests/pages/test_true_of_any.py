@@ -90,8 +90,10 @@ def test_a_head_rests_on_the_first_token_only_where_its_value_and_the_answer_say
     found = set()
     for block in range(2):
         for head in range(4):
-            looks, off = f"attn.{block}.{head}=first", f"z.{block}.{head}=zero"
-            now, without = lm.trace(TEXT, edits=[looks]), lm.trace(TEXT, edits=[looks, off])
+            looks = f"attn.{block}.{head}=first"
+            off = f"z.{block}.{head}=zero"
+            now = lm.trace(TEXT, edits=[looks])
+            without = lm.trace(TEXT, edits=[looks, off])
             first, *others = now["v", block][head].norm(dim=-1).tolist()
             little = first <= 0.8 * sum(others) / len(others)
             small = kl_bits(now.logits(-1), without.logits(-1)) < 0.01

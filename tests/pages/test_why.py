@@ -14,7 +14,8 @@ from tests.pages.conftest import open_all
 from tests.specs import attributes, charts, given, in_numbers, keys, opened, paragraph, prose
 
 TEXT = "The cat sat on the mat. The dog sat on the"
-MILL, TOWN = 2958, 1647
+MILL = 2958
+TOWN = 1647
 
 
 def sum_on_screen(at):
@@ -37,8 +38,10 @@ def grid_of(table):
     ],
 )
 def test_what_is_drawn_is_attribution(run_page, mini, query):
-    at, trace = run_page("why", text=TEXT, **query), mini.trace(TEXT)
-    position, against = query.get("token", len(trace) - 1), query.get("against")
+    at = run_page("why", text=TEXT, **query)
+    trace = mini.trace(TEXT)
+    position = query.get("token", len(trace) - 1)
+    against = query.get("against")
     target = query.get("target", int(trace.next_tokens(1, position)["id"][0]))
     table = attribution(trace, mini.model, target, against, position)
     parts, total, own = sum_on_screen(at)
@@ -46,14 +49,16 @@ def test_what_is_drawn_is_attribution(run_page, mini, query):
     assert own == pytest.approx(logit(trace, target, against, position)) and abs(total - own) < 1e-4
 
     bars = charts(at)[0]["data"]
-    x, base = np.array(bars[0]["x"]), np.array(bars[0]["base"])
+    x = np.array(bars[0]["x"])
+    base = np.array(bars[0]["base"])
     shown = table["contribution"][table["contribution"].abs().sort_values()[::-1].index[:12]]
     assert np.allclose(x[:12], shown.sort_values()[::-1]) and x[:13].sum() == pytest.approx(total)
     assert x[13] == pytest.approx(total) and base[0] == base[13] == 0
     assert np.allclose(base[1:13], np.cumsum(x[:12]))  # a bar begins where the one before it ended
 
     strongest = divmod(int(np.abs(grid_of(table)[:, :8]).argmax()), 8)
-    block, head = query.get("block", strongest[0]), query.get("head", strongest[1])
+    block = query.get("block", strongest[0])
+    head = query.get("head", strongest[1])
     found = source_tokens(trace, mini.model, target, against, position)[block, :, : position + 1]
     chips = given(at, "chips")["shares"]
     assert [chip["share"] for chip in chips[: position + 1]] == pytest.approx(found[head].tolist(), abs=1e-6)
@@ -128,7 +133,8 @@ def test_any_text_is_explained(run_page, text):
 def test_a_changed_logit_stands_beside_the_unchanged_one(run_page, mini):
     edits = "z.5.0+3+4+5+7=zero"
     at = run_page("why", text=DEFAULT_TEXT, target=MILL, block=5, head=3, edits=edits)
-    plain, changed = mini.trace(DEFAULT_TEXT), mini.trace(DEFAULT_TEXT, edits=[edits])
+    plain = mini.trace(DEFAULT_TEXT)
+    changed = mini.trace(DEFAULT_TEXT, edits=[edits])
     new, old = (attribution(trace, mini.model, MILL) for trace in (changed, plain))
     _, total, own = sum_on_screen(at)
     assert total == pytest.approx(new["contribution"].sum()) and abs(total - own) < 1e-4
@@ -177,7 +183,8 @@ def with_panels(run_page, *names, **query):
 def test_paths_are_those_that_are_found(run_page, mini):
     at = with_panels(run_page, "paths", text=DEFAULT_TEXT, target=MILL, against=TOWN)
     found = paths(mini, mini.trace(DEFAULT_TEXT), MILL, TOWN)
-    drawn, above = found.above(0.005, 32), found.above(0.005)
+    drawn = found.above(0.005, 32)
+    above = found.above(0.005)
     values = np.array(charts(at)[-1]["data"][0]["customdata"])[:, 0]
     assert values.sum() == pytest.approx(drawn["logits"].sum(), abs=1e-3)
     assert len(drawn) == 32 and f"32 largest of {len(above)} edges" in prose(at) and "8.93" in prose(at)
@@ -185,7 +192,8 @@ def test_paths_are_those_that_are_found(run_page, mini):
 
 def test_the_thresholds_stand_in_the_address(run_page, mini):
     query = {"token": 9, "target": MILL, "paths_from": 5, "flow_from": 10}
-    at, trace = with_panels(run_page, "paths", "flow", text=DEFAULT_TEXT, **query), mini.trace(DEFAULT_TEXT)
+    at = with_panels(run_page, "paths", "flow", text=DEFAULT_TEXT, **query)
+    trace = mini.trace(DEFAULT_TEXT)
     assert (at.slider(key="paths_from").value, at.slider(key="flow_from").value) == (5, 10)
     of_paths, _, shown = (chart["data"][0] for chart in charts(at)[-3:])
     found = paths(mini, trace, MILL, None, 9).above(0.05)

@@ -19,7 +19,9 @@ SECRET = "grandmother"
 @pytest.fixture
 def lines(monkeypatch):
     """What is logged, as a server logs it: a function that gives the lines so far."""
-    written, make, hook = io.StringIO(), logging.getLogRecordFactory(), threading.excepthook
+    written = io.StringIO()
+    make = logging.getLogRecordFactory()
+    hook = threading.excepthook
     monkeypatch.setenv(log.SETTING, "1")
     log.watch()
     log.watch()

@@ -42,7 +42,8 @@ def honest(lm):
 
 def test_everything_that_can_be_claimed_holds_with_other_threads_and_kernels(mini, monkeypatch):
     """Said of 200 tokens: what is added up in another order differs most in a long text."""
-    text, threads = "Seven green parrots sang behind the old mill. " * 20, torch.get_num_threads()
+    text = "Seven green parrots sang behind the old mill. " * 20
+    threads = torch.get_num_threads()
     link = claim(mini.edited("z.4.3=zero"), text[:900], *NUMBERS, ("head_with", ARGUMENTS["head_with"]))
     try:
         for count, kernels in ((1, "on"), (3, "on"), (threads, "off")):

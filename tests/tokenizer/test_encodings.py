@@ -156,7 +156,8 @@ def test_a_server_out_of_reach_is_a_sentence_and_the_next_try_starts_afresh(monk
 
 
 def test_a_server_that_never_answers_is_left_behind_and_picked_up_later(monkeypatch):
-    answer, calls = threading.Event(), []
+    answer = threading.Event()
+    calls = []
 
     def slow(name):
         calls.append(name)

@@ -41,10 +41,12 @@ def trained(tmp_path_factory):
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
-    alphabet, special = pre_tokenizers.ByteLevel.alphabet(), ["<|endoftext|>"]
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    special = ["<|endoftext|>"]
     trainer = trainers.BpeTrainer(vocab_size=400, special_tokens=special, initial_alphabet=alphabet)
     tokenizer.train_from_iterator(TEXT * 3, trainer)
-    new, old = tmp_path_factory.mktemp("new"), tmp_path_factory.mktemp("old")
+    new = tmp_path_factory.mktemp("new")
+    old = tmp_path_factory.mktemp("old")
     tokenizer.save(str(new / "tokenizer.json"))
     tokenizer.model.save(str(old))
     return tokenizer, new, old
@@ -247,14 +249,16 @@ def test_added_tokens_without_a_row_are_named_and_can_be_gone_without(tmp_path):
     assert max(lm.encode("the [PAD] <word>", special_tokens=True)) < 330
     assert lm.decode(lm.encode("the [PAD] <word>", special_tokens=True)) == "the [PAD] <word>"
     lm.trace("the [PAD]")
-    model, tokenizer = makers.hf_model(vocab_size=330), AutoTokenizer.from_pretrained(folder)
+    model = makers.hf_model(vocab_size=330)
+    tokenizer = AutoTokenizer.from_pretrained(folder)
     with pytest.raises(SurplusTokens, match=says):
         gptviz.wrap(model, tokenizer)
     assert gptviz.wrap(model, tokenizer, drop_surplus=True).encode("the [PAD]") == lm.encode("the [PAD]")
 
 
 def test_what_was_converted_has_the_same_words_and_none_without_a_row(tmp_path):
-    folder, out = tmp_path / "theirs", tmp_path / "ours"
+    folder = tmp_path / "theirs"
+    out = tmp_path / "ours"
     folder.mkdir()
     out.mkdir()
     padded(folder)

@@ -94,7 +94,8 @@ def assert_alike(folder):
     assert read_vocabulary(saved) == vocabulary
     encoding = fitted(vocabulary, "theirs", max(truth.get_vocab().values()) + 1)
     for text in TEXTS:
-        on, off = truth(text)["input_ids"], truth(text, split_special_tokens=True, add_special_tokens=False)
+        on = truth(text)["input_ids"]
+        off = truth(text, split_special_tokens=True, add_special_tokens=False)
         assert encode(encoding, text, special_tokens=True) == on, text
         assert encode(encoding, text) == off["input_ids"], text
     for text in TEXTS[::4]:
@@ -405,7 +406,9 @@ SETTINGS = {
 @st.composite
 def folders(draw):
     """What `write` takes: any tokens in any lists, named or not, any settings; most ids are right."""
-    vocabulary, next_id, tokens = base()["model"]["vocab"], N, []
+    vocabulary = base()["model"]["vocab"]
+    next_id = N
+    tokens = []
     for content in draw(st.lists(st.sampled_from(NAMES), unique=True, max_size=4)):
         id = vocabulary.get(content, next_id)
         next_id = max(next_id, id + 1)

@@ -66,7 +66,8 @@ def test_long_pieces(name, text):
 
 def plainest_bpe(ranks, raw):
     """The definition, word for word and quadratic: find the lowest rank, join, begin again."""
-    parts, merges = [raw[i : i + 1] for i in range(len(raw))], []
+    parts = [raw[i : i + 1] for i in range(len(raw))]
+    merges = []
     while True:
         found = [(ranks[a + b], i) for i, (a, b) in enumerate(pairwise(parts)) if a + b in ranks]
         if not found:

@@ -69,7 +69,8 @@ def corpus(tmp_path_factory):
     folder = tmp_path_factory.mktemp("corpus")
     named = [(f"Author {letter}", title) for letter, title in zip("ABCDEF", TITLES, strict=True)]
     books = [Book(*names, 1800 + 7 * i, prose(i, 60 + 10 * i)) for i, names in enumerate(named)]
-    text, table = folder / "books.txt.gz", folder / "books.tsv"
+    text = folder / "books.txt.gz"
+    table = folder / "books.tsv"
     with gzip.open(text, "wt", encoding="utf-8") as file:
         file.write(SEPARATOR.join(book.text for book in books) + "\n")
     rows = [f"{book.author}\t{book.title}\t{book.year}\t{len(book.text)}" for book in reversed(books)]

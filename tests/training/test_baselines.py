@@ -53,7 +53,8 @@ def test_strength_is_chosen_on_the_slice():
     for i in range(1, 4000):  # each token nearly decides the next
         chain[i] = (chain[i - 1] * 3 + 1) % 20 if rng.random() < 0.95 else rng.integers(20)
     noise = rng.integers(0, 20, 4000)  # each token says nothing of the next
-    sure, unsure = fit_bigram(chain, 20), fit_bigram(noise, 20)
+    sure = fit_bigram(chain, 20)
+    unsure = fit_bigram(noise, 20)
     assert sure.strength < unsure.strength
     for ids, fitted in ((chain, sure), (noise, unsure)):
         trial = Bigram.count(ids[:3800], 20, 1.0)

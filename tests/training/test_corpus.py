@@ -66,7 +66,8 @@ def test_the_corpus_is_encoded_once(corpus, tokenizer, tmp_path):
 
 
 def test_ids_of_another_tokenizer_or_split_are_never_used(corpus, tokenizer, tmp_path):
-    work, other = tmp_path / "work", tmp_path / "other"
+    work = tmp_path / "work"
+    other = tmp_path / "other"
     encoded_corpus(corpus.text, corpus.table, tokenizer, work, HELD_OUT)
     with pytest.raises(ValueError, match="other held-out books"):
         encoded_corpus(corpus.text, corpus.table, tokenizer, work, HELD_OUT[:1])

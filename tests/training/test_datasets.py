@@ -15,7 +15,8 @@ def batches(n_windows=23, batch_size=4, seed=1, **shares):
 
 @given(st.integers(0, 10_000), st.integers(0, 3))
 def test_a_batch_depends_on_seed_and_step_alone(step, seed):
-    one, other = batches(seed=seed), batches(seed=seed)
+    one = batches(seed=seed)
+    other = batches(seed=seed)
     elsewhere = other[step + 1], batches(seed=seed + 1)[step]  # a look there changes nothing
     inputs, targets = other[step]
     assert torch.equal(one[step][0], inputs) and torch.equal(one[step][1], targets)
@@ -74,7 +75,8 @@ def test_passages_begin_at_the_beginning_of_a_window():
 
 
 def test_a_mixed_batch_holds_a_batch_of_each():
-    one, other = batches(seed=1), batches(n_windows=50, batch_size=2, seed=2)
+    one = batches(seed=1)
+    other = batches(n_windows=50, batch_size=2, seed=2)
     mixed = MixedBatches([one, other])
     inputs, targets = mixed[3]
     assert torch.equal(inputs, torch.cat([one[3][0], other[3][0]]))

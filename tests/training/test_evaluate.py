@@ -57,7 +57,8 @@ def test_bits_per_byte_by_hand():
 
 
 def test_a_uniform_guess_costs_the_logarithm_of_the_vocabulary():
-    encoding, book = get_encoding("mini"), Book("A", "B", 1900, 'She said: "naïve café, 你好"\n\nand went.')
+    encoding = get_encoding("mini")
+    book = Book("A", "B", 1900, 'She said: "naïve café, 你好"\n\nand went.')
     seen = []
 
     def guess(ids):
@@ -96,7 +97,8 @@ def test_head_scores_are_means_over_periods_and_seeds(lm):
     heads = [(score.block, score.head) for score in scores.itertuples()]
     assert heads == [(b, h) for b in range(2) for h in range(4)]
     chosen = scores.iloc[6]  # block 1, head 2
-    previous, induction = [], []
+    previous = []
+    induction = []
     for period in (5, 9):
         for seed in (0, 1):
             attn = lm.trace(evaluate.repeated_tokens(lm, period, seed))["attn", 1][2].numpy()

@@ -38,7 +38,8 @@ def test_what_was_trained_is_what_is_loaded_from_a_file_of_float16(tmp_path, tie
         assert torch.allclose(lm.model(ids), run.model(ids), atol=2e-3)
     assert lm.decode(lm.encode("the fox, Zoë")) == "the fox, Zoë"
     with safe_open(tmp_path / "out" / "model.safetensors", framework="pt") as file:
-        names, metadata = set(file.keys()), file.metadata()
+        names = set(file.keys())
+        metadata = file.metadata()
         assert {file.get_tensor(name).dtype for name in names} == {torch.float16}
     assert names == set(run.model.state_dict()) - ({"out_head.weight"} if tie else set())
     assert metadata["step"] == "4" and metadata["tokens"] == str(4 * 4 * 16)

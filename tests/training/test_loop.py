@@ -68,7 +68,8 @@ def test_a_resumed_run_is_the_unbroken_run_to_the_last_bit_and_can_be_made_longe
     torch.manual_seed(999)  # nothing may hang on the global generator
     torch.rand(5)
     resumed = train(tmp_path / "parts", validate_every=3)
-    a, b = saved(tmp_path / "whole"), saved(tmp_path / "parts")
+    a = saved(tmp_path / "whole")
+    b = saved(tmp_path / "parts")
     assert same(a["model"], b["model"]) and same(a["optimizers"], b["optimizers"])
     assert whole.step == resumed.step == 6
     assert [{**p, "seconds": 0} for p in whole.curve] == [{**p, "seconds": 0} for p in resumed.curve]

@@ -12,7 +12,8 @@ CONFIG = tomllib.loads((Path(__file__).parents[2] / ".streamlit" / "config.toml"
 
 @pytest.mark.parametrize("mode", ["light", "dark"])
 def test_the_apps_colours_are_the_figures_colours(mode):
-    theme, colors = CONFIG["theme"][mode], PALETTES[mode]
+    theme = CONFIG["theme"][mode]
+    colors = PALETTES[mode]
     assert theme["primaryColor"] == colors.accent
     assert theme["backgroundColor"] == colors.paper
     assert theme["secondaryBackgroundColor"] == colors.panel

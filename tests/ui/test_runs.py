@@ -65,7 +65,8 @@ def peak(attn):
 @pytest.mark.parametrize("long", [False, True])
 def test_a_run_is_passed_once_whatever_is_asked_of_it_later(made, passed, lm, monkeypatch, long):
     monkeypatch.setattr(sites, "SMALL", 0 if long else 2**24)
-    cache, run = made(), Run("m", (1, 2, 3))
+    cache = made()
+    run = Run("m", (1, 2, 3))
     found = cache.get(run, (("attn", 0),))
     assert found.holds((("attn", 0),)) and found.holds(("attn",)) is not long
     peak_of = Reduction("peak", "attn", peak)
@@ -95,7 +96,8 @@ def test_what_is_larger_than_all_of_it_is_given_and_not_kept(made):
 
 
 def test_threads_that_ask_for_the_same_compute_it_once(made, passed):
-    cache, sites = made(), [("attn",), (("attn", 0), ("attn", 1))]
+    cache = made()
+    sites = [("attn",), (("attn", 0), ("attn", 1))]
     found = together(8, lambda number: cache.get(Run("m", (5, 6, 7)), sites[number % 2]))
     assert len({id(trace) for trace in found}) == 1 and passed == [3]
 
@@ -113,7 +115,8 @@ def test_a_model_that_goes_takes_all_of_it_along(made):
     cache = made()
     cache.get(Run("a", (1,)), ())
     cache.derived("x", Run("a", (1,)), lambda: 1)
-    kept, held = cache.get(Run("b", (1,)), ()), cache.get(Run("a", (1,)), ())
+    kept = cache.get(Run("b", (1,)), ())
+    held = cache.get(Run("a", (1,)), ())
     cache.forget("a")
     assert cache.get(Run("a", (1,)), ()) is not held, "its model may be gone, and another loaded"
     cache.forget("a")
@@ -126,7 +129,8 @@ def no_short_pass(monkeypatch):
 
 
 def test_a_short_text_has_the_same_bits_whatever_was_read_before(made, read, lm):
-    cache, ids = made(), tuple(range(5, 35))
+    cache = made()
+    ids = tuple(range(5, 35))
     longer = cache.get(Run("m", ids), ())
     for end in (29, 20):
         trace, tokens = read(cache, ids[:end])
@@ -137,7 +141,8 @@ def test_a_short_text_has_the_same_bits_whatever_was_read_before(made, read, lm)
 @pytest.mark.usefixtures("no_short_pass")
 @pytest.mark.parametrize("edits", [(), (MUTED,)])
 def test_a_text_goes_on_from_where_another_one_with_the_same_edits_ends(made, read, lm, edits):
-    cache, ids = made(), tuple(range(5, 35))
+    cache = made()
+    ids = tuple(range(5, 35))
     read(cache, ids, (Edit("mlp_out", 1),))  # another's pass
     for wanted, passed in (
         (ids[:20], 20),
@@ -164,7 +169,8 @@ def test_a_text_goes_on_from_where_another_one_with_the_same_edits_ends(made, re
 
 @pytest.mark.usefixtures("no_short_pass")
 def test_a_text_that_grows_is_stored_once_and_stays_within_the_bytes(made, read, lm):
-    cache, ids = made(max_bytes=int(2.5 * lm.trace(range(40)).nbytes)), tuple(range(5, 45))
+    cache = made(max_bytes=int(2.5 * lm.trace(range(40)).nbytes))
+    ids = tuple(range(5, 45))
     for end in range(10, 41):
         trace, tokens = read(cache, ids[:end])
         assert tokens == (10 if end == 10 else 1)
@@ -181,7 +187,8 @@ def test_a_text_that_grows_is_stored_once_and_stays_within_the_bytes(made, read,
 
 def test_a_pass_waits_for_room_and_says_when_there_is_none(made, lm, monkeypatch):
     room = pass_bytes(lm, 20, lm.trace(range(20)).sites())
-    cache, run = made(max_bytes=int(1.5 * room), wait_seconds=0.05), Run("m", range(1, 21))
+    cache = made(max_bytes=int(1.5 * room), wait_seconds=0.05)
+    run = Run("m", range(1, 21))
     monkeypatch.setattr(shared, "session", lambda: "me")
     held = cache.get(Run("m", range(20)), None)
     monkeypatch.setattr(shared, "session", lambda: "another")

@@ -41,12 +41,14 @@ def test_joined_has_both_columns_row_by_row():
 
 # ---- why a page shows the same with and without the app's changes, in sentences ----
 
-HEAD, EMBED = "z.4.3=zero", "embed@1=zero"
+HEAD = "z.4.3=zero"
+EMBED = "embed@1=zero"
 
 
 def why(*edits, site=("embed", None), position=0):
     """Of a text of three tokens and a model of six blocks."""
-    config, run = SimpleNamespace(n_layers=6), SimpleNamespace(edits=tuple(map(Edit.parse, edits)))
+    config = SimpleNamespace(n_layers=6)
+    run = SimpleNamespace(edits=tuple(map(Edit.parse, edits)))
     labels = ["The", "·cat", "·sat"]
     scene = SimpleNamespace(lm=SimpleNamespace(config=config), run=run, tokens=labels, labels=labels)
     return sheet.why_same(scene, "the embeddings", [site], position)

@@ -75,7 +75,8 @@ def one_number(folder):
 
 
 def deep(folder):
-    one, state = torch.zeros(1), {}
+    one = torch.zeros(1)
+    state = {}
     for name, shape in makers.book_state(makers.hf_model(n_layer=1), masks=False).items():
         sizes = (50257, 16) if shape.shape == (61, 16) else shape.shape
         for block in range(3000) if "trf_blocks" in name else [0]:

@@ -99,10 +99,12 @@ class Hub:
 
     def send(self, handler, name, headers):
         whole = self.files[name]
-        start, status = 0, 200
+        start = 0
+        status = 200
         asked = re.fullmatch(r"bytes=(\d+)-", handler.headers.get("Range", ""))
         if asked and not self.ignores_ranges:
-            start, status = int(asked[1]), 206
+            start = int(asked[1])
+            status = 206
             if start >= len(whole):
                 return self.head(
                     handler, 416, {"Content-Range": f"bytes */{len(whole)}", "Content-Length": "0"}

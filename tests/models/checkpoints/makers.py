@@ -84,7 +84,8 @@ def book_places(model):
         "out_head.weight": theirs["lm_head.weight"],
     }
     for b in range(model.config.n_layer):
-        ours, at = f"trf_blocks.{b}.", f"transformer.h.{b}."
+        ours = f"trf_blocks.{b}."
+        at = f"transformer.h.{b}."
         for kind in ("weight", "bias"):  # transformers' Conv1D has its weight transposed
             parts = theirs[f"{at}attn.c_attn.{kind}"].chunk(3, dim=-1)
             for name, part in zip(("query", "key", "value"), parts, strict=True):
@@ -111,7 +112,8 @@ def book_state(model, masks=True, tied=False):
 
 def in_transformers(model, config):
     """The weights of a GPTModel with this GPTConfig in transformers' own GPT-2."""
-    ours, sizes = model.state_dict(), {name: config[own] for name, own in OUR_NAMES.items()}
+    ours = model.state_dict()
+    sizes = {name: config[own] for name, own in OUR_NAMES.items()}
     sizes["activation_function"] = "gelu" if config.activation == "gelu" else "gelu_new"
     theirs = hf_model(layer_norm_epsilon=config.norm_eps, tie_word_embeddings=False, **sizes)
     for name, place in book_places(theirs).items():

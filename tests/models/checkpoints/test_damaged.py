@@ -37,7 +37,8 @@ def configured(folder, **changes):
     (folder / "config.json").write_text(json.dumps(values | changes))
 
 
-WEIGHT, BIAS = "transformer.h.1.mlp.c_fc.weight", "transformer.ln_f.bias"
+WEIGHT = "transformer.h.1.mlp.c_fc.weight"
+BIAS = "transformer.ln_f.bias"
 
 
 @pytest.mark.parametrize(

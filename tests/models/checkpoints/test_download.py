@@ -118,7 +118,8 @@ def test_a_story_teller_comes_by_its_short_name(server, tmp_path):
 
 
 def test_a_cut_connection_is_resumed_where_it_broke(server):
-    server.cut_after, server.cuts = 300_000, 3
+    server.cut_after = 300_000
+    server.cuts = 3
     hub_folder(NAME)
     starts = [asked for _, _, asked in server.gets("/cdn/")]
     assert starts[0] is None and len(starts) == 4
@@ -155,7 +156,9 @@ def test_a_file_of_unknown_size_is_whole_whatever_had_arrived(server, tmp_path, 
 
 
 def test_a_server_without_ranges_sends_all_of_it_again(server):
-    server.cut_after, server.cuts, server.ignores_ranges = 300_000, 1, True
+    server.cut_after = 300_000
+    server.cuts = 1
+    server.ignores_ranges = True
     assert hub.missing_weights(hub_folder(NAME)) == ()
 
 
@@ -186,7 +189,8 @@ def test_what_a_server_refuses_or_says_wrongly(server, faults, said):
 
 
 def test_a_connection_that_breaks_every_time(server):
-    server.cut_after, server.cuts = 0, 1000
+    server.cut_after = 0
+    server.cuts = 1000
     with pytest.raises(CheckpointError, match=r"cannot be reached.*python -m gptviz download someone/tiny"):
         hub_folder(NAME)
     assert len(server.gets("/cdn/")) == transfer.RETRIES + 1
@@ -251,7 +255,8 @@ def test_the_environment_is_obeyed(server, tmp_path):
     environment.pop("HF_HUB_CACHE", None)
 
     def run(**more):
-        command, env = [sys.executable, "-c", SCRIPT], environment | more
+        command = [sys.executable, "-c", SCRIPT]
+        env = environment | more
         done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=120)
         assert done.returncode == 0, done.stderr
         return done.stdout

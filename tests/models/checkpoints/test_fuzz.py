@@ -40,10 +40,14 @@ def mutate(data, chance):
     if not data:
         return data
     edge = min(len(data), 600)
-    begin, end, anywhere = chance.randrange(edge), chance.randrange(edge), chance.randrange(len(data))
+    begin = chance.randrange(edge)
+    end = chance.randrange(edge)
+    anywhere = chance.randrange(len(data))
     place = chance.choice([begin, len(data) - 1 - end, anywhere])
     length = chance.choice([1, 1, 2, 8, 64])
-    before, there, after = data[:place], data[place : place + length], data[place + length :]
+    before = data[:place]
+    there = data[place : place + length]
+    after = data[place + length :]
     flipped = bytes([there[0] ^ (1 << chance.randrange(8))]) + there[1:]
     cut, *put = b"", b"", there * 2, bytes(length), chance.randbytes(length), flipped
     return chance.choice([before + cut, *(before + one + after for one in put)])
@@ -63,7 +67,8 @@ TYPES = [torch.float16, torch.bfloat16, torch.float64, torch.int32]
 
 def rewritten(state, chance):
     """A state dict whose file is whole, and whose weights are not: swapped, scaled, values of no sense."""
-    names, state = sorted(state), dict(state)
+    names = sorted(state)
+    state = dict(state)
     name, other = chance.sample(names, 2)
     kind = chance.randrange(4)
     if kind == 0:
@@ -71,7 +76,8 @@ def rewritten(state, chance):
     elif kind == 1:
         state[name] = state[name] * 10.0 ** chance.randrange(0, 39)
     elif kind == 2:
-        changed, place = state[name].clone().float(), chance.randrange(state[name].numel())
+        changed = state[name].clone().float()
+        place = chance.randrange(state[name].numel())
         changed.view(-1)[place] = chance.choice(NO_WEIGHTS)
         state[name] = changed
     else:
@@ -135,7 +141,8 @@ def test_hundreds_of_damaged_files_give_an_error_or_a_model_that_works(damaged, 
     assert {outcome(folder, meta) for folder in whole} == {"model"}
     if damage is exponents:
         files = [file for file in files if file.suffix not in (".json", ".pkl")]
-    chance, outcomes = random.Random(7), []
+    chance = random.Random(7)
+    outcomes = []
     for turn in range(180 if damage is mutate else 100):
         victim = files[turn % len(files)]
         whole = victim.read_bytes()
@@ -147,7 +154,8 @@ def test_hundreds_of_damaged_files_give_an_error_or_a_model_that_works(damaged, 
 
 def test_hundreds_of_whole_files_of_damaged_weights_give_an_error_or_a_model_that_works(damaged):
     files, meta = damaged
-    chance, outcomes = random.Random(11), []
+    chance = random.Random(11)
+    outcomes = []
     victims = [file for file in files if file.name in ("model.safetensors", "ckpt.pt", "pytorch_model.bin")]
     for turn in range(100):
         victim = victims[turn % len(victims)]

@@ -33,7 +33,8 @@ def postgres(tmp_path_factory):
                 parent.chmod(0o755)
         shutil.chown(folder, "postgres")
         as_owner = ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"]
-    data, quick = folder / "data", ["-c", "fsync=off", "-k", str(folder), "-h", "127.0.0.1", "-p", str(port)]
+    data = folder / "data"
+    quick = ["-c", "fsync=off", "-k", str(folder), "-h", "127.0.0.1", "-p", str(port)]
     run = {"check": True, "stdout": subprocess.DEVNULL, "cwd": folder}
     subprocess.run([*as_owner, BIN / "initdb", "-D", data, "-A", "trust", "-U", "postgres", "-N"], **run)
     control = [*as_owner, BIN / "pg_ctl", "-D", data, "-w", "-l", folder / "log"]

@@ -28,7 +28,8 @@ def test_a_class_from_its_beginning_to_its_end(classes):
     assert (teacher.room.model, teacher.room.pages) == ({"model": "mini"}, ("attention",))
     assert classes.guide(teacher.room.id) == "the guide's text, \0 and \ud800"
     first, second = (classes.join(written_code(code).lower(), "here") for _ in range(2))
-    otter, owl = classes.member(first), classes.member(second)
+    otter = classes.member(first)
+    owl = classes.member(second)
     assert not otter.teaches and otter.name != owl.name
     assert classes.names(otter.room) == [otter.name, owl.name]
 
@@ -87,7 +88,8 @@ def test_at_ones_own_pace_the_first_answer_counts_for_its_truth_was_told(classes
 def test_thirty_who_vote_at_once_while_the_teacher_locks(classes):
     """Each vote counts once or is refused; what was acknowledged is there, and nothing else."""
     secret, _, *everybody = begin(classes, 30)
-    sent, refused = {}, []
+    sent = {}
+    refused = []
 
     def vote(number):
         for value in (number, number + 100):  # a quick hand clicks twice
@@ -249,7 +251,9 @@ def test_a_database_of_the_first_version_gets_the_new_columns(tmp_path):
     assert brought.member(brought.join(code, browser="b")) is not None
 
 
-SCHOOL, HOME, MOBILE = "203.0.113.7", "198.51.100.1", "2001:db8:1:2:3:4:5:6"
+SCHOOL = "203.0.113.7"
+HOME = "198.51.100.1"
+MOBILE = "2001:db8:1:2:3:4:5:6"
 
 
 @pytest.mark.parametrize(("browser", "address"), [("one browser", None), (None, SCHOOL), (None, MOBILE)])

@@ -80,7 +80,8 @@ def test_a_hand_out_has_the_steps_whose_places_it_can_draw(mini, old, new, left_
     assert found["missing"] == left_out and len(found["steps"]) == 2 - left_out
     assert found["steps"][-1]["place"]["text"] == TEXT and found["steps"][-1]["ask"] is None
     if not left_out:
-        ask, place = found["steps"][0]["ask"], found["steps"][0]["place"]
+        ask = found["steps"][0]["ask"]
+        place = found["steps"][0]["place"]
         assert place["edits"] == "z.4.3=zero" and len(ask["hints"]) == 2
         looked_at = mini.edited("z.4.3=zero").trace(TEXT)["attn", 4][3, 2].argmax().item()
         assert show_token(mini.tokens(mini.encode(TEXT))[looked_at].raw) in ask["truth"]

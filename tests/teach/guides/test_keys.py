@@ -44,7 +44,8 @@ def left(lm, *edits):
 
 def losses(lm, *edits):
     """(T - 1,): the loss at every token but the first."""
-    ids, logits = torch.tensor(lm.encode(TEXT)), lm.trace(TEXT, edits=edits).logits()
+    ids = torch.tensor(lm.encode(TEXT))
+    logits = lm.trace(TEXT, edits=edits).logits()
     return torch.nn.functional.cross_entropy(logits[:-1].double(), ids[1:], reduction="none")
 
 
@@ -195,7 +196,8 @@ def test_of_tokens_rows_and_windows(model):
         assert same.shown == same.options[model.encode(one) != model.encode(other)]
     again, trace = asked(model, "row_again")
     copy = [token.id for token in trace.tokens].index(trace.tokens[-1].id)
-    weight, places = model.model.tok_emb.weight.detach(), model.model.pos_emb.weight.detach()
+    weight = model.model.tok_emb.weight.detach()
+    places = model.model.pos_emb.weight.detach()
     row = weight[trace.tokens[-1].id]
     sums = row + places[copy], row + places[len(trace) - 1]
     assert again.shown == again.options[1] and not torch.equal(*sums)
@@ -283,7 +285,8 @@ KING, HIS = (f"The king loved his daughter, but {one} did not love" for one in (
 
 
 def test_what_a_patch_brings_back(mini):
-    clean, corrupt = mini.trace(HIS), mini.trace(KING)  # as on the page: values of the other text
+    clean = mini.trace(HIS)  # as on the page: values of the other text
+    corrupt = mini.trace(KING)
     pair = int(clean.logits(-1).argmax()), int(corrupt.logits(-1).argmax())
 
     def back(edit):
@@ -316,7 +319,8 @@ def test_more_of_losses(model):
     mean = float(plain.mean())
     assert asked(model, "mean_loss")[0].truth == pytest.approx(mean, abs=1e-4)
     part, _ = asked(model, "second_part", None, 9)
-    first, second = float(plain[:8].mean()), float(plain[8:].mean())
+    first = float(plain[:8].mean())
+    second = float(plain[8:].mean())
     assert (
         part.truth == part.options[less_same_more(second - first, 0.1)]
         and part.facts["second"] == f"{second:.2f}"
@@ -452,7 +456,8 @@ def test_arguments_are_those_of_the_function():
 
 
 def test_an_answer_is_of_the_text_and_the_token_of_its_place(mini):
-    ask, special = Question("word", "What comes next?", "next_word"), "The cat<|endoftext|>"
+    ask = Question("word", "What comes next?", "next_word")
+    special = "The cat<|endoftext|>"
     for place, ids in (
         ({"text": TEXT, "token": "3"}, mini.encode(TEXT)[:4]),
         ({"text": TEXT, "token": "999"}, mini.encode(TEXT)),

@@ -95,7 +95,8 @@ def test_on_a_leash_nothing_stays_whatever_the_work_does_meanwhile(does, tmp_pat
     folder.mkdir()
     for number in range(300):  # which take a while to remove
         (folder / f"{number}").touch()
-    command, pipe = [sys.executable, "-c", WORK.replace("{does}", does), str(folder)], subprocess.PIPE
+    command = [sys.executable, "-c", WORK.replace("{does}", does), str(folder)]
+    pipe = subprocess.PIPE
     with subprocess.Popen(command, stdin=pipe, stdout=pipe) as worker:
         worker.stdout.readline()
         worker.stdin.close()

@@ -70,7 +70,9 @@ def test_parameters_are_those_that_learn(off):
 
 def test_the_notebooks_models_have_its_parameters_but_for_the_bias_of_their_last_layer():
     """LanguageModelv2 and LanguageModelv3 of the seeds, for V characters: lm_head has a bias there."""
-    V, D, context = 65, 32, 16
+    V = 65
+    D = 32
+    context = 16
     tables = V * D + context * D
     lm_head = nn.Linear(D, V, bias=False)
     assert V2.parameters(V) == tables + lm_head.weight.numel()
@@ -94,7 +96,8 @@ def test_the_recipe_and_the_model_are_told():
 
 
 def test_random_tokens_are_validated_and_probed_alike_whatever_the_seed():
-    one, other = task_for(tiny(seed=1)), task_for(tiny(seed=2))
+    one = task_for(tiny(seed=1))
+    other = task_for(tiny(seed=2))
     assert (one.validation.token_ids == other.validation.token_ids).all() and one.probes == other.probes
     assert len(one.validation) == VALIDATION_BATCHES * 4
     assert not (one.batches[0][0] == other.batches[0][0]).all()

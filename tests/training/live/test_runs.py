@@ -53,7 +53,8 @@ def test_measures_are_those_of_the_models_that_are_kept(done):
     assert [m.validation for m in done.measures[1:]] == list(done.curve["validation"])
     windows = validation_windows(done.task.validation, 4, VALIDATION_BATCHES).flatten(0, 1)
     for step in (0, 4):
-        lm, attn = done.lm(step), done.attention(step)
+        lm = done.lm(step)
+        attn = done.attention(step)
         assert attn.shape == (len(done.task.probes), 2, 2, 16, 16)
         scores = []
         for probe, kept in zip(done.task.probes, attn, strict=True):
@@ -87,7 +88,8 @@ def test_a_fork_goes_on_without_a_head(done, tmp_path):
     ids = list(off.task.probes[0].ids)
     for step in (4, 8):  # where it goes on, and later: in any program that opens it
         lm = off.lm(step)
-        plain, muted = lm.trace(ids), lm.trace(ids, edits=[gptviz.Edit("z", 1, "zero", [0])])
+        plain = lm.trace(ids)
+        muted = lm.trace(ids, edits=[gptviz.Edit("z", 1, "zero", [0])])
         assert torch.equal(plain["attn_out", 1], muted["attn_out", 1])
         assert lm.model.trf_blocks[1].att.out_proj.weight[:, :4].abs().max() == 0
         assert lm.model.trf_blocks[1].att.out_proj.weight[:, 4:].abs().min() > 0
@@ -111,7 +113,8 @@ def test_a_part_that_is_off_is_off(off, tmp_path):
     run = trained(tmp_path / off, steps=2, **{off: False})
     lm = run.own_lm(2)
     ids = torch.tensor([run.task.probes[0].ids])
-    block, x = lm.model.trf_blocks[0], torch.randn(1, 5, 8)
+    block = lm.model.trf_blocks[0]
+    x = torch.randn(1, 5, 8)
     with torch.no_grad():
         if off == "positions":
             assert lm.model.pos_emb.weight.abs().max() == 0
@@ -164,7 +167,9 @@ def test_the_notebooks_models_compute_what_the_notebook_computes(config, tmp_pat
         x = model.tok_emb(ids) + model.pos_emb(torch.arange(ids.shape[1]))  # (b, T, D)
         if config is V3:  # the notebook's Head, and out_proj, which its last layer takes in
             att = model.trf_blocks[0].att
-            q, k, v = att.W_query(x), att.W_key(x), att.W_value(x)
+            q = att.W_query(x)
+            k = att.W_key(x)
+            v = att.W_value(x)
             scores = q @ k.transpose(-2, -1) * (32**-0.5)
             weights = scores.masked_fill(torch.ones(16, 16).tril() == 0, -torch.inf).softmax(dim=-1)
             x = att.out_proj(weights @ v)
@@ -174,8 +179,10 @@ def test_the_notebooks_models_compute_what_the_notebook_computes(config, tmp_pat
 
 def test_relu_stands_where_gelu_stood(tmp_path):
     run = trained(tmp_path / "relu", activation="relu")
-    ff, x = run.own_lm(6).model.trf_blocks[1].ff, torch.randn(1, 5, 8)
-    up, down = ff.layers[0], ff.layers[2]
+    ff = run.own_lm(6).model.trf_blocks[1].ff
+    x = torch.randn(1, 5, 8)
+    up = ff.layers[0]
+    down = ff.layers[2]
     with torch.no_grad():
         assert torch.equal(ff(x), down(up(x).clamp(min=0)))
     assert not points(run).equals(points(trained(tmp_path / "gelu")))
@@ -199,7 +206,8 @@ def test_dropout_is_of_the_step_and_of_nothing_else(tmp_path):
 
 
 def test_dropout_is_torchs_in_the_books_three_places():
-    config, noise = tiny(dropout=0.25), torch.Generator()
+    config = tiny(dropout=0.25)
+    noise = torch.Generator()
     gpt = config.gpt_config(64)
     model = make_model(config, gpt, noise).train()
     dropped = {name for name, one in model.named_modules() if isinstance(one, SteppedDropout)}
@@ -231,7 +239,8 @@ def test_model_pth_makes_the_round_trip(done, tmp_path):
     assert sorted(files) == ["config.json", "meta.pkl", "model.pth"]
     for name, content in files.items():
         (tmp_path / name).write_bytes(content)
-    mine, loaded = done.lm(6), gptviz.load(tmp_path)
+    mine = done.lm(6)
+    loaded = gptviz.load(tmp_path)
     text = "Any text will do, now!"[:16]
     assert torch.equal(loaded.trace(text).logits(-1), mine.trace(text).logits(-1))
     assert loaded.config == mine.config and loaded.decode(loaded.encode(text)) == text

@@ -18,7 +18,8 @@ from gptviz.ui.components.code import bundle, kernel, own, script
 
 ROOT = Path(__file__).resolve().parents[3]
 COMPONENTS = ROOT / "gptviz" / "ui" / "components"
-HANDOUT, NOTEBOOK = ROOT / "gptviz" / "teach" / "handout", ROOT / "gptviz" / "ui" / "notebook"
+HANDOUT = ROOT / "gptviz" / "teach" / "handout"
+NOTEBOOK = ROOT / "gptviz" / "ui" / "notebook"
 NAMES = sorted({path.parent.name for path in COMPONENTS.glob("*/*.js")})
 
 # what tests/js tries, by the name that it has there

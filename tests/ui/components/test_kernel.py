@@ -12,7 +12,8 @@ JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-5, 30) | st.floats() | st.text(max_size=4),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3),
 )
-POSITION, PAGE = among(range(20)), among({"tokens", "attention"})
+POSITION = among(range(20))
+PAGE = among({"tokens", "attention"})
 CELL = record("column", row=POSITION, column=POSITION)
 
 
@@ -68,7 +69,8 @@ def test_a_drawing_gives_back_only_what_fits(monkeypatch):
 
 
 def test_the_callback_gets_checked_values_or_is_not_called(monkeypatch):
-    renderer, got = Renderer(), []
+    renderer = Renderer()
+    got = []
     monkeypatch.setattr(kernel, "_renderer", lambda _: renderer)
     Component("example")("key", {}, {"cell": (CELL, got.append)})
 

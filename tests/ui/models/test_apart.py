@@ -54,13 +54,15 @@ def readers_begin_at_once(monkeypatch):
 @pytest.fixture
 def workers(monkeypatch):
     """The processes that were started."""
-    started, start = [], apart.start
+    started = []
+    start = apart.start
     monkeypatch.setattr(apart, "start", lambda *given: started.append(start(*given)) or started[-1])
     return started
 
 
 def test_the_same_model_and_nothing_left(book, workers):
-    lm, own = read(book, n_heads=3), gptviz.load(book, n_heads=3)
+    lm = read(book, n_heads=3)
+    own = gptviz.load(book, n_heads=3)
     assert lm.tokenizer is own.tokenizer and torch.equal(
         lm.trace("a b").logits(-1), own.trace("a b").logits(-1)
     )

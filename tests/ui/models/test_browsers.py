@@ -22,7 +22,8 @@ def browsers(connected):
 
 
 def test_streamlits_cookie_names_the_browser_whatever_its_mask():
-    first, second = bytes(range(16)), bytes(range(1, 17))
+    first = bytes(range(16))
+    second = bytes(range(1, 17))
     names = {browser_of(generate_xsrf_token_string(first, 1763700000 + turn)) for turn in range(5)}
     assert len(names) == 1 and None not in names
     assert browser_of(generate_xsrf_token_string(second)) not in {None, *names}
@@ -81,7 +82,8 @@ def test_what_looks_for_an_earlier_session_does_not_meet_a_reload(browsers, conn
     class Look:
         def __init__(self, seconds, function, args):
             looks.append(self)
-            self.fire, self.cancel = lambda: function(*args), lambda: setattr(self, "fire", lambda: None)
+            self.fire = lambda: function(*args)
+            self.cancel = lambda: setattr(self, "fire", lambda: None)
 
         def start(self):
             pass

@@ -15,7 +15,10 @@ class Hub:
     """A hub that sends a byte whenever it is allowed to."""
 
     def __init__(self):
-        self.started, self.sent, self.go, self.end = 0, 0, threading.Event(), threading.Event()
+        self.started = 0
+        self.sent = 0
+        self.go = threading.Event()
+        self.end = threading.Event()
 
     def fetch(self, name, report):
         self.started += 1
@@ -30,7 +33,8 @@ def test_two_sessions_that_ask_share_one_download():
     hub = Hub()
     downloads = Downloads(hub.fetch)
     assert downloads.last("gpt2") is None
-    first, second = downloads.start("gpt2"), downloads.start("gpt2")
+    first = downloads.start("gpt2")
+    second = downloads.start("gpt2")
     assert first is second and first is downloads.last("gpt2") and first.running
     hub.end.set()
     hub.go.set()

@@ -16,13 +16,15 @@ from gptviz.ui.models.uploads import Uploads
 
 def sent(name, content=b"1234"):
     file = io.BytesIO(content)
-    file.name, file.size = name, len(content)
+    file.name = name
+    file.size = len(content)
     return file
 
 
 def test_a_file_that_is_no_longer_here_is_none(monkeypatch):
     """A browser may name it still: it let go of it late, or another server had it."""
-    here, gone = sent("mine.pth"), DeletedFile("1")
+    here = sent("mine.pth")
+    gone = DeletedFile("1")
     held = {"several": [gone, here], "one": here, "gone": gone, "none": None, "empty": []}
     monkeypatch.setattr(st, "session_state", held)
     assert [still_here(key) for key in (*held, "never")] == [[here], [here], [], [], [], []]

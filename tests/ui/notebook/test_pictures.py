@@ -91,7 +91,8 @@ def test_a_head_is_drawn_with_the_weights_of_the_trace_and_so_is_every_other(lm)
 def test_the_machine_has_all_places_down_to_the_heads_and_where_play_goes(lm, monkeypatch):
     t = lm.edited("z.2=zero").trace(TEXT)
     [part] = t.show("overview", "block.4.head.3", position=3).parts
-    data, others = part["data"], part["others"]
+    data = part["data"]
+    others = part["others"]
     assert [data["at"], data["position"]] == ["block.4.head.3", 3] and data["known"] == [*others]
     assert sum(one["data"]["kind"] == "head" for one in others.values()) == 48
     assert {one["at"] for one in data["way"]} <= others.keys()
@@ -103,7 +104,8 @@ def test_the_machine_has_all_places_down_to_the_heads_and_where_play_goes(lm, mo
 
 
 def test_of_a_changed_run_it_shows_before_and_after(lm):
-    t, plain = lm.trace(TEXT, edits=["z.2=zero"]), lm.trace(TEXT)
+    t = lm.trace(TEXT, edits=["z.2=zero"])
+    plain = lm.trace(TEXT)
     assert "changed: z.2=zero" in t.show("norms").lines[0]
     rows = t.show("next_token").parts[0]["data"]["rows"]
     was = plain.logits(-1).double().softmax(0)
@@ -118,7 +120,8 @@ def test_of_a_changed_run_it_shows_before_and_after(lm):
 
 
 def test_a_whole_page_has_its_pictures_in_order_with_words_and_tables_of_the_traces_numbers(lm):
-    t, before = lm.trace(TEXT, edits=["z.2=zero"]), (torch.get_num_threads(), sys.modules["__main__"])
+    t = lm.trace(TEXT, edits=["z.2=zero"])
+    before = (torch.get_num_threads(), sys.modules["__main__"])
     norms = t.show("layernorm", quantity="mean", position=2)
     parts = {part["key"]: part for part in norms.parts if "figure" in part}
     keys = [f"layernorm_{one}" for one in ("histograms", "grids", "depth", "weights", "shift")]
@@ -283,7 +286,8 @@ def test_a_saved_head_has_the_traces_weights_as_colours_and_every_token_to_be_re
     root = ElementTree.parse(t.show("attention", 3, 1).save(tmp_path / "head.svg")).getroot()
     svg = "{http://www.w3.org/2000/svg}"
     cells = next(list(group) for group in root.iter(f"{svg}g") if len(group) == len(t) ** 2)
-    scale, masked = palette("light").attention, palette("light").masked
+    scale = palette("light").attention
+    masked = palette("light").masked
     weights = t["attn", 3][1]
     expected = [
         color_at(scale, weights[query, key].item()) if key <= query else masked

@@ -49,7 +49,8 @@ def test_no_site_is_without_a_name():
 
 @pytest.mark.parametrize("part", PARTS, ids=lambda part: f"{part.kind} {part.site}")
 def test_every_line_of_python_is_that_change(part):
-    lm, text = random_lm(), "one two three four five"
+    lm = random_lm()
+    text = "one two three four five"
     for action in actions(part):
         assert Edit.parse(str(action.edit)) == action.edit
         found = eval(action.python, {"lm": lm, "text": text})

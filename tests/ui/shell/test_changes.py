@@ -35,7 +35,9 @@ def test_any_address_is_read_and_what_does_not_fit_is_kept(lm, parts):
 
 
 def test_clicks_edit_the_list(session):
-    off, average, other = Edit("z", 1, "zero", [0]), Edit("z", 1, "mean", [0]), Edit("mlp_out", 0, "zero")
+    off = Edit("z", 1, "zero", [0])
+    average = Edit("z", 1, "mean", [0])
+    other = Edit("mlp_out", 0, "zero")
     changes.add(off)
     changes.add(other)
     assert session["edits"] == "z.1.0=zero,mlp_out.0=zero"

@@ -17,7 +17,8 @@ VALUES = {
 @pytest.mark.parametrize("kind", VALUES)
 @given(data=st.data())
 def test_what_is_written_is_read_back(kind, data):
-    param, value = Param("x", kind, None), data.draw(VALUES[kind])
+    param = Param("x", kind, None)
+    value = data.draw(VALUES[kind])
     assert param.parse(param.written(value)) == value
 
 

@@ -56,7 +56,8 @@ def first(mini):
 
 
 def test_without_a_choice_it_is_the_models_first_against_nothing(first, mini):
-    at, against = run(), [f"against `{show_id(mini, token)}`" for token in first]
+    at = run()
+    against = [f"against `{show_id(mini, token)}`" for token in first]
     assert chosen(at) == {"token": first[0], "against": None} and offered(at) == [against[1]]
     at.button(key="target_runner_up").click().run()
     assert chosen(at) == {"token": first[0], "against": first[1]} and offered(at) == []

@@ -19,7 +19,9 @@ class Played:
 
     def __init__(self, folder, threads):
         self.threads = threads
-        self.folder, self.running, self.how_it_ended = folder, True, "signal 9, SIGKILL"
+        self.folder = folder
+        self.running = True
+        self.how_it_ended = "signal 9, SIGKILL"
         self._over = threading.Event()
 
     def wait(self):
@@ -114,7 +116,8 @@ def test_who_goes_on_before_the_worker_has_left_waits_for_it(played):
 
 def test_a_killed_worker_is_said_and_cleaned_up_and_can_go_on(played):
     queue, workers = played()
-    run, next_one = queue.start("one", tiny()), queue.start("two", tiny(seed=1))
+    run = queue.start("one", tiny())
+    next_one = queue.start("two", tiny(seed=1))
     train(run.run.folder, stop_at=3)
     run.run.write_status(type(run.run.status)("training", 3, 6, 1.0, 1.0))
     leftover = run.run.folder / "snapshots" / "000004.pt.partial"
@@ -159,7 +162,8 @@ def test_what_several_ask_for_is_trained_once_and_who_pauses_has_a_copy(played):
 
 def test_a_visitor_who_leaves_takes_everything_along(played):
     queue, workers = played()
-    mine, theirs = queue.start("me", tiny()), queue.start("them", tiny(seed=1))
+    mine = queue.start("me", tiny())
+    theirs = queue.start("them", tiny(seed=1))
     queue.start("me", tiny(seed=2))
     queue.clear("me")
     until(lambda: theirs.state == "starting" and not mine.run.folder.exists())
@@ -250,7 +254,8 @@ def test_a_full_disk_is_a_sentence_and_leaves_nothing(monkeypatch, at):
 
 def test_a_full_disk_is_said_of_a_run_that_waits_and_of_one_that_trains(monkeypatch, played):
     queue, workers = played()
-    trains, waits = queue.start("one", tiny()), queue.start("two", tiny(seed=1))
+    trains = queue.start("one", tiny())
+    waits = queue.start("two", tiny(seed=1))
     monkeypatch.setattr("gptviz.training.live.run.write_text", full)
     with pytest.raises(ValueError, match="No space left on device"):
         trains.pause()
@@ -262,7 +267,9 @@ def test_a_full_disk_is_said_of_a_run_that_waits_and_of_one_that_trains(monkeypa
 def test_what_a_killed_server_left_is_removed_by_the_next_and_by_nobody_else(tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     (tmp_path / "gptviz-training-not-ours").mkdir()
-    killed, lives, other = Root(TRAININGS), Root(TRAININGS), Root(UPLOADS)
+    killed = Root(TRAININGS)
+    lives = Root(TRAININGS)
+    other = Root(UPLOADS)
     assert [root.name for root in tmp_path.iterdir()] == ["gptviz-training-not-ours"]  # a disk may be full
     for root in (killed, lives, other):
         (root.path / "something").mkdir()
