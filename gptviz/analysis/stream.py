@@ -144,7 +144,7 @@ def cosine(one: Floats, other: Floats, none: float = 0.0) -> Floats:
 
 
 def _share(part: Floats, end: Floats, square: Floats) -> Floats:
-    """The share (T,) of a write `part` in the stream at the end, `end`: (T, D) each. `square` (T,): |end|^2."""
+    """The share (T,) of a write `part` in the stream at the end, `end`, (T, D) each; `square` is |end|²."""
     inner = np.einsum("td,td->t", part, end)  # (T, D) -> (T,)
     return np.divide(inner, square, out=np.zeros_like(inner), where=square > 0)
 
