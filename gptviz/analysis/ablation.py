@@ -1,12 +1,13 @@
-"""Knock-out: what becomes of a prediction when one part of the model is muted, for every part in turn.
+"""Knock-out (ablation): how a prediction changes when one part of the model is muted, for each part in turn.
 
-A muted part changes nothing before it: its pass begins at its own block, with what came into that block, and
-the parts of a block go through the rest of the model together, as one batch. Positions after the one that is
-looked at are left out, since nothing of them reaches it.
+A part is a head, the attention of a block, or the feed-forward of a block. To mute it is to put zero or a
+mean in the place of its output. What comes before it does not change, so its pass begins at its own block
+with the block's input, and all parts of one block are run as a batch. Positions after the one whose
+prediction is measured are left out, since the causal mask hides them from it.
 
-This is the total effect: later parts read a stream without the part and write something else, and the final
-LayerNorm divides by another number. What the part wrote for the word by itself is its direct share
-(`gptviz.analysis.attribution`); the two differ, and can even have different signs.
+This measures the total effect: later parts also change, as they read a residual stream without the part, and
+the final LayerNorm divides by another number. What the part itself adds to the logit is its direct effect
+(`gptviz.analysis.attribution`); the two differ and can even have different signs.
 
 Shapes: B parts of one batch, T tokens, H heads, D emb_dim, V vocabulary.
 
@@ -33,10 +34,10 @@ from gptviz.engine.variants import variants
 from gptviz.tokenizer import named_bytes, show_token
 from gptviz.tokenizer.one import Against, OneToken, both_ids, one_token
 
-MEASURED = ("logit", "probability", "effect", "lost")
-BASELINES = ("zero", "mean", "sample")
+MEASURED = ("logit", "probability", "effect", "lost")  # columns that are averaged over several texts
+BASELINES = ("zero", "mean", "sample")  # what a muted part gives instead
 
-HEAD_ROWS = 64  # of which the output head makes logits at once
+HEAD_ROWS = 64  # the number of rows to which the output head is applied at once
 
 Target = OneToken | tuple[OneToken, Against]
 
@@ -50,7 +51,7 @@ class MutedPart:
     head: int | None = None
 
     def edit(self, baseline: str) -> Edit:
-        """The same as an edit of one pass."""
+        """The edit that mutes this part."""
         site = {"head": "z", "attention": "attn_out", "feed-forward": "mlp_out"}[self.kind]
         return Edit(site, self.block, baseline, None if self.head is None else [self.head])
 
@@ -64,26 +65,33 @@ def knock_out(
     position: int = -1,
     progress: Progress = ignore_progress,
 ) -> pd.DataFrame:
-    """Mute every part in turn: the logit of `target` against the mean, its probability, and what changed.
+    """Mute every part in turn, and return a table of how the prediction of `target` changes.
 
-    `target` is a token, by its id or its text (" mill", with its space), or a pair (token, against); without
-    one it is what the model says first. `logit` is the token's logit minus the mean of all logits, or minus
-    that of `against`: a logit alone supports nothing (`gptviz.analysis.against`). `probability` is the
-    token's. A muted part gives "zero", or with `baseline` "mean" its mean over the text's positions: what it
-    gives to any token of this text alike; with "sample" its mean over a sample of text in the model without
-    edits (`gptviz.engine.sample_means`).
-    `effect` is `logit` minus that of the model as it is: below zero where the token loses by the muting.
-    `lost` is the probability of the model as it is minus `probability`.
+    Args:
+        text: a text, or a list of texts.
+        target: a token, by id or text (" mill", with its space), or a pair (token, against); None is the most
+            probable token. For a list of texts, one for all or a list with one for each.
+        baseline: what the muted part gives: "zero", its "mean" over the positions of the text, or with
+            "sample" its mean over a sample of texts in the model without edits
+            (`gptviz.engine.sample_means`).
+        position: the position whose next token is predicted.
+        progress: `progress(done, of)` is called after every batch; an exception that it raises stops the
+        work.
 
-    Columns: kind ("head", "attention", "feed-forward"), block, head (<NA> where there is none), logit,
-    probability, effect, lost; of every block its heads, its attention, its feed-forward. The rows are those
-    of `lm.trace(text, edits=[...])` with the edits `z`, `attn_out`, `mlp_out`, within 1e-5 in float32.
+    Columns, with a row for each part (a block's heads, then its attention, then its feed-forward):
+        kind: "head", "attention" or "feed-forward"; block; head (<NA> for the other kinds)
+        logit: the token's logit minus the mean of all logits, or minus that of `against`, with the part muted
+            (why not the logit alone: `gptviz.analysis.against`)
+        probability: that of the token with the part muted
+        effect: `logit` minus the same without muting; below 0 if muting lowers the logit
+        lost: the probability without muting minus `probability`
 
-    Of a list of texts, with one target for all or a list of one for each, the numbers are means over them;
-    logit_se, probability_se, effect_se and lost_se are their standard errors, n is how many texts there are.
+    The numbers are those of `lm.trace(text, edits=[...])` with edits of `z`, `attn_out` and `mlp_out`, within
+    1e-5 in float32. The model's own edits are made in every pass, before the one that mutes.
 
-    The model's own edits are made in every pass, the muted part being one more.
-    `progress(done, of)` is called after every batch, without a lock: what it raises stops the work.
+    For a list of texts the numbers are means over them; logit_se, probability_se, effect_se and lost_se are
+    their standard errors, and n is the number of texts.
+
     Raises ValueError as `lm.trace` does, and for tokens, baselines and positions that do not exist.
     """
     if is_many(text):
@@ -101,7 +109,8 @@ def knock_out(
         finals += rows
         progress(len(finals), len(parts))
     measured: list[tuple[float, float]] = []
-    # (parts, D) in chunks: the output head's weights are read once for each
+    # (parts, D), in chunks of up to HEAD_ROWS rows, as reading the output head's weights takes most of the
+    # time
     for chunk in torch.stack(finals).split(HEAD_ROWS):
         measured += zip(*_measured(logits_of(lm.model, chunk), *ids), strict=True)
     table = pd.DataFrame(map(vars, parts)).astype({"block": "Int64", "head": "Int64"})
@@ -110,7 +119,7 @@ def knock_out(
 
 
 def parts_of(lm: LanguageModel) -> list[MutedPart]:
-    """All parts that can be muted, in the order of the rows: H + 2 a block."""
+    """All parts that can be muted, in the order of the table's rows: H + 2 for each block."""
     return [
         part
         for b in range(lm.config.n_layers)
@@ -123,7 +132,10 @@ def parts_of(lm: LanguageModel) -> list[MutedPart]:
 
 
 def check(lm: LanguageModel, target: Target, baseline: str) -> tuple[int, int | None]:
-    """The target's ids, None for the mean. Raises ValueError for an unknown target or baseline."""
+    """The ids of the target and of what it is compared with (None: the mean of all logits).
+
+    Raises ValueError for an unknown token or baseline, and for a pair of the same token.
+    """
     one_of("baseline", baseline, BASELINES)
     pair = target if isinstance(target, tuple) else (target,)
     if len(pair) not in (1, 2):
@@ -138,13 +150,16 @@ def check(lm: LanguageModel, target: Target, baseline: str) -> tuple[int, int | 
 
 
 def _measured(logits: torch.Tensor, token: int, against: int | None) -> tuple[list[float], list[float]]:
-    """(B, V) -> of each the difference of logits, and the target's probability."""
+    """The difference of logits and the target's probability for each row of (B, V) logits: B each."""
     return difference(logits, token, against).tolist(), logits.double().softmax(dim=-1)[:, token].tolist()
 
 
 @undisturbed
 def batches(lm: LanguageModel, trace: Trace, at: int, baseline: str) -> Iterator[torch.Tensor]:
-    """Yield what the output head gets with each part muted, (B, D): as many of a block as fit a batch."""
+    """Yield the input of the output head at position `at`, with each part muted: (B, D) for a batch of parts.
+
+    The parts are in the order of `parts_of`; a batch has parts of one block only.
+    """
     trace.of(lm.model)
     stop = len(trace) if lm.edits else at + 1  # an edit may look at the whole text
     for b in range(lm.config.n_layers):

@@ -1,10 +1,10 @@
-"""Attention, one step at a time, from the queries, keys and values that a Trace holds.
+"""Attention step by step, computed from the queries, keys and values that a Trace holds.
 
-The model computes scores -> masked -> scaled -> softmax in four lines (`MultiHeadAttention.forward`);
-here scaling comes before masking, as in the paper's formula. Both give the same numbers, because the
-mask is minus infinity on either side of the division.
+The model computes scores, masks them, scales them and applies softmax (`MultiHeadAttention.forward`). Here
+the scores are scaled before they are masked, as in the formula of "Attention Is All You Need". Both give the
+same numbers, since minus infinity stays minus infinity when it is divided.
 
-Shapes in comments: H heads, T tokens, d = head_dim = emb_dim / H.
+Shapes: H heads, T tokens, D emb_dim, d = head_dim = D / H, V the vocabulary size.
 """
 
 from dataclasses import dataclass
@@ -20,16 +20,16 @@ from gptviz.engine.trace import Trace
 from gptviz.engine.undisturbed import undisturbed
 from gptviz.model import GPTModel
 
-HEAD_SITES = ("q", "k", "v", "attn", "z")  # a block's, which have a part for each head
+HEAD_SITES = ("q", "k", "v", "attn", "z")  # the sites of a block that are split by heads
 
 
 @reads(lambda lm, block, *_: (("attn", block),))
 def weights(
     lm: LanguageModel, t: Trace, block: int, head: int | None = None, hide_first: bool = False
 ) -> Tensor:
-    """Return a head's attention weights, (T, T), a row a query; without a head the mean over the block's.
+    """A head's attention weights, (T, T), with a row per query; for None, their mean over the block's heads.
 
-    With `hide_first` the first token is left out and every row scaled up to sum to 1 again: `without_first`.
+    With `hide_first`, the first key is left out and each row is scaled up to sum to 1 (`without_first`).
     """
     attn = t["attn", block]  # (H, T, T)
     if head is None:
@@ -43,20 +43,19 @@ def weights(
 
 @reads(lambda lm, block, head: (("attn", block),))
 def last_row(lm: LanguageModel, t: Trace, block: int, head: int) -> Tensor:
-    """A head's attention weights from the last position: (T,), softmax(K q / sqrt(d)).
+    """The attention weights of a head for the last query, (T,): softmax(K q / sqrt(d)).
 
-    A token is written out of the position before it: it does not exist yet when the model looks.
+    The next token is predicted from this position, so these are the weights that matter for it.
     """
     return t["attn", block][head, -1]
 
 
 @dataclass(frozen=True)
 class AttentionSteps:
-    """One head's way from queries and keys to its output. Rows are queries, columns keys.
+    """The steps of one head from queries and keys to its output. Rows are queries, columns keys.
 
-    `q`, `k`, `v`, `z` (T, d) and `weights` (T, T) are the pass's own; what lies between is worked out from
-    them, also for keys in the future, which `masked` sets to minus infinity: weights = softmax(masked), row
-    by row, and z = weights @ v, unless a change of the model put something else there.
+    `q`, `k`, `v`, `z` (T, d) and `weights` (T, T) are from the pass. `scores` and `masked` are computed from
+    them. Unless an edit put something else there, weights = softmax(masked), row by row, and z = weights @ v.
     """
 
     q: Tensor
@@ -84,7 +83,7 @@ class AttentionSteps:
 
 @reads(lambda lm, block, *_: tuple((site, block) for site in HEAD_SITES))
 def steps(lm: LanguageModel, t: Trace, block: int, head: int) -> AttentionSteps:
-    """Return all the steps of one head; ValueError for a block or head that the model does not have."""
+    """All steps of one head. Raises ValueError for a block or head that the model does not have."""
     return AttentionSteps(*(t[site, block][head].clone() for site in HEAD_SITES))
 
 
@@ -106,9 +105,10 @@ class SoftmaxRow:
 
 @dataclass(frozen=True)
 class CellArithmetic:
-    """The arithmetic of one attention weight: `products` (d,) = q * k, their sum `score`, and the row.
+    """The arithmetic of one attention weight: `products` (d,) = q * k, their sum `score`, and the softmax.
 
-    `weight` is None where the causal mask hides the key (key > query); the score exists even then.
+    `scaled` is score / divisor, and `row` the softmax of the whole row. `weight` is None if the causal mask
+    hides the key (key > query); the score exists even then.
     """
 
     products: Tensor
@@ -121,10 +121,10 @@ class CellArithmetic:
 
 @reads(lambda lm, block, *_: (("q", block), ("k", block)))
 def cell(lm: LanguageModel, t: Trace, block: int, head: int, query: int, key: int) -> CellArithmetic:
-    """Return the arithmetic behind one cell of a head's attention.
+    """The arithmetic of the attention weight of one query and one key in a head.
 
-    Worked in float64 from the captured float32 queries and keys, so that what is printed adds up.
-    Raises ValueError for a head or a position that does not exist.
+    It is computed in float64 from the float32 queries and keys of the pass, so that rounded numbers on the
+    screen add up. Raises ValueError for a head or a position that does not exist.
     """
     q, k = (t[site, block][head].double() for site in ("q", "k"))  # (T, d) each
     divisor = q.shape[-1] ** 0.5
@@ -138,7 +138,7 @@ def cell(lm: LanguageModel, t: Trace, block: int, head: int, query: int, key: in
 
 
 def softmax_row(scaled: Tensor) -> SoftmaxRow:
-    """(n,) scaled scores -> their softmax with every number on the way."""
+    """Compute the softmax of (n,) scaled scores, with every intermediate number."""
     largest = scaled.max().item()
     exp = torch.exp(scaled - largest)
     total = exp.sum().item()
@@ -146,7 +146,7 @@ def softmax_row(scaled: Tensor) -> SoftmaxRow:
 
 
 def edited_weights(lm: LanguageModel, *_: object) -> tuple[str, ...]:
-    """The sites that `rows_of_attention` reads beside `q` and `k`: "attn" where an edit may change it."""
+    """The sites that `rows_of_attention` needs beside `q` and `k`: "attn" if the model has edits."""
     if lm.edits:
         return ("attn",)
     return ()
@@ -154,10 +154,11 @@ def edited_weights(lm: LanguageModel, *_: object) -> tuple[str, ...]:
 
 @undisturbed
 def rows_of_attention(trace: Trace, block: int, positions: Tensor, heads: slice = slice(None)) -> Tensor:
-    """The attention weights of some queries, (H, R, n), n up to the last of them.
+    """The attention weights of the queries at R `positions`: (H, R, n), where n - 1 is the last of them.
 
-    Those of the pass where the trace holds `attn`, and of one with edits, which may change what is passed on:
-    ValueError if it was not kept. Else they are worked out from queries and keys, R rows and not T of them.
+    They are taken from the trace if it holds `attn`; else they are computed from the queries and keys, which
+    is cheap for a few rows. With edits they must be taken from the trace, since an edit may have changed
+    them: raises ValueError if the trace did not keep `attn` then.
     """
     n = int(positions.max()) + 1
     if trace.edits and ("attn", block) not in trace.sites():
@@ -175,10 +176,11 @@ def rows_of_attention(trace: Trace, block: int, positions: Tensor, heads: slice 
 def handed_on(
     trace: Trace, model: GPTModel, block: int, position: int, row: Tensor, values: Tensor
 ) -> Tensor:
-    """The factor between what each head read at a position and the `z` that it handed on: (H, 1), float64.
+    """By which factor an edit scaled the output `z` of each head at a position: (H, 1), float64.
 
-    What it read is `row` (H, n) @ `values` (H, n, d). 1 in a pass without changes of `z`; NaN if what a head
-    handed on is no multiple of it. Needs the block's `z` if an edit changes it.
+    Without edits, `z` is the weighted sum `row` (H, n) @ `values` (H, n, d). The factor is 1 if no edit is of
+    `z`, and NaN for a head whose `z` is no multiple of that sum. The trace must hold `z` if an edit changes
+    it.
     """
     if not any(edit.site == "z" and block in edit.blocks(trace.config.n_layers) for edit in trace.edits):
         return torch.ones(len(row), 1, dtype=torch.float64)
@@ -193,22 +195,23 @@ def handed_on(
 
 
 def without_first(weights: Tensor) -> Tensor:
-    """Attention with the first token left out and every row renormalised to 1: (..., T, T) -> (..., T, T).
+    """Attention weights (..., T, T) without the first key, with each row scaled up to sum to 1.
 
-    Column 0 becomes NaN, and so does row 0, which has nothing else to look at, and any row that
-    gave the first token all it had. Above the diagonal stays 0.
+    Column 0 becomes NaN, and so does row 0, which has no other key, and any row that had all its weight on
+    the first key. Weights above the diagonal stay 0.
     """
     rows = weights.clone()
     rows[..., 0] = 0
-    rows = rows / rows.sum(dim=-1, keepdim=True)  # 0 / 0 is NaN: nothing left to show in that row
+    rows = rows / rows.sum(dim=-1, keepdim=True)  # 0 / 0 is NaN, in a row without any other weight
     rows[..., 0] = torch.nan
     return rows
 
 
 def write_lengths(z: Tensor, out_proj: Tensor) -> Tensor:
-    """The length of each head's write into the stream: z (H, T, d), out_proj (D, D) -> (H, T).
+    """The length of what each head adds to the residual stream: z (H, T, d), out_proj (D, D) -> (H, T).
 
-    The length of z W is taken from z (W W^T) z^T, d by d a head instead of T by D, in float64.
+    With W (d, D), a head's part of out_proj, that is the vector z W. Its squared length is z (W W^T) z^T,
+    which needs a (d, d) matrix for each head instead of the (T, D) vectors. In float64.
     """
     heads, _, d = z.shape
     slices = double(out_proj).unflatten(1, (heads, d)).permute(1, 2, 0)  # (D, H d) -> (H, d, D)
@@ -218,7 +221,7 @@ def write_lengths(z: Tensor, out_proj: Tensor) -> Tensor:
 
 @of_model
 def mean_writes(trace: Trace, model: GPTModel) -> Tensor:
-    """Each head's mean write over the text, (n_layers, H). Needs `z` of every block."""
+    """The mean over the text of the length that each head adds, (n_layers, H). Needs `z` of every block."""
     outs = [block.att.out_proj.weight for block in model.trf_blocks]
     lengths = [write_lengths(trace["z", b], out) for b, out in enumerate(outs)]
     return torch.stack(lengths).mean(dim=-1).float()  # (n_layers, H, T) -> (n_layers, H)
@@ -226,54 +229,51 @@ def mean_writes(trace: Trace, model: GPTModel) -> Tensor:
 
 @dataclass(frozen=True)
 class FirstToken:
-    """The pull of the first token, in numbers that answer "why is it so often the first token?".
+    """How much attention the first token gets: many heads put most of their weight on it.
 
-    Over a text of `tokens` tokens: `mean` is the mean attention it gets from later tokens over all heads,
-    `even` what it would get if every head spread evenly, `heads` how many of the `of` heads give it more
-    than half. For the head asked about: `own`, its mean, `value_norm` of the first token and `other_norms`,
-    the mean over the other tokens.
+    Shares are mean attention weights over all later queries; "the chosen head" is one that was asked about.
     """
 
-    tokens: int
-    mean: float
-    even: float
-    heads: int
-    of: int
-    own: float
-    value_norm: float
-    other_norms: float
+    tokens: int  # of the text
+    mean: float  # share of the first token, mean over all heads
+    even: float  # its share if each query gave all keys the same weight
+    heads: int  # the number of heads that give it more than half
+    of: int  # the number of all heads
+    own: float  # its share in the chosen head
+    value_norm: float  # the length of its value vector in the chosen head
+    other_norms: float  # the mean length of the other tokens' value vectors there
 
     @property
     def draws_all(self) -> bool:
-        """Whether the heads together give the first token clearly more than even heads would."""
+        """Whether all heads together give the first token clearly more than even attention would."""
         return self._lift(self.mean) >= SINK
 
     @property
     def draws_own(self) -> bool:
-        """Whether the head that was asked about gives it clearly more than an even head would."""
+        """Whether the chosen head gives it clearly more than even attention would."""
         return self._lift(self.own) >= SINK
 
     @property
     def hands_little(self) -> bool:
-        """Whether the first token's value is clearly shorter than the others' in the head asked about."""
+        """Whether the first token's value vector is clearly shorter than the others' in the chosen head."""
         return self.value_norm <= SHORT * self.other_norms
 
     def _lift(self, share: float) -> float:
-        """A share, from even (0) to all there is (1); 0 where the text is too short."""
+        """Rescale a share so that even attention is 0 and all attention is 1; 0 for fewer than 4 tokens."""
         if self.tokens >= 4:
             return (share - self.even) / (1 - self.even)
         return 0.0
 
 
-SHORT = 0.8  # of the other tokens' mean length: a value that hands over clearly less
-SINK = 0.3  # of the way from even attention to nothing but the first token
+SHORT = 0.8  # a value vector is clearly shorter if its length is at most this part of the others' mean
+SINK = 0.3  # attention is clearly more than even if `_lift` gives at least this
 
 
 def first_token(shares: Tensor, v: Tensor, block: int, head: int) -> FirstToken | None:
-    """Measure the pull of the first token; None for a text of one token.
+    """Measure how much attention the first token gets; None for a text of one token.
 
-    `shares` (n_layers, H): every head's mean attention to it over the later queries, as in `head_scores`;
-    `v` (T, d): the values of the head asked about.
+    `shares` (n_layers, H): each head's mean weight on it over the later queries, as in `head_scores`;
+    `v` (T, d): the values of the chosen head, number `head` of `block`.
     """
     n_tokens = len(v)
     if n_tokens == 1:
@@ -292,9 +292,10 @@ def first_token(shares: Tensor, v: Tensor, block: int, head: int) -> FirstToken 
 
 
 def table(weights: Tensor, tokens: list[str]) -> pd.DataFrame:
-    """Attention weights (T, T) as a table: a row a query, a column a key; what the mask hides is missing.
+    """Attention weights (T, T) as a table with a row per query and a column per key.
 
-    Columns: position, query, then one for each key, named "0 The". NaN stays missing.
+    Columns: position, query, then one for each key, named by its position and token, such as "0 The". Cells
+    that the causal mask hides are NaN.
     """
     hidden = torch.ones_like(weights, dtype=torch.bool).triu(diagonal=1)
     cells = weights.masked_fill(hidden, torch.nan).numpy()

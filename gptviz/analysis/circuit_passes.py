@@ -1,10 +1,11 @@
-"""The passes behind a circuit: a text read by a model of which only some heads speak, many choices at once.
+"""The forward passes that measure circuits: how well a model does a task with only some of its heads.
 
-Every other head gives its mean (or zero): the same numbers as `lm.trace(text, edits=edits_of(...))`.
-Choices that part ways in one block share all before it, and go through the rest as one batch
+A circuit is a set of heads. In its pass, the output of every head outside the set is replaced by its mean (or
+by zero): the same numbers as `lm.trace(text, edits=edits_of(...))`. Many circuits are measured at once:
+those that only differ from some block on share the input of that block, and run from there on as one batch
 (`gptviz.engine.variants`).
 
-Shapes: B choices of one batch, T tokens, L blocks, H heads, D emb_dim, V vocabulary.
+Shapes: B circuits of one batch, T tokens, L blocks, H heads, D emb_dim, V vocabulary.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -36,7 +37,10 @@ def all_heads(lm: LanguageModel) -> list[Head]:
 def edits_of(
     lm: LanguageModel, heads: Heads, baseline: str = "mean", feed_forwards: bool = True
 ) -> list[Edit]:
-    """The circuit as edits of one pass: every head but these replaced, and the feed-forwards if not kept."""
+    """The edits that leave only the circuit `heads`: all other heads are replaced as `baseline` says.
+
+    Without `feed_forwards`, the outputs of all feed-forwards are replaced, too.
+    """
     edits = []
     for b in range(lm.config.n_layers):
         muted_heads = [h for h in range(lm.config.n_heads) if (b, h) not in heads]
@@ -50,11 +54,12 @@ def edits_of(
 
 
 class Passes:
-    """The passes that measure one text's circuits.
+    """Measures circuits on one text.
 
-    `target` is a token, by id or text, or a pair as in `knock_out`. F, the measure, is the target's
-    probability at `position`, or of a pair the first one's logit minus the second one's, as Wang et al. have
-    it. `whole` is F(M), of the model with all its parts. Raises ValueError as `knock_out` does.
+    `target` is a token, by id or text, or a pair of tokens as in `knock_out`. The measure, F, is the target's
+    probability after `position`; for a pair it is the first token's logit minus the second one's, as in Wang
+    et al. (Interpretability in the Wild, 2022). `whole` is F of the unchanged model. Raises ValueError as
+    `knock_out` does.
     """
 
     def __init__(
@@ -71,20 +76,21 @@ class Passes:
         self.feed_forwards = feed_forwards
         self.target = check(lm, target, baseline)
         self._is_pair = isinstance(target, tuple)
-        self._ready: dict[Edit, Edit] = {}  # with the numbers that it puts in: most choices share most edits
+        # an edit -> the same with numbers as its value (`reader.ready`): most circuits share most edits
+        self._ready: dict[Edit, Edit] = {}
         trace = lm.trace(text, keep=["resid_pre"])
         self.at = trace.place_of(position)
         ids = [token.id for token in trace.tokens]
-        # a mean over the text, and an edit, may look at what stands after the position
+        # a mean over the text, or an edit of the model, may depend on tokens after the position
         if baseline == "mean" or lm.edits:
             self.ids = ids
         else:
             self.ids = ids[: self.at + 1]
-        self._into = trace["resid_pre"][:, : len(self.ids)]  # (L, T, D): into each block if every head speaks
+        self._into = trace["resid_pre"][:, : len(self.ids)]  # (L, T, D): each block's input, with all heads
         self.whole = float(self._measure(trace.logits(self.at)[None])[0])
 
     def of(self, circuits: Sequence[Heads], progress: Progress = ignore_progress) -> Values:
-        """F of each of these choices of heads, (n,)."""
+        """F of each of these n circuits, (n,)."""
         results = np.zeros(0)
         for values in self._batches(circuits, 0, self._into[0]):
             results = np.append(results, values)
@@ -92,9 +98,9 @@ class Passes:
         return results
 
     def with_each(self, circuit: Heads, changed: Sequence[Head]) -> Iterator[tuple[list[Head], Values]]:
-        """F of the circuit with each of these heads the other way: one more, or one less.
+        """F of the circuit with one of the heads in `changed` added, or removed if it is in it, for each.
 
-        Block by block: (the heads of the block, F of each). Each begins where the change does.
+        Yields batches of heads of one block with F for each; the passes begin at that block.
         """
         speaking = frozenset(circuit)
         streams = self._streams(speaking)
@@ -102,27 +108,29 @@ class Passes:
             block_heads = [head for head in changed if head[0] == b]
             done = 0
             for values in self._batches([speaking ^ {head} for head in block_heads], b, streams[b]):
-                yield block_heads[done : done + len(values)], values
+                yield block_heads[done : done + len(values)], values  # B heads, (B,)
                 done += len(values)
 
     def _streams(self, circuit: Heads) -> torch.Tensor:
-        """The streams that enter the blocks when only these heads speak: (L, T, D)."""
+        """The input of each block when only the heads of the circuit are left: (L, T, D)."""
         if self.feed_forwards and len(circuit) == len(all_heads(self.lm)):
             return self._into
         return self.lm.trace(self.ids, keep=["resid_pre"], edits=self._edits(circuit))["resid_pre"]
 
     def _edits(self, circuit: Heads) -> list[Edit]:
+        """The edits that leave only the circuit, with numbers as their values."""
         edits = edits_of(self.lm, circuit, self.baseline, self.feed_forwards)
         new = [edit for edit in edits if edit not in self._ready]
         self._ready |= zip(new, ready(self.lm, new), strict=True)
         return [self._ready[edit] for edit in edits]
 
     def _batches(self, circuits: Sequence[Heads], block: int, stream: torch.Tensor) -> Iterator[Values]:
+        """Yield F of the circuits, (B,) per batch; the passes begin at `block` with its input, (T, D)."""
         for finals in variants(self.lm, stream, block, list(map(self._edits, circuits)), self.at):
             yield self._measure(logits_of(self.lm.model, finals))  # (B, D) -> (B, V)
 
     def _measure(self, logits: torch.Tensor) -> Values:
-        """(B, V) -> (B,)"""
+        """F for each row of logits: (B, V) -> (B,)."""
         if self._is_pair:
             return difference(logits, *self.target).numpy()
         return logits.double().softmax(dim=-1)[:, self.target[0]].numpy()

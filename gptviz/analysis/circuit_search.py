@@ -1,23 +1,22 @@
-"""The circuit of a prediction: the fewest heads that keep it as it is, everything else set to its mean.
+"""Search for the circuit of a prediction: few heads that keep it as it is when all other heads are muted.
 
-M is the model with all its parts, C a choice of heads, and C(text) the pass in which every other head gives
-its mean: over the positions of this text ("mean"), over a sample of text ("sample"), or nothing ("zero").
-Embeddings, LayerNorms and the biases of the attentions always stay; the feed-forwards stay, or are replaced
-as well. F(C) is what the pass is measured by: the probability of the token, or of a pair of tokens the first
-one's logit minus the second one's.
+M is the model with all its heads, and C a circuit, that is a set of heads. In the pass of C, the output of
+every other head is replaced: by its mean over the positions of this text ("mean"), by its mean over a sample
+of texts ("sample"), or by 0 ("zero"). Embeddings, LayerNorms and the biases of attention always stay; the
+feed-forwards stay, or are replaced as well. F(C) is the measure of that pass: the probability of a token, or
+for a pair of tokens the first one's logit minus the second one's. F(nobody) is that without any head.
 
-After Wang et al., Interpretability in the Wild, 2022, section 4 (their F is the logit difference, averaged
-over many prompts of one form; their mean is taken over those prompts, position by position. Here there is
-one text):
+The criteria are those of Wang et al., Interpretability in the Wild, 2022, section 4. (Their F is the
+difference of logits, averaged over many prompts of one form, and their mean is taken over those prompts,
+position by position. Here there is one text.)
 
-    faithfulness   |F(M) - F(C)|: what the circuit gets wrong, too little or too much
-    completeness   |F(C \\ K) - F(M \\ K)| for sets K of the circuit's heads: taken out of the circuit and out
-                   of the model, they should do the same harm. Large, where the model has others to stand in
+    faithfulness   |F(M) - F(C)|: how far the circuit is from the model, on either side
+    completeness   |F(C \\ K) - F(M \\ K)| for sets K of the circuit's heads: without them, the circuit and
+                   the model should change alike. It is large if other heads of the model can replace them
     size           |C|, the number of heads
 
-A circuit keeps the prediction when it gets at most a share of |F(M) - F(nobody)| wrong, a tenth if not said
-otherwise: one that gives the token more than the model does is as wrong as one that gives it less.
-Their third criterion, minimality, asks that each head matters: see `brings`.
+A circuit keeps the prediction if |F(M) - F(C)| is at most a share of |F(M) - F(nobody)|, by default one
+tenth. The third criterion of the paper, minimality, is that each head matters: see `brings`.
 """
 
 import itertools
@@ -38,34 +37,34 @@ from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.progress import Progress, ignore_progress
 from gptviz.engine.undisturbed import undisturbed
 
-WAYS = ("remove", "add")
-WITHIN = 0.1  # of |F(M) - F(nobody)|: a circuit that gets no more wrong than that keeps the prediction
-ROUNDING = 1e-6  # two passes of one circuit may differ by so much
-WHOLE_SUBSETS = 6  # a circuit of so many heads has 64 subsets: completeness is measured with all of them
-SOME_SUBSETS = 24  # of a larger one, besides the whole and each head by itself
+WAYS = ("remove", "add")  # start with all heads and remove some, or with none and add some
+WITHIN = 0.1  # the share of |F(M) - F(nobody)| by which a circuit that keeps the prediction may differ from M
+ROUNDING = 1e-6  # the F of two passes of one circuit may differ by this much
+WHOLE_SUBSETS = 6  # up to this number of heads, completeness is measured with all subsets (64 for 6 heads)
+SOME_SUBSETS = 24  # for larger circuits: the number of random subsets
 
 GRAMMAR = "block.head+block.head, such as 4.3+5.0"
 
 
 @dataclass(frozen=True)
 class Circuit:
-    """The result of a search: the heads, in the order of the pass, F(M), F(C) and F of no head; its steps.
+    """The result of a search: a circuit, and the steps that led to it.
 
-    `allowed` is how much F(C) may differ from F(M), and `kept` whether it differs by no more. Columns of
-    `steps`: size (how many heads are in), block and head (the one that was added or taken away, <NA> at
-    first), value (F). `stages` are the heads that are in at each of the steps.
+    Columns of `steps`: size (the number of heads in the circuit), block and head (of the head that was added
+    or removed, <NA> in the first row), value (F).
     """
 
-    heads: tuple[Head, ...]
-    whole: float
-    value: float
-    empty: float
-    allowed: float
+    heads: tuple[Head, ...]  # the circuit, in the order of the pass
+    whole: float  # F(M)
+    value: float  # F(C)
+    empty: float  # F(nobody)
+    allowed: float  # by how much F(C) may differ from F(M)
     steps: pd.DataFrame
-    stages: list[tuple[Head, ...]]
+    stages: list[tuple[Head, ...]]  # the heads in the circuit at each step
 
     @property
     def kept(self) -> bool:
+        """Whether the circuit keeps the prediction."""
         return abs(self.whole - self.value) <= self.allowed
 
     def __str__(self) -> str:
@@ -84,35 +83,36 @@ def circuit(
     position: int = -1,
     progress: Progress = ignore_progress,
 ) -> Circuit:
-    """Return the heads that keep a prediction, found greedily: |F(M) - F(C)| is at most `allowed`.
+    """Search greedily for few heads that keep a prediction: |F(M) - F(C)| <= `within` * |F(M) - F(nobody)|.
 
-    That is `within` times |F(M) - F(nobody)|, F below or above. Where no circuit of the search is so close
-    (without the feed-forwards not even all heads need be), the closest is given, and is not `kept`.
+    With "remove", the circuit starts with all heads. Each step removes the head without which F is closest to
+    F(M), as long as the difference is allowed or smaller than before. With "add", it starts with no head, and
+    each step adds the head with which F is closest to F(M), until the difference is allowed. If no circuit
+    of the search is close enough (without the feed-forwards, even that of all heads may not be), the closest
+    one is returned, and its `kept` is False.
 
-    With "remove" all heads are in at first, and each time that one goes without which F is closest to F(M),
-    as long as that is within what is allowed, or closer than before. With "add" nobody is in at first, and
-    each time that one comes with which F is closest to F(M), until it is within. Every step tries all heads
-    that it may take, in batches, each begun at the block of the head: N heads take at most N (N + 1) / 2
-    passes. Neither need find the fewest: heads that work only together are worth nothing one by one, and
-    heads that stand in for one another go in turn.
+    Each step tries every head that it could take, in batches that begin at the block of the head, so N heads
+    take at most N (N + 1) / 2 passes. The result need not be the smallest possible circuit: the gain of heads
+    that work only together cannot be seen by trying one, and of heads that can replace each other, each may
+    be removed while the others are still in.
 
-    Each of the `steps` is `lm.trace(text, edits=edits_of(lm, heads, baseline, feed_forwards))`, within 1e-5
-    in float32. `progress(done, of)` is called after every batch with the passes that are done, and the most
-    that there can be; what it raises stops the search. Raises ValueError as `knock_out` does, and for an
-    unknown way, and a `within` that is no number between 0 and 1.
+    The F of each step is that of `lm.trace(text, edits=edits_of(lm, heads, baseline, feed_forwards))`, within
+    1e-5 in float32. `progress(done, of)` is called after every batch with the number of passes done and the
+    most that there can be; an exception that it raises stops the search. Raises ValueError as `knock_out`
+    does, for an unknown way, and unless `within` is between 0 and 1.
     """
     return search(Passes(lm, text, target, baseline, feed_forwards, position), way, within, progress)
 
 
 def allowed(whole: float, empty: float, within: float = WITHIN) -> float:
-    """The largest difference from `whole`, F(M), that counts as none; `empty` is F of no head."""
+    """The largest difference from F(M), `whole`, with which a circuit keeps it; `empty` is F(nobody)."""
     return max(within * abs(whole - empty), ROUNDING)
 
 
 def search(
     passes: Passes, way: str = "remove", within: float = WITHIN, progress: Progress = ignore_progress
 ) -> Circuit:
-    """`circuit`, from the `Passes` of a text."""
+    """`circuit` for the `Passes` of a text."""
     one_of("way", way, WAYS)
     if not isinstance(within, int | float) or not 0 < within < 1:
         raise ValueError(
@@ -144,7 +144,7 @@ def search(
         gaps.append(abs(model_value - values[head]))
         if way == "remove" and gaps[-1] > max(enough, gaps[-2]):
             break
-    # the fewest heads that are close enough; else those that come closest
+    # the step with the fewest heads that is close enough, or if there is none, the closest one
     chosen = min(range(len(steps)), key=lambda i: (0, steps[i][0]) if gaps[i] <= enough else (1, gaps[i]))
     return Circuit(stages[chosen], model_value, steps[chosen][2], empty, enough, _table(steps), stages)
 
@@ -157,21 +157,21 @@ def of_passes(
     *args: Any,
     progress: Progress = ignore_progress,
 ) -> Any:
-    """Return `function(passes, *args)` for the `Passes` of a question: text, target, baseline, and so on."""
+    """Return `function(passes, *args)`, with `Passes(lm, *question)`: text, target, baseline, and so on."""
     return function(Passes(lm, *question), *args, progress=progress)
 
 
 def three_values(
     passes: Passes, heads: Heads, progress: Progress = ignore_progress
 ) -> tuple[float, float, float]:
-    """F of the whole model, of a circuit, and of no head."""
+    """F of the whole model, of a circuit, and without any head."""
     is_model = passes.feed_forwards and not {*all_heads(passes.lm)} - {*heads}
     *circuit_values, empty = passes.of([()] if is_model else [heads, ()], progress).tolist()
     return passes.whole, *(circuit_values or [passes.whole]), empty
 
 
 def in_order(passes: Passes, heads: Sequence[Head], progress: Progress = ignore_progress) -> pd.DataFrame:
-    """The steps when these heads are added in this order."""
+    """A table of steps, as in `Circuit`, in which these heads are added in this order."""
     values = passes.of([heads[:size] for size in range(len(heads) + 1)], progress).tolist()
     return _table([(size, heads[size - 1] if size else None, value) for size, value in enumerate(values)])
 
@@ -183,6 +183,7 @@ def random_order(lm: LanguageModel, seed: int = 0) -> list[Head]:
 
 
 def _table(steps: Sequence[tuple[int, Head | None, float]]) -> pd.DataFrame:
+    """The table of `Circuit.steps` from (size, head, F) for each step."""
     rows = [(size, *(head or (None, None)), value) for size, head, value in steps]
     table = pd.DataFrame(rows, columns=["size", "block", "head", "value"])
     return table.astype({"block": "Int64", "head": "Int64"})
@@ -192,18 +193,19 @@ def _table(steps: Sequence[tuple[int, Head | None, float]]) -> pd.DataFrame:
 
 
 def score(passes: Passes, heads: Heads, seed: int = 0, progress: Progress = ignore_progress) -> pd.DataFrame:
-    """F of a circuit without K and of the model without K, for sets K of its heads: two passes each.
+    """Measure completeness: F of the circuit and of the model, both without K, for sets K of its heads.
 
-    Columns: K (as `written` has it), size, circuit, model, and gap, how far apart the two are. The first
-    row's gap, of the empty K, is the faithfulness; the largest is the completeness. The sets are all subsets
-    of a circuit of up to `WHOLE_SUBSETS` heads; of a larger one the empty set, each head, all of them, and
-    `SOME_SUBSETS` in which each head is with probability one half: there may be a worse one.
+    Columns: K (the text form of `written`), size, circuit, model, and gap, the absolute difference of the
+    two. The gap of the first row, with an empty K, is the faithfulness; the largest gap is the completeness.
+    A circuit of up to `WHOLE_SUBSETS` heads is measured with all its subsets. For a larger one they are the
+    empty set, each single head, all heads, and `SOME_SUBSETS` random ones, in which each head is with
+    probability 1/2; a subset that was not tried may have a larger gap.
     """
     sets = subsets(sorted(set(heads)), seed)[0]
     members = set(heads)
     everyone = set(all_heads(passes.lm))
     model_passes = copy(passes)
-    model_passes.feed_forwards = True  # the model has its own, whatever the circuit has
+    model_passes.feed_forwards = True  # the model keeps its feed-forwards, even if the circuit does not
     circuits = passes.of([members - set(k) for k in sets], lambda done, total: progress(done, 2 * total))
     models = model_passes.of(
         [everyone - set(k) for k in sets], lambda done, total: progress(total + done, 2 * total)
@@ -213,7 +215,7 @@ def score(passes: Passes, heads: Heads, seed: int = 0, progress: Progress = igno
 
 
 def subsets(heads: Sequence[Head], seed: int = 0) -> tuple[list[tuple[Head, ...]], bool]:
-    """Sets of a circuit's heads, the empty one first, and whether these are all that there are."""
+    """Subsets of a circuit's heads, the empty one first, and whether these are all its subsets."""
     if len(heads) <= WHOLE_SUBSETS:
         return [k for size in range(len(heads) + 1) for k in itertools.combinations(heads, size)], True
     chosen = np.random.default_rng(seed).random((SOME_SUBSETS, len(heads))) < 0.5
@@ -232,9 +234,9 @@ def brings(
     position: int = -1,
     progress: Progress = ignore_progress,
 ) -> Values:
-    """The gain of this circuit by each head of the model: F with it minus F without it, (L, H).
+    """What each head of the model adds to this circuit: F with the head minus F without it, (L, H).
 
-    The others stay as they are, in or out. `Passes` says what F is, and of what.
+    All other heads stay as they are in the circuit. `Passes` says what F is, and explains the parameters.
     """
     return each_brings(Passes(lm, text, target, baseline, feed_forwards, position), heads, progress)[0]
 
@@ -242,7 +244,7 @@ def brings(
 def each_brings(
     passes: Passes, heads: Heads, progress: Progress = ignore_progress
 ) -> tuple[Values, tuple[float, float, float]]:
-    """`brings`, from the `Passes` of a text, and `three_values`: what a circuit's sheet shows."""
+    """`brings` for the `Passes` of a text, and `three_values`."""
     values = three_values(passes, heads)
     everyone = all_heads(passes.lm)
     circuit_value = values[1]
@@ -263,14 +265,14 @@ def each_brings(
 
 
 def written(heads: Heads) -> str:
-    """The heads as an address holds them: "4.3+5.0", in order; an empty text for no heads."""
+    """The heads as the text form "4.3+5.0" (block.head), sorted; an empty text for no heads."""
     return "+".join(f"{block}.{head}" for block, head in sorted(set(heads)))
 
 
 def parse(text: str, lm: LanguageModel) -> list[Head]:
-    """The heads that a text names; a blank counts as the + that an address turns into one.
+    """The heads of a text such as `written` gives. A blank counts as a +, since web addresses may lose a +.
 
-    Raises ValueError for what is no such text, and for a head that the model does not have.
+    Raises ValueError for any other text, and for a head that the model does not have.
     """
     heads = []
     for part in re.split(r"[+ ]", text) if text.strip() else []:

@@ -1,8 +1,12 @@
-"""The feed-forward of a block, unit by unit: what it is given, what fires, and what each unit writes.
+"""The feed-forward of a block, unit by unit: its input, each unit's activation, and what each unit writes.
 
-A unit is one of the 4D numbers between the two matrices: it reads a row of the first, and writes along a
-column of the second. Shapes: T tokens, D emb_dim, U = 4D units, V vocabulary. Worked out in float64 on
-the captured float32 values.
+A unit is one of the 4D numbers between the two linear layers. Its number before GELU is the dot product of
+the input with a row of the first weight matrix; the number after GELU times a column of the second matrix is
+the unit's "write", a vector (D,). The output of the feed-forward is the sum of all writes and the bias. A
+unit "fires" if its number before GELU is above 0.
+
+Shapes: T tokens, D emb_dim, U = 4D units, V vocabulary. Numbers are computed in float64 from the pass's
+float32.
 
 Geva et al., Transformer Feed-Forward Layers Are Key-Value Memories, 2021, and Transformer Feed-Forward Layers
 Build Predictions by Promoting Concepts in the Vocabulary Space, 2022; the book's section 4.3.
@@ -31,8 +35,10 @@ Floats = NDArray[np.float64]
 
 SITES = ("resid_mid", "mlp_pre", "mlp_act", "mlp_out")
 
-ROUNDING = 0.01  # by which shares may miss their sum: a pass in bfloat16 rounds to three digits
-REPLACED = 0.1  # of the largest number that comes out: what rounding leaves is less, in bfloat16 too
+ROUNDING = 0.01  # by how much the sum of shares may differ from 1: a pass in bfloat16 rounds to three digits
+# An edit has replaced the output if it differs from the sum of all writes by more than this part of its
+# largest number; rounding alone, even in bfloat16, makes a smaller difference.
+REPLACED = 0.1
 
 
 def sites(block: int) -> tuple[tuple[str, int], ...]:
@@ -42,53 +48,50 @@ def sites(block: int) -> tuple[tuple[str, int], ...]:
 
 @dataclass(frozen=True)
 class Units:
-    """All units of one block at one token.
+    """All units of one block at one token. Sizes are Euclidean lengths.
 
-    `given` (D,): what norm2 hands over. `before`, `after` (U,): each unit's number before and after GELU.
-    `columns` (U,): the size of each unit's output column; `writes` (U,): |after| * columns, the size of what
-    it writes. `written` (D,): what comes out. `shares` (U,): what each unit gave of that, along its own
-    direction; with `bias_share` they sum to 1. `quiet`: the size of what the units that do not fire write
-    together. `difference`: the largest |sum of all writes + bias - written|, which is what rounding leaves.
+    A unit's share is the dot product of its write with `written`, divided by the squared size of `written`:
+    how much of the output the write makes up, in the output's own direction.
     """
 
-    given: Floats
-    before: Floats
-    after: Floats
-    columns: Floats
-    writes: Floats
-    written: Floats
-    shares: Floats
+    given: Floats  # (D,) the input of the feed-forward: the output of norm2
+    before: Floats  # (U,) each unit's number before GELU
+    after: Floats  # (U,) and after it
+    columns: Floats  # (U,) the size of each unit's column of the second matrix
+    writes: Floats  # (U,) the size of each unit's write: |after| * columns
+    written: Floats  # (D,) the output of the feed-forward
+    shares: Floats  # (U,) with `bias_share` they sum to 1
     bias_share: float
-    quiet: float
-    difference: float
+    quiet: float  # the size of the sum of the writes of all units that do not fire
+    difference: float  # the largest |sum of all writes + bias - written|: rounding, if there is no edit
 
     @property
     def fires(self) -> NDArray[np.bool_]:
-        """(U,): a unit fires if its number before GELU is above 0."""
+        """Whether each unit fires, (U,): whether its number before GELU is above 0."""
         return self.before > 0
 
     @property
     def size(self) -> float:
-        """The length of what comes out."""
+        """The size of the output."""
         return float(np.linalg.norm(self.written))
 
     @property
     def is_replaced(self) -> bool:
-        """Whether a change put something else in place of what the units write together."""
+        """Whether an edit put something else in the place of the sum of all writes."""
         return self.difference > REPLACED * max(float(np.abs(self.written).max()), self.difference)
 
     @property
     def adds_up(self) -> bool:
-        """Whether the shares of all units and of the bias sum to 1, as they do unless a change interferes."""
+        """Whether the shares of all units and of the bias sum to 1, as they do without an edit."""
         return abs(float(self.shares.sum()) + self.bias_share - 1) < ROUNDING
 
     def largest(self, count: int) -> list[int]:
-        """The units that write most, the largest first; of equal ones that with the lower number."""
+        """The numbers of the `count` units with the largest writes, the largest first."""
         return [int(u) for u in np.argsort(-self.writes, kind="stable")[:count]]
 
     def half(self) -> int:
-        """The fewest units that make up half of the sum of all sizes; 0 if none writes."""
-        total = np.cumsum(np.sort(self.writes)[::-1])
+        """The smallest number of units whose writes make up half of the sum of all sizes; 0 if all are 0."""
+        total = np.cumsum(np.sort(self.writes)[::-1])  # (U,)
         if total[-1] > 0:
             return int(np.searchsorted(total, total[-1] / 2)) + 1
         return 0
@@ -96,10 +99,13 @@ class Units:
 
 @reads(lambda lm, block, position: sites(block))
 def units(lm: LanguageModel, t: Trace, block: int, position: int) -> Units:
-    """All units of one block at one token. In a trace with edits the sum may not hold: see `difference`."""
+    """All units of one block at the token at `position`.
+
+    In a trace with edits, the writes may not sum to the output: see `Units.difference`.
+    """
     before, after, written = (t[site, block][position].numpy().astype(np.float64) for site in SITES[1:])
     second: Any = lm.model.get_submodule(f"trf_blocks.{block}.ff.layers.2")
-    matrix = _numbers(second.weight)  # (D, U): a column a unit
+    matrix = _numbers(second.weight)  # (D, U): a column for each unit
     if second.bias is None:
         bias = np.zeros(len(matrix))
     else:
@@ -125,10 +131,9 @@ def units(lm: LanguageModel, t: Trace, block: int, position: int) -> Units:
 
 
 def unit_table(found: Units) -> pd.DataFrame:
-    """A row a unit, the one that writes most first.
+    """A table with a row for each unit, that with the largest write first.
 
-    Columns: unit, before, after, fires, column (the size of its output column), writes, share (of what comes
-    out, along its own direction; with the bias's they sum to 1).
+    Columns: unit, before, after, fires, column, writes, share. They are the fields of `Units`.
     """
     order = found.largest(len(found.writes))
     columns = {"before": found.before, "after": found.after, "fires": found.fires, "column": found.columns}
@@ -136,12 +141,12 @@ def unit_table(found: Units) -> pd.DataFrame:
     return pd.DataFrame({"unit": order} | {name: values[order] for name, values in columns.items()})
 
 
-# ---- what a unit's write adds to the tokens ----
+# ---- what a unit's write adds to the logits ----
 
 
 @dataclass(frozen=True)
 class Moved:
-    """The tokens that a row raises and lowers most: (id, by how much), the largest first."""
+    """The tokens whose logits a vector (D,) raises and lowers most: (id, by how much), the largest first."""
 
     raises: list[tuple[int, float]]
     lowers: list[tuple[int, float]]
@@ -157,15 +162,15 @@ def readings(
     k: int,
     position: int = -1,
 ) -> list[Moved]:
-    """The tokens whose logits, minus the mean of all, each unit's write at a position raises and lowers most.
+    """The k tokens whose logits, minus the mean of all, the write of each chosen unit raises and lowers most.
 
-    The direct effect, as in `gptviz.analysis.attribution`: the final LayerNorm's divisor is held as it is at
-    this position, and what later blocks make of the write is not in it.
-    ValueError for k < 1 and for a position out of range.
+    `activations` are the units' numbers after GELU. This is the direct effect, as in
+    `gptviz.analysis.attribution`: the divisor of the final LayerNorm at this position is kept, and what later
+    blocks make of the write is left out. Raises ValueError for k < 1 and for a position out of range.
     """
     second: Any = lm.model.get_submodule(f"trf_blocks.{block}.ff.layers.2")
     columns = second.weight.detach()[:, list(chosen)].T.contiguous()  # (D, n) -> (n, D)
-    times = torch.tensor(list(activations), dtype=torch.float32)[:, None]
+    times = torch.tensor(list(activations), dtype=torch.float32)[:, None]  # (n, 1)
     effects = direct_effects(t, lm.model, columns, position) * times  # (n, V)
     k = min(whole("k", k, 1), effects.shape[1])
     high = effects.topk(k)
@@ -182,11 +187,11 @@ def readings(
 
 @dataclass(frozen=True)
 class Curve:
-    """The model's own activation function at some points: `x`, `y` (P,); `tanh`: it is the book's GELU."""
+    """The model's activation function at P points."""
 
-    x: Floats
-    y: Floats
-    tanh: bool
+    x: Floats  # (P,)
+    y: Floats  # (P,)
+    tanh: bool  # whether it is the book's GELU, which uses tanh; else it is torch's exact one
 
 
 @undisturbed
@@ -200,33 +205,34 @@ def activation_curve(model: GPTModel, block: int, low: float, high: float, point
     return Curve(x, y, isinstance(layer, GELU))
 
 
-# ---- what excites a unit ----
+# ---- where a unit is active ----
 
 
 @reads(lambda lm, block, unit: (("mlp_act", block),))
 def excites(lm: LanguageModel, t: Trace, block: int, unit: int) -> NDArray[np.float32]:
-    """A unit's activation at every token: (T,)."""
+    """A unit's number after GELU at every token: (T,)."""
     return t["mlp_act", block][:, unit].numpy()
 
 
 @dataclass(frozen=True)
 class Peaks:
-    """Every unit of a block in one text: its largest activation, where that is, how often it fires; (U,)."""
+    """The largest activation of every unit of a block in one text, without the first token."""
 
-    value: NDArray[np.float32]
-    position: NDArray[np.int16]
-    fired: NDArray[np.int16]
+    value: NDArray[np.float32]  # (U,) the largest number after GELU
+    position: NDArray[np.int16]  # (U,) where that is
+    fired: NDArray[np.int16]  # (U,) at how many tokens the unit fires
 
 
 def peaks_of(act: torch.Tensor) -> Peaks:
-    """(T, U) -> `Peaks`, without the first token: nothing stands before it, and many models treat it apart.
+    """Find the peaks in the activations `act`, (T, U).
 
-    ValueError for a text of a single token.
+    The first token is left out: no token stands before it, and in many models its numbers are unlike all
+    others. Raises ValueError for a text of a single token.
     """
     if len(act) < 2:
         raise ValueError("a text of one token has no token with another before it")
     value, position = act[1:].max(dim=0)
-    counts = (position + 1, (act[1:] > 0).sum(dim=0))
+    counts = (position + 1, (act[1:] > 0).sum(dim=0))  # GELU keeps the sign, so > 0 is to fire
     return Peaks(value.numpy().copy(), *(count.numpy().astype(np.int16) for count in counts))
 
 
@@ -234,10 +240,15 @@ PEAKS = Reduction("feed-forward peaks", "mlp_act", peaks_of)
 
 
 def _times(matrix: Floats, row: Floats) -> Floats:
-    """(D, U) x (U,) -> (D,). Not by BLAS, whose threads go on spinning long after they are done."""
+    """The product (D, U) x (U,) -> (D,).
+
+    einsum is used instead of @, which calls BLAS: its threads keep a core busy long after the product is
+    done.
+    """
     return np.einsum("du,u->d", matrix, row)
 
 
 def _numbers(weight: torch.Tensor) -> Floats:
-    # not by torch, whose threads would take ten times as long
+    """A weight as a NumPy array of float64."""
+    # NumPy converts to float64, as starting torch's threads for it takes ten times as long
     return weight.detach().float().cpu().numpy().astype(np.float64)

@@ -1,21 +1,22 @@
-"""The logit lens: what would the model say next if it stopped at this depth?
+"""The logit lens: which next token would the model predict if it stopped at this depth?
 
-The final LayerNorm and the output head, which the model applies once, after the last block, are applied to
-the residual stream after every half of a block. It is a reading: the norm was trained for the last
-depth only, so that early rows say more about the head than about what the model "thinks" there.
+The residual stream is the tensor to which every block adds the output of its attention and its feed-forward.
+The model applies the final LayerNorm and the output head to it once, after the last block. The logit lens
+applies them after every attention and every feed-forward. What comes out must be read with care: they were
+trained for the last depth only, and early rows may not show what the model "thinks" there.
 
-Shapes: R rows (1 + 2 a block), P positions, V vocabulary, k most probable tokens. A row's number is its
-depth: 0 the embedding, then for each block the stream after attention, and after the feed-forward. The last
-row is no reading: it is the model's own output.
+Shapes: R rows (1 + 2 for each block), P positions, D emb_dim, V vocabulary, k most probable tokens, N =
+several rows at several positions. A row's number is its depth: 0 is the embedding, then come for each block
+the stream after attention and after the feed-forward. The last row is the model's own output.
 
-Sources and conventions:
-  nostalgebraist, interpreting GPT: the logit lens, 2020 (the final LayerNorm is applied at every depth)
-  Belrose et al., Eliciting Latent Predictions from Transformers with the Tuned Lens, 2023: the `tuned-lens`
-  package ends in a row of the model's own output, and its "forward KL" is KL(final || row) as here, in nats
-  there, in bits here. Rows in the middle of a block are its issue 104.
-  logitlenskit (Bau): top-k of every cell, and the tokens to follow are those that any row has among its top k
-  ndif issues 161 and 162: a token's place in a list is the highest probability that it has at any depth,
-  and the lines that are drawn at first are those of tokens that some row has on top
+Sources, and what follows them here:
+  nostalgebraist, interpreting GPT: the logit lens, 2020: the final LayerNorm is applied at every depth.
+  Belrose et al., Eliciting Latent Predictions from Transformers with the Tuned Lens, 2023: in the
+  `tuned-lens` package, too, the last row is the model's own output. Its "forward KL" is KL(final || row), in
+  nats; here it is in bits. Rows in the middle of a block were proposed in its issue 104. logitlenskit (Bau):
+  the top k tokens of every cell; tokens are worth following if a row has them in its top k. ndif issues 161
+  and 162: tokens are listed by the highest probability that they have at any depth; the lines that are drawn
+  at first are those of tokens that are the most probable in some row.
 """
 
 import math
@@ -36,15 +37,17 @@ from gptviz.engine.sites import Key
 from gptviz.engine.trace import Trace
 from gptviz.model import GPTModel
 
-TOP = 10  # tokens of a cell
-AT_ONCE = 2**19  # logits that are looked at together: so many stay in the cache
-GROUP = 64  # logits of whose largest ones the k-th is at most the k-th of all
+TOP = 10  # the number of most probable tokens that are shown for a row and a position
+AT_ONCE = 2**19  # the number of logits that are computed at once: these fit into the processor's cache
+# `top_ids` splits the logits into groups of this size. The k-th largest of the groups' maxima is at most the
+# k-th largest of all logits, so only logits that are no smaller need to be sorted.
+GROUP = 64
 KEEP = ("embed", "resid_mid", "resid_post", "final")  # the sites that the lens reads
 
 
 @dataclass(frozen=True)
 class Cells:
-    """Numbers about distributions over V tokens; `...` are (R,) at one position, (R, P) at several.
+    """The predictions at every row: `...` in the shapes is (R,) for one position, (R, P) for several.
 
     Of equally probable tokens the one with the lower id comes first, as in `Trace.next_tokens`.
     """
@@ -52,35 +55,35 @@ class Cells:
     ids: NDArray[np.int32]  # (..., k), the most probable first
     probabilities: NDArray[np.float32]  # (..., k)
     entropy: NDArray[np.float32]  # (...), bits
-    kl: NDArray[np.float32]  # (...), bits: KL(final || row), what the row lacks of the final answer
+    kl: NDArray[np.float32]  # (...), bits: KL(final || row), how far the row is from the model's own output
 
 
 @dataclass(frozen=True)
 class Followed:
-    """Some tokens in distributions: (..., n) for n tokens, in the order in which they were given."""
+    """The probabilities and ranks of n chosen tokens at every row, in the order in which they were given."""
 
-    probabilities: NDArray[np.float32]
-    ranks: NDArray[np.int64]  # from 1; of equally probable tokens the one with the lower id comes first
+    probabilities: NDArray[np.float32]  # (..., n), where ... is as in `Cells`
+    ranks: NDArray[np.int64]  # (..., n), from 1; of equally probable tokens the lower id comes first
 
 
 def row_keys(config: GPTConfig) -> list[Key]:
-    """The places at which the lens reads the stream: R (site, block) pairs, in order."""
+    """The places at which the lens is applied to the residual stream: R (site, block) pairs, in order."""
     halves = [(site, b) for b in range(config.n_layers) for site in ("resid_mid", "resid_post")]
     return [("embed", None), *halves]
 
 
 def row_names(config: GPTConfig) -> list[str]:
-    """ "embedding", "block 0 · attention", "block 0 · feed-forward", ...: the last part that has written."""
+    """The names of the R rows: "embedding", "block 0 · attention", "block 0 · feed-forward", ..."""
     written = {"resid_mid": "attention", "resid_post": "feed-forward"}
     return ["embedding", *(f"block {block} · {written[site]}" for site, block in row_keys(config)[1:])]
 
 
 @of_model
 def logit_lens(trace: Trace, model: GPTModel, position: int = -1) -> torch.Tensor:
-    """(R, V) float32 logits: what each depth says comes after `position`, names in `row_names`.
+    """The logits of the next token after `position` at each depth, (R, V) float32; `row_names` has the names.
 
-    The last row is `trace.logits(position)`, bit for bit, edits of the run included. ValueError for a
-    position that does not exist, a trace without embed, resid_mid and resid_post, and another model's trace.
+    The last row is exactly `trace.logits(position)`, edits included. Raises ValueError for a position that
+    does not exist, a trace without the sites embed, resid_mid and resid_post, and another model's trace.
     """
     last = trace.logits(position)
     index = trace.place_of(position)
@@ -90,9 +93,9 @@ def logit_lens(trace: Trace, model: GPTModel, position: int = -1) -> torch.Tenso
 
 @reads(*KEEP)
 def cells(lm: LanguageModel, t: Trace, start: int, stop: int, k: int = TOP) -> Cells:
-    """Every row at the positions from `start` to before `stop`, (R, P).
+    """The predictions of every row at the positions from `start` to before `stop`: (R, P).
 
-    At most `AT_ONCE` logits (at least one row's) are in memory at a time, and the final ones.
+    Of all logits, only some rows (`AT_ONCE` logits, or one row) and the last row are in memory at a time.
     """
     final = torch.log_softmax(logits_of(lm.model, t["final"][start:stop]), dim=-1)  # (P, V)
     rows = _rows(t, lm.model, start, stop)
@@ -101,50 +104,50 @@ def cells(lm: LanguageModel, t: Trace, start: int, stop: int, k: int = TOP) -> C
 
 @reads(*KEEP)
 def followed_cells(lm: LanguageModel, t: Trace, start: int, stop: int, ids: Sequence[int]) -> Followed:
-    """Some tokens in every row at the positions from `start` to before `stop`: (R, P, n)."""
+    """The n tokens `ids` in every row, at the positions from `start` to before `stop`: (R, P, n)."""
     rows = [followed(logits, ids) for logits in _rows(t, lm.model, start, stop)]
     return Followed(*_by_row(rows, stop - start))
 
 
 @dataclass(frozen=True)
 class Depths:
-    """One position through the depth: `logit_lens`, what each row says (R,), and tokens worth following.
+    """The predictions after one position at every depth."""
 
-    `contenders` are the tokens that some row has among its ten, by their highest probability.
-    """
-
-    logits: torch.Tensor
-    reading: Cells
-    contenders: list[int]
+    logits: torch.Tensor  # (R, V), see `logit_lens`
+    reading: Cells  # with the shapes (R,) and (R, k)
+    contenders: list[int]  # the ids in the top ten of some row, by the highest probability in any row
 
     @property
     def top(self) -> NDArray[np.int32]:
-        """The token on top of each row, (R,)."""
+        """The most probable token of each row, (R,)."""
         return self.reading.ids[:, 0]
 
     @property
     def settled(self) -> int:
-        """The first row from which on the final token is on top."""
+        """The first row from which on the model's final token is the most probable one."""
         return settled_from(self.top)
 
 
 @reads(*KEEP)
 def depths(lm: LanguageModel, t: Trace, position: int) -> Depths:
-    """The prediction of what comes after `position` at each depth of the model."""
+    """The predictions of the next token after `position` at each depth of the model."""
     logits = logit_lens(t, lm.model, position)
     return Depths(logits, reading(logits), contenders(logits))
 
 
 def reading(logits: torch.Tensor, k: int = TOP) -> Cells:
-    """Compare each row of `logit_lens` with the last row: (R, V) -> (R,) for each quantity."""
+    """Compute `Cells` from the (R, V) logits of `logit_lens`, with its last row as the final prediction."""
     return reading_of(logits, torch.log_softmax(logits[-1:], dim=-1), k)
 
 
 def reading_of(logits: torch.Tensor, final: torch.Tensor, k: int = TOP) -> Cells:
-    """(N, V) float32 logits, each P against the final log-probabilities (P, V): (N,). k is at least 1."""
+    """Compute the numbers of `Cells`, (N,) and (N, k), from (N, V) float32 logits of N / P rows.
+
+    `final` are the log probabilities of the last row at the same P positions, (P, V). k is at least 1.
+    """
     log_p = torch.log_softmax(logits, dim=-1)  # (N, V)
     p = log_p.exp()
-    entropy = -torch.linalg.vecdot(p, log_p)  # 0 x a large negative number is 0
+    entropy = -torch.linalg.vecdot(p, log_p)  # (N,); log_p is finite, so a p of 0 gives 0, not NaN
     # (P, V) against (N / P, P, V) -> (N / P, P) -> (N,)
     kl = torch.linalg.vecdot(final.exp(), final - log_p.unflatten(0, (-1, len(final)))).flatten()
     ids = torch.from_numpy(top_ids(logits, whole("k", k, 1)))
@@ -152,31 +155,36 @@ def reading_of(logits: torch.Tensor, final: torch.Tensor, k: int = TOP) -> Cells
 
 
 def followed(logits: torch.Tensor, ids: Sequence[int]) -> Followed:
-    """(N, V) float32 logits -> (N, n). ValueError for a token that is not in the vocabulary."""
+    """The probabilities and ranks of n tokens in (N, V) float32 logits: (N, n) each.
+
+    Raises ValueError for a token that is not in the vocabulary.
+    """
     vocabulary = logits.shape[-1]
     wrong = [i for i in ids if not 0 <= i < vocabulary]
     if wrong:
         raise ValueError(f"there is no token {wrong[0]}; the vocabulary has ids 0 to {vocabulary - 1}")
-    values = logits.numpy()  # so little work for each token that torch's threads cost more than they bring
+    values = logits.numpy()  # NumPy, since for so little work starting torch's threads takes longer
     ranks = np.empty((len(values), len(ids)), dtype=np.int64)
     for n, token in enumerate(ids):
         own_logit = values[:, token : token + 1]
         ahead = np.count_nonzero(values > own_logit, axis=1)
+        # equal logits with a lower id come before it, too
         ranks[:, n] = 1 + ahead + np.count_nonzero(values[:, :token] == own_logit, axis=1)
     return Followed(_probabilities(logits, ids), ranks)
 
 
 def top_ids(logits: torch.Tensor, k: int) -> NDArray[np.int64]:
-    """The ids of the k largest of each row, (N, V) -> (N, k), or (N, V) if k is larger than V.
+    """The ids of the k largest logits of each row, (N, V) -> (N, k), or (N, V) if k is larger than V.
 
-    `torch.topk` orders equal logits as it likes, and bfloat16 has many: of equal ones the lower id is first.
+    Of equal logits, which bfloat16 models have many of, the lower id comes first. `torch.topk` alone would
+    return them in any order.
     """
     k = min(k, logits.shape[-1])
     grouped = logits
-    if k * GROUP <= logits.shape[-1]:  # sooner by half: a group's largest is found without sorting
+    if k * GROUP <= logits.shape[-1]:  # takes half the time: topk on the maxima of groups, not on all logits
         # (N, groups * GROUP) -> (N, groups, GROUP) -> (N, groups)
         grouped = logits[:, : logits.shape[-1] // GROUP * GROUP].unflatten(-1, (-1, GROUP)).amax(dim=-1)
-    least = grouped.topk(k, dim=-1).values[:, -1:]  # (N, 1): whatever is among the k is no smaller
+    least = grouped.topk(k, dim=-1).values[:, -1:]  # (N, 1): each of the k largest is at least this
     row, token = (logits >= least).nonzero().numpy().T
     value = logits[row, token].numpy()
     order = np.lexsort((token, -value, row))
@@ -185,7 +193,7 @@ def top_ids(logits: torch.Tensor, k: int) -> NDArray[np.int64]:
 
 
 def settled_from(top: NDArray[np.integer]) -> int:
-    """The first row from which on the most probable token, (R,), is the last row's and stays it."""
+    """The first row from which on the most probable token is that of the last row. `top` (R,): their ids."""
     other = np.flatnonzero(top != top[-1])
     if len(other):
         return int(other[-1]) + 1
@@ -193,12 +201,12 @@ def settled_from(top: NDArray[np.integer]) -> int:
 
 
 def leaders(top: NDArray[np.integer], count: int = 3) -> list[int]:
-    """Distinct tokens that a row has on top, (R,), at most `count`: the final one, then from the end up."""
+    """At most `count` different ids of `top`, (R,), the rows' most probable tokens, from the last row up."""
     return list(dict.fromkeys(int(i) for i in top[::-1]))[:count]
 
 
 def contenders(logits: torch.Tensor, k: int = TOP) -> list[int]:
-    """Every token that a row of (R, V) has among its k largest, by the highest probability it reaches."""
+    """The ids in the top k of some row of (R, V) logits, by their highest probability in any row."""
     ids = np.unique(top_ids(logits, k))
     peak = _probabilities(logits, ids.tolist()).max(axis=0)
     return [int(i) for i in ids[np.argsort(-peak, kind="stable")]]
@@ -211,14 +219,14 @@ def _probabilities(logits: torch.Tensor, ids: Sequence[int]) -> NDArray[np.float
 
 
 def _read(stream: torch.Tensor, model: GPTModel) -> torch.Tensor:
-    """The final LayerNorm anew, and the output head: (N, D) -> (N, V), in the model's own precision."""
+    """Apply the final LayerNorm and the output head: (N, D) -> (N, V), in the model's own precision."""
     norm = model.final_norm
     with running(model):
         return logits_of(model, norm(stream.to(norm.scale)))
 
 
 def _rows(trace: Trace, model: GPTModel, start: int, stop: int) -> Iterator[torch.Tensor]:
-    """Yield the logits of a few rows at a time, (n * P, V); the last is the model's own output."""
+    """Yield the logits of n rows at a time, (n * P, V), and in the end the model's own output, (P, V)."""
     if not 0 <= start < stop <= len(trace):
         raise ValueError(f"there are no positions {start} to {stop - 1}; they go from 0 to {len(trace) - 1}")
     keys = row_keys(trace.config)[:-1]
@@ -226,7 +234,7 @@ def _rows(trace: Trace, model: GPTModel, start: int, stop: int) -> Iterator[torc
     for i in range(0, len(keys), rows_at_once):
         # n of (P, D) -> (n * P, D)
         yield _read(torch.cat([trace[key][start:stop] for key in keys[i : i + rows_at_once]]), model)
-    yield logits_of(model, trace["final"][start:stop])  # what the pass itself made of it, edits included
+    yield logits_of(model, trace["final"][start:stop])  # from the pass itself, so with edits of `final`
 
 
 def _by_row(readings: Sequence[Cells | Followed], positions: int) -> Iterator[Any]:
@@ -237,5 +245,5 @@ def _by_row(readings: Sequence[Cells | Followed], positions: int) -> Iterator[An
 
 
 def _bits(nats: torch.Tensor) -> NDArray[np.float32]:
-    """Nats as bits; what is below 0 becomes 0, since for entropy and KL it can only be rounding."""
+    """Convert nats to bits. Numbers below 0 become 0: for an entropy or a KL they can only be rounding."""
     return (nats / math.log(2)).clamp(min=0).numpy()

@@ -1,4 +1,7 @@
-"""How far a change moved something: a prediction, in bits, and attention patterns, row by row."""
+"""How far an edit of the model moved its predictions (KL divergence in bits) and its attention weights.
+
+Shapes: V the vocabulary size, H heads, T tokens, R rows.
+"""
 
 import math
 from dataclasses import dataclass
@@ -6,33 +9,29 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-ROUNDING = 1e-5  # logits that differ by less are the same ones, worked out in another order
+ROUNDING = 1e-5  # logits that differ by no more than this differ by the rounding of float32 only
 
 
 @dataclass(frozen=True)
 class Prediction:
-    """Two next-token distributions beside each other: the unchanged model's, and the changed one's.
+    """The next-token predictions of the unchanged and of the changed model at one position, compared."""
 
-    `token` is the unchanged model's most probable one, with its probability `before` and `after`; `now`
-    is the changed model's, with `now_after`. `logits` is the largest difference of a logit.
-    """
-
-    token: int
-    before: float
-    after: float
-    now: int
-    now_after: float
-    kl: float
-    logits: float
+    token: int  # the id of the unchanged model's most probable token
+    before: float  # its probability in the unchanged model
+    after: float  # its probability in the changed model
+    now: int  # the id of the changed model's most probable token
+    now_after: float  # its probability in the changed model
+    kl: float  # see `kl_bits`
+    logits: float  # the largest absolute difference of a logit
 
     @property
     def nothing(self) -> bool:
-        """Whether the change changed nothing here, up to rounding."""
+        """Whether no logit changed, but for rounding."""
         return self.logits <= ROUNDING
 
 
 def prediction(before: torch.Tensor, after: torch.Tensor) -> Prediction:
-    """Compare two rows of logits (V,): the model's own and the changed model's. `kl` as in `kl_bits`."""
+    """Compare the logits of the unchanged and of the changed model at one position, (V,) each."""
     p, q = (torch.softmax(logits.double(), dim=-1) for logits in (before, after))  # (V,) each
     token = int(p.argmax())
     new_token = int(q.argmax())
@@ -42,22 +41,26 @@ def prediction(before: torch.Tensor, after: torch.Tensor) -> Prediction:
 
 
 def kl_bits(before: torch.Tensor, after: torch.Tensor) -> float:
-    """KL divergence in bits of two rows of logits (V,), from before to after: sum p log2(p / q).
+    """The KL divergence in bits between the predictions of two rows of logits (V,): sum of p log2(p / q).
 
-    What it costs to expect `after` where `before` holds; below 0 is only rounding (Kullback, Leibler 1951).
+    p are the probabilities before, q those after. It is the mean number of extra bits that a code made for q
+    needs for tokens drawn by p (Kullback, Leibler 1951). It is never negative, but for rounding.
     """
-    p, q = (torch.log_softmax(logits.double(), dim=-1) for logits in (before, after))
+    p, q = (torch.log_softmax(logits.double(), dim=-1) for logits in (before, after))  # (V,) log p each
     return max(0.0, float(torch.linalg.vecdot(p.exp(), p - q)) / math.log(2))
 
 
 # ---- attention ----
 
-ROW_BYTES = 16 * 2**20  # of attention weights, of all blocks, that are held to be compared
+ROW_BYTES = 16 * 2**20  # the most bytes of attention weights, of all blocks together, that are compared
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Some rows (queries) of every head's attention weights, (H, T, T) -> (H, R, T): see `Reduction`."""
+    """A function that takes some rows (queries) of attention weights, (H, T, T) -> (H, R, T).
+
+    It is a dataclass so that it can be the function of a `Reduction`.
+    """
 
     queries: tuple[int, ...]
 
@@ -66,10 +69,10 @@ class Rows:
 
 
 def compared_rows(n_tokens: int, heads: int) -> tuple[int, ...]:
-    """The queries whose rows are compared in a model of `heads` heads in all: 1 to T - 1, or some of them.
+    """The queries whose rows are compared, in a model with `heads` heads in all its blocks together.
 
-    Row 0 can only look at itself. Where all rows would be more than `ROW_BYTES` those that are taken lie
-    evenly over the text, with the last among them.
+    They are 1 to T - 1, since query 0 has no key but itself. If these rows took more than `ROW_BYTES`, some
+    of them are chosen, spread evenly over the text, with the last one among them.
     """
     most = max(1, ROW_BYTES // (4 * heads * n_tokens))
     if n_tokens - 1 <= most:
@@ -78,18 +81,18 @@ def compared_rows(n_tokens: int, heads: int) -> tuple[int, ...]:
 
 
 def total_variation(before: torch.Tensor, after: torch.Tensor) -> torch.Tensor:
-    """The part of each row's attention that went elsewhere: (..., T) -> (...).
+    """The total variation distance of attention rows: how much weight moved to other keys, (..., T) -> (...).
 
-    That is what its weights gained or lost, the larger of the two sums: 0 for the same row, 1 where
-    nothing is looked at as before, or nothing at all. Rows that sum to 1 gain what they lose: half the
-    sum of |difference|. Weights that a change scales up may gain more than 1.
+    It is the sum of what weights gained or of what they lost, whichever is larger: 0 for equal rows, 1 if all
+    weight is on other keys than before. Rows that both sum to 1 gain as much as they lose, which is half the
+    sum of |difference|. An edit that scales weights up may give more than 1.
     """
     gained = after - before
     return (gained.abs().sum(dim=-1) + gained.sum(dim=-1).abs()) / 2
 
 
 def pattern_moved(before: torch.Tensor, after: torch.Tensor) -> float:
-    """The mean total variation of the rows from 1 on of one head, (T, T) each; 0 for a text of one token."""
+    """The mean `total_variation` of rows 1 to T - 1 of one head, (T, T) each; 0 for a text of one token."""
     rows = total_variation(before, after)[1:]
     if len(rows):
         return float(rows.mean())

@@ -1,8 +1,8 @@
-"""LayerNorm, taken apart: what goes in, what is normalised, what scale and shift make of it.
+"""LayerNorm step by step: the numbers of a token before it, normalised, scaled, and shifted.
 
-Shapes: T tokens, D emb_dim, N = 2 * n_layers + 1 norms (two a block, and the final one). Every function
-works in float64 on the captured float32 values, so that "mean 0" shows as 0; a test holds the last stage
-equal to the module's own float32 output.
+Shapes: T tokens, D emb_dim, N = 2 * n_layers + 1 LayerNorms (two in each block, and the final one). The steps
+are computed in float64 from the pass's float32 numbers, so that a mean of 0 is shown as 0. A test checks that
+the last step equals the module's own float32 output.
 
 Ba et al., Layer Normalization, 2016; the book's section 4.2.
 """
@@ -28,37 +28,37 @@ Grid = NDArray[np.float32]  # (N, T)
 
 QUANTITIES = ("variance", "mean")
 STAGES = ("before", "normalised", "scaled", "after")
-"""x; (x - mean) / sqrt(variance + eps); times scale; plus shift."""
+"""x; (x - mean) / sqrt(variance + eps); that times scale; that plus shift."""
 
 
-SITES = ("resid_pre", "resid_mid", "resid_post")
+SITES = ("resid_pre", "resid_mid", "resid_post")  # the inputs of norm1, of norm2 and of the final LayerNorm
 
 
 @reads(*SITES)
 def norm_grids(lm: LanguageModel, t: Trace, quantity: str) -> tuple[Grid, Grid]:
-    """The variance (biased) or the mean of every token's values before and after every norm: (N, T) each."""
+    """The biased variance, or the mean, of each token's D numbers before and after each norm: (N, T) each."""
     statistics = t.norm_statistics()
     return statistics.grid(one_of("quantity", quantity, QUANTITIES)), statistics.grid(f"{quantity}_after")
 
 
 @reads(*SITES)
 def norm_table(lm: LanguageModel, t: Trace) -> pd.DataFrame:
-    """`Trace.norms()`: a row for each norm and token."""
+    """`Trace.norms()`: a table with a row for each LayerNorm and token."""
     return t.norms()
 
 
 @reads(*SITES)
 def inside(lm: LanguageModel, t: Trace, name: str, position: int) -> "Steps":
-    """The steps of the norm `name` ("block 3 · norm1", "final") on one token.
+    """The steps of the LayerNorm `name` ("block 3 · norm1", "final") for the token at a position.
 
-    ValueError if there is no such norm.
+    Raises ValueError if there is no such LayerNorm.
     """
     norm = find_norm(lm.model, name)
     return norm_steps(norm, norm_input(t, norm)[position])
 
 
 def find_norm(model: GPTModel, name: str) -> Norm:
-    """The model's LayerNorm of that name, with its weights. ValueError for an unknown name."""
+    """The model's LayerNorm of that name, with its weights. Raises ValueError for an unknown name."""
     norms = {norm.name: norm for norm in norms_of(model)}
     if name not in norms:
         raise ValueError(f"no norm is called {name!r}; this model has {', '.join(norms)}")
@@ -67,7 +67,10 @@ def find_norm(model: GPTModel, name: str) -> Norm:
 
 @undisturbed
 def run_norm(model: GPTModel, name: str, trace: Trace) -> None:
-    """Run that LayerNorm on the whole text again, by its `forward` and by its `formula`."""
+    """Run a LayerNorm on the whole text with its `forward`, then with its `formula`; nothing is returned.
+
+    It is for a caller that watches the lines of both methods being executed.
+    """
     norm = find_norm(trace.of(model), name)
     if norm.block is None:
         path = "final_norm"
@@ -83,17 +86,17 @@ def run_norm(model: GPTModel, name: str, trace: Trace) -> None:
 
 @undisturbed
 def norm_input(trace: Trace, norm: Norm) -> NDArray[np.float32]:
-    """The input of that norm, for every token: (T, D).
+    """The input of a LayerNorm for every token: (T, D).
 
-    norm1 reads what comes into the block, norm2 the stream after attention, the final norm what
-    comes out of the last block: the sites resid_pre, resid_mid and resid_post.
+    norm1 gets the block's input, norm2 the residual stream after attention, and the final norm the output of
+    the last block: the sites resid_pre, resid_mid and resid_post.
     """
     return trace[norm.source].numpy()
 
 
 @dataclass(frozen=True)
 class Steps:
-    """One norm and one token, from what goes in to what comes out. All arrays are (D,)."""
+    """All steps of one LayerNorm for one token, from its input to its output. All arrays are (D,)."""
 
     before: Vector
     centred: Vector  # x - mean
@@ -101,9 +104,9 @@ class Steps:
     scaled: Vector  # normalised * scale
     after: Vector  # scaled + shift
     scale: Vector
-    shift: Vector
+    shift: Vector  # 0 if the norm has none
     mean: float
-    variance: float  # biased: divided by D, as the module does
+    variance: float  # biased: divided by D, not D - 1, as in the module
     eps: float
     has_shift: bool
 
@@ -118,11 +121,12 @@ class Steps:
         return np.format_float_positional(self.eps)
 
     def stage(self, name: str) -> Vector:
+        """The array (D,) of one of the `STAGES`. Raises ValueError for another name."""
         return getattr(self, one_of("stage", name, STAGES))
 
 
 def norm_steps(norm: Norm, x: NDArray[np.floating]) -> Steps:
-    """Everything LayerNorm does to one token's (D,) values."""
+    """Compute all steps of a LayerNorm for one token's numbers `x`, (D,)."""
     scale = norm.scale.cpu().double().numpy()
     if x.shape != scale.shape:
         raise ValueError(f"values of shape {x.shape} given; this norm takes one token's {scale.shape}")
@@ -143,9 +147,9 @@ def norm_steps(norm: Norm, x: NDArray[np.floating]) -> Steps:
 
 
 def two_variances(values: Vector) -> tuple[float, float]:
-    """The variance divided by N, as LayerNorm has it (`unbiased=False`), and divided by N - 1. `values` (N,).
+    """The variance of n values divided by n, as LayerNorm does (`unbiased=False`), and divided by n - 1.
 
-    Raises ValueError for a single value, where N - 1 is 0.
+    Raises ValueError for fewer than 2 values, as n - 1 is 0 then.
     """
     if len(values) < 2:
         raise ValueError(f"there is {len(values)} value; dividing by N - 1 takes at least 2")
@@ -154,7 +158,7 @@ def two_variances(values: Vector) -> tuple[float, float]:
 
 
 def stage_table(steps: Steps) -> pd.DataFrame:
-    """Return one row a stage: stage, mean, variance (biased), smallest, largest."""
+    """A table with a row for each stage: stage, mean, variance (biased), smallest, largest."""
     rows = [(v.mean(), v.var(), v.min(), v.max()) for v in map(steps.stage, STAGES)]
     table = pd.DataFrame(rows, columns=["mean", "variance", "smallest", "largest"])
     table.insert(0, "stage", STAGES)
@@ -163,12 +167,12 @@ def stage_table(steps: Steps) -> pd.DataFrame:
 
 @dataclass(frozen=True)
 class VarianceParts:
-    """The terms of the variance after a norm: `after` is exactly scaled + shift + together."""
+    """The terms of the variance after a LayerNorm: `after` = `scaled` + `shift` + `together`."""
 
-    normalised: float  # variance / (variance + eps): 1 but for eps
+    normalised: float  # variance / (variance + eps), a little less than 1
     scaled: float  # after the scale: about the mean square of scale
     shift: float  # the spread of the shift itself
-    together: float  # twice the covariance of the two: whether they move together
+    together: float  # twice the covariance of the scaled numbers and the shift
     after: float
 
 
@@ -181,10 +185,10 @@ def variance_parts(steps: Steps) -> VarianceParts:
 
 
 def arithmetic(steps: Steps, dimension: int) -> pd.DataFrame:
-    """LayerNorm of one dimension, a row a line: step, formula, with these numbers, gives.
+    """The arithmetic of LayerNorm for one dimension, with a row for each step.
 
-    Each value is worked out from unrounded numbers; only the writing is rounded. ValueError for a dimension
-    that does not exist.
+    Columns: step, formula, with these numbers, gives. Values are computed from unrounded numbers; only the
+    text is rounded. Raises ValueError for a dimension that does not exist.
     """
     size = len(steps.before)
     i = check_below("dimension", dimension, size)
@@ -221,21 +225,21 @@ def arithmetic(steps: Steps, dimension: int) -> pd.DataFrame:
 def worked_out(
     lm: LanguageModel, t: Trace, name: str, position: int, dimension: int
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """One norm and one token: the `stage_table`, and the `arithmetic` of one dimension."""
+    """For one LayerNorm and one token, the `stage_table`, and the `arithmetic` of one dimension."""
     steps = inside(lm, t, name, position)
     return stage_table(steps), arithmetic(steps, dimension)
 
 
 def largest_dimension(steps: Steps) -> int:
-    """The dimension that stands out most before the norm: the one worth looking at first."""
+    """The dimension whose number before the norm is farthest from the mean: a good one to show first."""
     return int(np.abs(steps.centred).argmax())
 
 
 def histogram(values: Vector, bins: int = 48, also: Vector | None = None) -> tuple[NDArray[np.int64], Vector]:
-    """Count the values in each of `bins` equal bins: counts (bins,), edges (bins + 1,).
+    """Count the values in each of `bins` bins of equal width: counts (bins,) and edges (bins + 1,).
 
-    The counts add up to the number of values. Values that are all the same share one bin. The bins hold the
-    values of `also`, too, so that both can be counted in the same ones.
+    Every value is counted; values that are all equal are in one bin. The bins also span the values of `also`,
+    though these are not counted: so two histograms can have the same bins.
     """
     if values.size == 0:
         raise ValueError("there are no values to count")

@@ -18,7 +18,7 @@ from gptviz.engine.config import GPTConfig
 from gptviz.engine.edits import Edit
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.past import Before
-from gptviz.engine.run import alike
+from gptviz.engine.run import common_prefix
 from gptviz.engine.trace import Trace
 from gptviz.engine.undisturbed import undisturbed
 from gptviz.engine.variants import variants
@@ -90,7 +90,7 @@ def batches(lm: LanguageModel, own: Trace, source: Trace, at: int, patches: list
     own.of(lm.model), source.of(lm.model)
     most = BATCH_NUMBERS // (4 * lm.config.emb_dim * (at + 1))
     ids, other = ([token.id for token in trace.tokens] for trace in (own, source))
-    first = min(alike(ids, other), at)  # before it no patch changes anything
+    first = min(common_prefix(ids, other), at)  # before it no patch changes anything
     past = Before(*([own[site, b][:, :first] for b in range(lm.config.n_layers)] for site in ("k", "v")))
     groups: dict[tuple[str, int], list[Patch]] = {}
     for patch in patches:  # every patch of a head becomes a patch of that head's output

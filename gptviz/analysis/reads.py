@@ -1,4 +1,10 @@
-"""Decorators that say which sites of a pass a function reads, for the caller that runs the pass."""
+"""Decorators for functions of a Trace, and the helpers that call such functions.
+
+`@reads("k")` records which sites a function needs (places in the model, `gptviz.SITES`), so that a caller can
+run a pass that keeps no others: `of_text` does both. `@of_model` is for functions of a trace and its weights.
+Both check the arguments, refuse a trace of other weights, protect the function from global settings of torch
+and NumPy (`settled`), and copy the result, so that a caller who writes into it does not change the trace.
+"""
 
 import functools
 import inspect
@@ -17,21 +23,24 @@ from gptviz.model import GPTModel
 
 Sites = tuple[str | Key, ...]
 F = TypeVar("F", bound=Callable[..., Any])
-COUNTED: dict[str, Callable[[Trace], int]] = {  # parameters' names, and how many of each there are
+# parameters that are an index, by name, and how many of each there are; -1 is the last one
+COUNTED: dict[str, Callable[[Trace], int]] = {
     "block": lambda t: t.config.n_layers,
     "head": lambda t: t.config.n_heads,
     **dict.fromkeys(("position", "query", "key"), len),
 }
 P = ParamSpec("P")
 R = TypeVar("R")
-PASS = "give what lm.trace(text) gives"
+PASS = "give what lm.trace(text) gives"  # the advice in an error message
 
 
 def reads(*sites: str | Callable[..., Sites]) -> Callable[[F], F]:
-    """Mark `f(lm, trace, ...)` as one that reads these sites: `@reads("k")`.
+    """Decorate a function `f(lm, t, ...)` that reads these sites of the trace `t`: `@reads("k")`.
 
-    Where the sites depend on the arguments, a function of these (all but the trace) gives them:
-    `@reads(lambda lm, block: (("attn", block),))`. A trace that other weights made is refused: ValueError.
+    If the sites depend on the arguments, give a function of all arguments but the trace:
+    `@reads(lambda lm, block: (("attn", block),))`. The function raises ValueError for a trace of other
+    weights than those of `lm`. A function whose first parameters are not `lm` and `t` only has its sites
+    recorded.
     """
 
     def mark(function: F) -> F:
@@ -55,7 +64,10 @@ def reads(*sites: str | Callable[..., Sites]) -> Callable[[F], F]:
 def of_model(
     function: Callable[Concatenate[Trace, GPTModel, P], R],
 ) -> Callable[Concatenate[Trace, AModel, P], R]:
-    """Mark `f(trace, model, ...)`: it takes a LanguageModel too, and refuses other weights: ValueError."""
+    """Decorate a function `f(trace, model, ...)` so that `model` may be a LanguageModel, too.
+
+    It raises ValueError if other weights made the trace.
+    """
     as_counted = counted(function)
 
     @functools.wraps(function)
@@ -69,7 +81,7 @@ def of_model(
 
 
 def _handed_out(t: Trace, result: R) -> R:
-    """A function's result, copied if the trace hands out copies, so that none of its memory leaves."""
+    """The result, copied if the trace hands out copies, as it may have views of the trace's tensors in it."""
     if t.hands_out_copies:
         return copied(result)
     return result
@@ -78,7 +90,11 @@ def _handed_out(t: Trace, result: R) -> R:
 def counted(
     function: Callable[..., Any], first: int = 2
 ) -> Callable[[Trace, tuple[Any, ...], dict[str, Any]], Any]:
-    """A function that checks blocks, heads and positions in arguments from `first` on; -1 is the last."""
+    """A function that turns negative blocks, heads and positions among the arguments into indices from 0.
+
+    It takes the trace and the arguments of `function` from its parameter number `first` on, as positional and
+    keyword arguments, and returns both. It raises ValueError for an index out of range.
+    """
     names = [*inspect.signature(function).parameters][first:]
     places = [(i, name) for i, name in enumerate(names) if name in COUNTED]
 
@@ -108,5 +124,8 @@ def of_text(
     *args: Any,
     progress: Progress = ignore_progress,
 ) -> Any:
-    """`numbers(lm, trace, *args)` of a text's ids: the pass, and what is made of it."""
+    """Trace a text with the sites that the function `numbers` reads, and return `numbers(lm, trace, *args)`.
+
+    `progress` is not used: it is there so that every function of a text can be called alike.
+    """
     return numbers(lm, lm.trace(ids, keep=sites_of(numbers, lm, *args)), *args)

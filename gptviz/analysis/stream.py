@@ -1,8 +1,12 @@
-"""The residual stream, write by write: what attention and feed-forward add to each token's row of numbers.
+"""The residual stream, write by write: what each attention and each feed-forward adds to a token's numbers.
+
+The residual stream is the (T, D) tensor that runs through all blocks. Each block adds to it twice, through
+the book's shortcut connections: the output of its attention, and the output of its feed-forward. Here such an
+addition is called a "write".
 
 Shapes: T tokens, D emb_dim, S = 2 * n_layers writes, in the order of the pass: block 0's attention, block 0's
-feed-forward, block 1's attention, ... Sizes are Euclidean lengths. Everything is worked out in float64 on the
-captured float32 values.
+feed-forward, block 1's attention, ... Sizes are Euclidean lengths. Numbers are computed in float64 from the
+pass's float32.
 
 He et al., Deep Residual Learning for Image Recognition, 2015 (shortcuts); Elhage et al., A Mathematical
 Framework for Transformer Circuits, 2021 (the stream as a sum of what is written); the book's sections 4.4
@@ -29,12 +33,16 @@ SITES = ("resid_pre", "attn_out", "resid_mid", "mlp_out", "resid_post")
 WRITES = ("attn_out", "mlp_out")
 PARTS = ("attention", "feed-forward")
 
-# what a write does to the stream it joins, by the cosine between them: from this on, along it or against it
-# more than across (45 degrees), and up to this, as good as at right angles to it
+# Limits of the cosine between a write and the stream that it is added to, see `does`: from ALONG on, the
+# angle between them (or between it and the opposite direction) is at most 45 degrees; up to ACROSS it is
+# close to 90.
 ALONG = 0.5**0.5
 ACROSS = 0.1
 
-BROKEN = 1e-5, 0.01  # of the largest size: rounding leaves a hundredth of that, in float32 and in bfloat16
+# The writes do not sum to the stream if they miss it by more than this part of its largest size: in a model
+# of float32, and in one of bfloat16. Rounding alone misses it by a hundredth of that.
+BROKEN_FLOAT32 = 1e-5
+BROKEN_BFLOAT16 = 0.01
 
 # The lines of TransformerBlock.forward, and what `x` is after each: a site, or a norm's output.
 BLOCK_LINES = (
@@ -53,47 +61,43 @@ BLOCK_LINES = (
 
 @dataclass(frozen=True)
 class Stream:
-    """The effect of every write on every token's row.
+    """The effect of every write on the residual stream of every token.
 
-    `sizes` (S + 1, T): the stream that each write joins, then the stream at the end: after a write it is as
-    the next one finds it. `writes`, `cosines`, `turns` (S, T): each write's size, its cosine with the stream
-    that it joins (0 where either has no length), and by how many degrees it turns the stream. `shares`
-    (S + 1, T): of the stream at the end, measured along its own direction, what the embedding and each write
-    gave; they sum to 1. `difference`: the largest |before + write - after| of all numbers, which is what
-    rounding leaves, up to `rounding`.
+    The share of a write is its dot product with the stream at the end, divided by the squared size of that:
+    how much of the stream at the end it makes up, in that stream's own direction.
     """
 
-    sizes: Floats
-    writes: Floats
-    cosines: Floats
-    turns: Floats
-    shares: Floats
-    difference: float
-    rounding: float
+    sizes: Floats  # (S + 1, T) the size of the stream before each write, and at the end
+    writes: Floats  # (S, T) the size of each write
+    cosines: Floats  # (S, T) its cosine with the stream before it; 0 if either is all zeros
+    turns: Floats  # (S, T) by how many degrees it turns the direction of the stream
+    shares: Floats  # (S + 1, T) of the embedding, then of each write; they sum to 1
+    difference: float  # the largest |before + write - after| of all numbers
+    rounding: float  # the difference that rounding may make
 
     @property
     def ratios(self) -> Floats:
-        """(S, T): each write's size in terms of the stream that it joins; infinite for a stream of zeros."""
+        """Each write's size divided by that of the stream before it, (S, T); infinite if that is 0."""
         with np.errstate(divide="ignore", invalid="ignore"):
             relative = self.writes / self.sizes[:-1]
         return np.where(self.writes == 0, 0.0, relative)
 
     @property
     def is_broken(self) -> bool:
-        """True where a change put something else into the stream itself: the writes do not sum to it."""
+        """Whether the writes do not sum to the stream, because an edit put something else into it."""
         return self.difference > self.rounding
 
     def most_changed(self, position: int) -> int:
-        """The block whose two writes together turn this token's row the most."""
+        """The block whose two writes turn the stream of the token at `position` the most."""
         turns = self.turns[:, position].reshape(-1, 2).sum(axis=1)  # (S,) -> (n_layers, 2) -> (n_layers,)
         return int(turns.argmax())
 
 
 @reads(*SITES)
 def stream(lm: LanguageModel, t: Trace) -> Stream:
-    """Every write of every block to every token's row.
+    """Measure every write of every block at every token.
 
-    In a trace with edits the writes may not sum to the stream any more: `difference` says so.
+    In a trace with edits, the writes may not sum to the stream: see `Stream.is_broken`.
     """
 
     def rows_of(key: tuple[str, int]) -> Floats:
@@ -117,19 +121,22 @@ def stream(lm: LanguageModel, t: Trace) -> Stream:
         shares.append(_share(write, end, square))
         difference = max(difference, float(np.abs(before + write - new).max()))
     sizes.append(np.linalg.norm(end, axis=1))
-    rounding = BROKEN[lm.dtype != "float32"] * float(np.max(sizes))
+    if lm.dtype == "float32":
+        rounding = BROKEN_FLOAT32 * float(np.max(sizes))
+    else:
+        rounding = BROKEN_BFLOAT16 * float(np.max(sizes))
     effects = np.array(writes), np.array(cosines), np.array(turns), np.array(shares)
     return Stream(np.array(sizes), *effects, difference, rounding)
 
 
 def _way(layers: int) -> list[tuple[str, int]]:
-    """The trace keys of the stream before each write, and at the end."""
+    """The keys (site, block) of the stream before each write, and at the end: S + 1 of them."""
     keys = [(site, b) for b in range(layers) for site in ("resid_pre", "resid_mid")]
     return [*keys, ("resid_post", layers - 1)]
 
 
 def cosine(one: Floats, other: Floats, none: float = 0.0) -> Floats:
-    """Row by row, (T, D) each -> (T,); `none` where a row has no length and so no direction."""
+    """The cosine of each pair of rows, (..., D) each -> (...); `none` if one of them is all zeros."""
     lengths = np.linalg.norm(one, axis=-1) * np.linalg.norm(other, axis=-1)
     inner = np.einsum("...d,...d->...", one, other)  # (..., D) -> (...)
     cosines = np.divide(inner, lengths, out=np.full_like(inner, none), where=lengths > 0)
@@ -137,26 +144,31 @@ def cosine(one: Floats, other: Floats, none: float = 0.0) -> Floats:
 
 
 def _share(part: Floats, end: Floats, square: Floats) -> Floats:
+    """The share (T,) of a write `part` in the stream at the end, `end`, (T, D) each; `square` is |end|²."""
     inner = np.einsum("td,td->t", part, end)  # (T, D) -> (T,)
     return np.divide(inner, square, out=np.zeros_like(inner), where=square > 0)
 
 
 @dataclass(frozen=True)
 class Apart:
-    """The distance of a changed run's stream from the unchanged one's, at the places of `Stream.sizes`.
+    """How far the residual stream of a pass with edits is from that of the unchanged pass.
 
-    `distances` (S + 1, T): the length of their difference, in terms of the unchanged stream's (0 where both
-    are zeros, infinite where that alone is). `angles` (S + 1, T): the degrees between the two (NaN where one
-    alone is zeros, and so has no direction).
+    The S + 1 rows are the places of `Stream.sizes`: before each write, and at the end.
     """
 
+    # (S + 1, T) the size of the difference divided by that of the unchanged stream: 0 if both are all zeros,
+    # infinite if only the unchanged one is
     distances: Floats
+    # (S + 1, T) degrees between the two; NaN if only one of them is all zeros
     angles: Floats
 
 
 @reads(*SITES)
 def apart(trace: Trace, unchanged: Trace) -> Apart:
-    """Two passes over the same tokens, with and without edits. Needs the stream's sites in both."""
+    """Compare the streams of two passes on the same tokens, with and without edits.
+
+    Both traces must hold resid_pre and resid_mid of every block and resid_post of the last.
+    """
     distances = []
     angles = []
     for key in _way(trace.config.n_layers):
@@ -170,15 +182,15 @@ def apart(trace: Trace, unchanged: Trace) -> Apart:
 
 
 def step_names(layers: int) -> list[str]:
-    """The rows of `Stream.sizes` and `Stream.shares`: the embedding, then every write."""
+    """The names of the S + 1 rows of `Stream.shares`: the embedding, then every write."""
     return ["embedding", *(f"block {b} · {part}" for b in range(layers) for part in PARTS)]
 
 
 def does(cosine: float) -> str:
-    """A word or two for what a write of this cosine does to the stream that it joins.
+    """A word or two for what a write does to the stream, by its cosine with the stream before it.
 
-    "adds" up to 45 degrees off the stream's direction, "erases" up to 45 degrees off the opposite one,
-    "turns" nearly at right angles, and "turns, adds" or "turns, erases" in between.
+    "adds" if it is within 45 degrees of the stream's direction, "erases" if it is within 45 degrees of the
+    opposite one, "turns" if it is nearly at right angles, and "turns, adds" or "turns, erases" in between.
     """
     if abs(cosine) <= ACROSS:
         return "turns"
@@ -189,7 +201,7 @@ def does(cosine: float) -> str:
 
 
 def _columns(stream: Stream) -> dict[str, Floats]:
-    """The numbers of every step and token, (S + 1, T) each; NaN where the embedding has none."""
+    """The columns of the tables, (S + 1, T) each: the embedding, NaN where it has no number, then writes."""
     empty = np.full((1, stream.sizes.shape[1]), np.nan)
     # (1, T) and (S, T) -> (S + 1, T) each
     return {
@@ -205,11 +217,12 @@ def _columns(stream: Stream) -> dict[str, Floats]:
 
 
 def ladder_table(found: Stream, position: int) -> pd.DataFrame:
-    """One token's way through the stream, a row a write, the embedding first.
+    """A table of all writes at one token, with a row for the embedding and then one for each write.
 
-    Columns: step, stream (the size of what the write joins), write (its size), ratio, cosine, along (how much
-    of the write points along the stream: negative, against it), does, turn (degrees), after (the size then),
-    share (of the stream at the end). The embedding joins nothing: its cells are empty.
+    Columns: step, stream (the size of the stream before the write), write (its size), ratio (write / stream),
+    cosine, along (write * cosine: its length in the stream's direction, negative if against it), does, turn
+    (degrees), after (the size of the stream after it), share (of the stream at the end). The embedding is
+    added to nothing, so some of its cells are empty.
     """
     table = pd.DataFrame({name: values[:, position] for name, values in _columns(found).items()})
     table.insert(0, "step", step_names(len(table) // 2))
@@ -218,7 +231,7 @@ def ladder_table(found: Stream, position: int) -> pd.DataFrame:
 
 
 def all_tokens_table(found: Stream, tokens: Sequence[str]) -> pd.DataFrame:
-    """The map's numbers: a row for each write and token, the embedding first.
+    """A table of all writes at all tokens, with a row for each write and token, the embedding first.
 
     Columns: step, position, token, write, ratio, cosine, turn, after.
     """
@@ -231,25 +244,20 @@ def all_tokens_table(found: Stream, tokens: Sequence[str]) -> pd.DataFrame:
 
 @dataclass(frozen=True)
 class Block:
-    """One block at work on one token.
+    """What one block does to the residual stream of one token."""
 
-    `lines`: the lines of its forward, each with the size of `x` and of `shortcut` after it. `additions`:
-    resid_pre + attn_out + mlp_out = resid_post, in the dimensions that it changes most. `without`:
-    for each shortcut, what would go on without it (the part's write alone): its size and its cosine with what
-    does go on. `share`: what all before this block
-    gave of the stream behind it, along that stream's own direction.
-    """
-
-    lines: pd.DataFrame
-    additions: pd.DataFrame
-    difference: float
+    lines: pd.DataFrame  # each line of the block's forward, with the sizes of `x` and `shortcut` after it
+    additions: pd.DataFrame  # resid_pre + attn_out + mlp_out = resid_post, where the block changes most
+    difference: float  # the largest absolute difference between the two sides of that sum
+    # For each of the two shortcut connections: the size of the write, which is all that would go on without
+    # the shortcut; the size of the stream with the shortcut; the cosine of the two.
     without: tuple[tuple[float, float, float], tuple[float, float, float]]
-    share: float
+    share: float  # the share of the block's input in its output, as in `Stream`
 
 
 @reads(*SITES)
 def block_at_work(lm: LanguageModel, t: Trace, block: int, position: int, most: int = 4) -> Block:
-    """One block at work on one token. `without` is (size alone, size with the shortcut, cosine)."""
+    """Measure what a block does to the stream of one token; `additions` has the `most` changed dimensions."""
     rows = {site: t[site, block][position].numpy().astype(np.float64) for site in SITES}
     for norm in ("norm1", "norm2"):
         rows[norm] = inside(lm, t, f"block {block} · {norm}", position).after

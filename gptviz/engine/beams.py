@@ -1,4 +1,8 @@
-"""Beam search: of all ways on, the few that are most probable as a whole, carried forward side by side.
+"""Beam search: continue a text in several ways at once, keeping those that are most probable as a whole.
+
+In each round, every beam (one continuation so far) is extended by every token of the vocabulary; the few
+extended beams with the highest total log probability are kept for the next round. "ln" is the natural
+logarithm. Shapes: b beams, V the vocabulary size.
 
 Reference: Graves, Sequence Transduction with Recurrent Neural Networks, 2012.
 """
@@ -20,10 +24,10 @@ from gptviz.engine.undisturbed import undisturbed
 
 @dataclass(frozen=True)
 class Beam:
-    """One way on: the ids that were written, and ln of what the model gives all of them together.
+    """One continuation: its token ids, and ln of the probability that the model gives all of them together.
 
-    `parent` is the number of the beam of the round before that it goes on from (0 in the first round, which
-    goes on from the text). `ended`: it wrote the model's own end of text, and is carried on as it is.
+    `parent` is the index, in the round before, of the beam that this one extends (0 in the first round).
+    `ended`: its last token is the model's end-of-text token, so it is carried on without further tokens.
     """
 
     ids: tuple[int, ...]
@@ -34,10 +38,10 @@ class Beam:
 
 @dataclass(frozen=True)
 class Round:
-    """One token more: `kept` are the beams that go on, the most probable first, `dropped` the next ones."""
+    """The beams after one more token, the most probable first: those kept, and the next best after them."""
 
     kept: tuple[Beam, ...]
-    dropped: tuple[Beam, ...]
+    dropped: tuple[Beam, ...]  # kept for display only
 
 
 Ids = Sequence[int]
@@ -54,9 +58,10 @@ def beam_search(
     dropped: int | None = None,
     progress: Progress = ignore_progress,
 ) -> list[Round]:
-    """Write on after a text (or ids) with this number of beams, one pass for all of them: see `search`.
+    """Continue a text (or token ids) by beam search, with one pass per round for all beams: see `search`.
 
-    The model sees the last `context_length` tokens. `progress(done, of)` is called after every round.
+    The model sees the last `context_length` tokens. `progress(done, of)` is called before each pass, with the
+    number of rounds done and of all rounds.
     """
     ids = ids_of(lm, text)
     longest = whole("max_new_tokens", max_new_tokens, 1)
@@ -77,9 +82,10 @@ def beside(
     sampling: Sampling,
     progress: Progress = ignore_progress,
 ) -> tuple[list[Round], dict[str, tuple[tuple[int, ...], float]]]:
-    """Run `beam_search`, greedy search and, unless `sampling` is greedy, sampling.
+    """Run `beam_search`, greedy search and, unless `sampling` is greedy, sampling, to compare them.
 
-    Returns the rounds, and for each method its ids and ln of the probability of all of them together.
+    Returns the rounds of the beam search, and a dictionary from each method's name to its token ids and ln of
+    their probability together, at temperature 1.
     """
     rounds = beam_search(lm, text, beams, max_new_tokens, progress=progress)
     if beams == 1:
@@ -100,12 +106,15 @@ def beside(
 def given(
     lm: Reader, text: Ids, rounds: Sequence[Round], progress: Progress = ignore_progress
 ) -> dict[tuple[int, ...], float]:
-    """ln of this model's probability for each beam of another model's rounds, kept or dropped, by its ids."""
+    """ln of the probability that this model gives to each beam in the rounds of another model, by token ids.
+
+    `text` is what the beams continue. Beams that were dropped are included.
+    """
     read = Growing(lm, len(text) + len(rounds)).read
     log_p: dict[tuple[int, ...], float] = {(): 0.0}
     for n, round_ in enumerate(rounds):
         progress(n, len(rounds))
-        # a beam with fewer ids has ended
+        # a beam with fewer ids than rounds ended earlier, and has its number already
         new = [beam.ids for beam in (*round_.kept, *round_.dropped) if len(beam.ids) == n + 1]
         before = list(dict.fromkeys(ids[:-1] for ids in new))
         next_log_p = read([(*text, *ids) for ids in before]).double().log_softmax(-1)  # (b, V)
@@ -118,15 +127,15 @@ def given(
 def search(
     read: Read, ids: Ids, beams: int, max_new_tokens: int, end: int | None = None, dropped: int | None = None
 ) -> list[Round]:
-    """Beam search; a round for each token, fewer where all beams ended, which they do with the id `end`.
+    """Beam search with any function that gives logits: `read` maps texts of one length to (b, V) logits.
 
-    Every round looks at all tokens after each of the beams, and keeps the `beams` whose whole is most
-    probable: the sum of the model's own ln p, at temperature 1, not divided by the length. Of two that are
-    equal the one of the better beam comes first, then the lower id. `dropped` (as many as beams, unless
-    given) of those that were not kept are returned as well.
+    There is one round per token, and fewer if all beams end, which a beam does with the token id `end`. Each
+    round extends each beam by every token and keeps the `beams` with the highest sum of ln p, at temperature
+    1 and not divided by the length. Of equal ones, that with the better parent comes first, then that with
+    the lower token id. The next `dropped` after those are returned, too (None: as many as `beams`).
 
-    With one beam it is greedy; with as many as there are texts it is exhaustive. Raises ValueError for an
-    empty text, no beam, no token, or what is no whole number of them.
+    With one beam this is greedy search; with as many beams as there are possible texts it tries them all.
+    Raises ValueError for an empty text, and unless `beams` and `max_new_tokens` are whole numbers from 1 on.
     """
     if not ids:
         raise ValueError("there is nothing to write on from: the text is empty")
@@ -139,20 +148,22 @@ def search(
         candidates = [Beam(b.ids, b.log_probability, i, True) for i, b in enumerate(living) if b.ended]
         going = [(i, beam) for i, beam in enumerate(living) if not beam.ended]
         log_p = torch.log_softmax(read([(*ids, *beam.ids) for _, beam in going]).double(), dim=-1)  # (b, V)
-        best = torch.sort(log_p, dim=-1, descending=True, stable=True)  # of equals the lower id first
+        # (b, V); a stable sort, so that of equal ones the lower id comes first
+        best = torch.sort(log_p, dim=-1, descending=True, stable=True)
         for row, (i, beam) in enumerate(going):
             top_log_p = best.values[row, :most].tolist()
             tokens = best.indices[row, :most].tolist()
             for token, ln in zip(tokens, top_log_p, strict=True):
                 candidates.append(Beam((*beam.ids, token), beam.log_probability + ln, i, token == end))
-        candidates.sort(key=lambda beam: (-beam.log_probability, beam.parent))  # stable
+        # a stable sort, too: candidates of one parent with equal probability stay in the order of their ids
+        candidates.sort(key=lambda beam: (-beam.log_probability, beam.parent))
         rounds.append(Round(tuple(candidates[:beams]), tuple(candidates[beams:most])))
         living = candidates[:beams]
     return rounds
 
 
 def ways(rounds: Sequence[Round]) -> list[list[int]]:
-    """For each beam of the last round, its number in every round: the way to it through the tree."""
+    """For each beam of the last round, the index of the beam it came from in every round, itself last."""
     paths = []
     for number in range(len(rounds[-1].kept) if rounds else 0):
         path = [number]

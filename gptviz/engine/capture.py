@@ -1,6 +1,11 @@
-"""The capture: one forward pass of a GPTModel on some tokens, taken down as a Trace.
+"""Capture: run a GPTModel on a text once, and keep the numbers inside it as a Trace.
 
-What is special about a site stands in its row of `sites.SITES`; this module only reads the table.
+A "site" is a place in the model whose numbers can be kept or replaced, such as the attention weights of a
+block; `sites.SITES` is the table of them, and this module reads from it where each one is. A key is a site
+and its block, such as ("attn", 3). A trace of a long text is "lean": it keeps only some sites, and
+`again` runs a block once more when somebody asks for another site of it.
+
+Shapes: T tokens, D emb_dim, H heads.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -19,7 +24,7 @@ from gptviz.engine.loaded import Loaded
 from gptviz.engine.past import Past
 from gptviz.engine.reduction import Reduction, reductions
 from gptviz.engine.rows import Rows
-from gptviz.engine.run import alike
+from gptviz.engine.run import common_prefix
 from gptviz.engine.sites import INTO_BLOCK, SITES, Key, all_keys, between_blocks, expand, held_keys
 from gptviz.engine.tokens import tokens_of
 from gptviz.engine.trace import Trace
@@ -27,7 +32,7 @@ from gptviz.engine.weights import fingerprint
 
 
 class CaptureError(RuntimeError):
-    """The model did not do what the table of sites says: nothing of that pass can be shown."""
+    """The model has no such module as the table of sites says, or its attention weights do not sum to 1."""
 
 
 def capture(
@@ -41,18 +46,20 @@ def capture(
     grad: Metric | None = None,
     at_once: Iterable[str | Key] = (),
 ) -> Trace:
-    """Run the model once on `ids`; keep what was asked for (everything, when `keep` is None) and `reduce`.
+    """Run the model once on `ids` and return the Trace. The parameters are those of `LanguageModel.trace`.
 
-    Everything of a large pass is a lean Trace: it holds what `held_keys` says, and gives all. What a function
-    of Python's edits is not worked out twice: it may do something else the next time.
+    Args:
+        keep: the sites to keep; None for all. All sites of a long text make a lean Trace, which holds only
+            what `held_keys` says. An edit by a Python function makes no lean Trace, as running a block again
+            might call a function that does something else the next time.
+        edits: the edits, already checked.
+        ready: the same edits with their values as numbers (`gptviz.engine.reader.ready`).
+        reduce: reductions to compute during the pass.
+        after: an earlier trace; the tokens that both texts begin with are not run again, if possible.
+        grad: a difference of logits to differentiate. Only then is the output head part of the pass.
 
-    The edits are checked already; `ready` are the same as numbers (`gptviz.engine.reader.ready`).
-    Only on the tokens that `after` does not have already, as far as it can be used (`LanguageModel.trace`).
-
-    The pass runs in eval mode, without gradients but for those of `grad`; the output head is not part of it,
-    but for the row that `grad` looks at. Raises
-    ValueError for a site, block or token that does not exist, before anything runs, and CaptureError when a
-    site never fired or attention rows do not sum to 1.
+    Raises ValueError for a site, block or token that does not exist, before anything runs; CaptureError if a
+    site was never reached or attention rows do not sum to 1.
     """
     model = lm.model
     config = lm.config
@@ -68,7 +75,7 @@ def capture(
     if after is not None and grad is None:
         before = _beginning(after, lm, ids, edits, keys)
         if before is not None and not before.holds([wanted.site for wanted in reduce]):
-            before = None  # what is made of a site in the pass needs its earlier rows there
+            before = None  # a reduction needs the site's earlier rows, which this trace does not hold
     n_known = 0 if before is None else len(before)
     gradients: Gradient | None = None
     pass_ = _Pass(config, [*keys, ("final", None)], ready, reduce, before, graph=grad is not None)
@@ -86,7 +93,7 @@ def capture(
                 logits = forward.logits_of(model, final[0, grad.position], graph=True)
                 gradients = gradient(grad, logits, {key: pass_.live[key] for key in keys}, config)
     else:
-        for key in pass_.reductions:  # no token is new: only what is to be made of the sites
+        for key in pass_.reductions:  # no token is new, so only the reductions are left to compute
             pass_.reduce(key, None)
     if before is None:
         tokens = []
@@ -103,7 +110,7 @@ def capture(
 
 
 def together(lm: Loaded, texts: Sequence[Sequence[int]], at_once: Iterable[str | Key] = ()) -> list[Trace]:
-    """A trace of everything of each text, by a model without edits: `capture` in one pass for all of them."""
+    """Trace several texts in one pass of a model without edits. Shorter texts are padded at their end."""
     model = lm.model
     config = lm.config
     longest = max(texts, key=len)
@@ -112,23 +119,24 @@ def together(lm: Loaded, texts: Sequence[Sequence[int]], at_once: Iterable[str |
     seen = dict[Key, Tensor]()
     wanted: list[Key] = [*(key for keys in keys_held for key in keys), ("final", None)]
     hooks = [site_hook(key, seen.__setitem__) for key in dict.fromkeys(wanted)]
-    # the filling stands behind a text, where none of the text's own rows looks
+    # pad with tokens of the longest text; the causal mask hides them from the text's own tokens
     in_idx = [[*ids, *longest[len(ids) :]] for ids in texts]  # (b, T)
     with torch.inference_mode(torch.is_inference_mode_enabled()):
         forward.hidden(model, torch.tensor(in_idx, device=model.tok_emb.weight.device), hooks)
 
     def rows(key: Key, text: int) -> Rows:
-        site = SITES[key[0]]
-        value = seen[key]
+        name, _ = key
+        site = SITES[name]
+        value = seen[key]  # (b, T, D) or (b, H, T, T); for pos_emb (T, D)
         shown = site.present(value if value.dim() == 2 else value[text, None], config.n_heads)
         piece = Rows([shown.float().cpu()], site.form == "weights").cut(len(texts[text])).joined()
         if site.form == "weights":
             _check_rows(key, piece)
-        return Rows([piece.clone()], site.form == "weights")  # of its own, not of the whole batch
+        return Rows([piece.clone()], site.form == "weights")  # a clone, which does not keep the batch alive
 
     traces = []
     for text, (ids, keys) in enumerate(zip(texts, keys_held, strict=True)):
-        # sites with the same numbers share their memory, as in a pass of one text
+        # sites with the same numbers (a block's output, the next one's input) share their memory
         places = {key: (seen[key].data_ptr(), SITES[key[0]].form) for key in [*keys, ("final", None)]}
         rows_at = {place: rows(key, text) for key, place in places.items()}
         values = {key: rows_at[places[key]] for key in keys}
@@ -142,9 +150,10 @@ def together(lm: Loaded, texts: Sequence[Sequence[int]], at_once: Iterable[str |
 
 
 def again(lm: Loaded, trace: Trace, ready: Sequence[Edit], block: int, attention: bool) -> dict[Key, Tensor]:
-    """Run one block again for sites that a lean trace does not hold: inside its attention, or all others.
+    """Run one block again for the sites of it that a lean trace does not hold, and return their numbers.
 
-    It starts from the stream that came into the block, with the trace's edits, `ready` as in `capture`.
+    `attention` says which: the sites inside the block's attention, or all others. The block starts from its
+    input, the residual stream, which the trace holds; the edits in `ready` are made again.
     """
     missing = [key for key in all_keys(lm.config) if key[1] == block and key not in trace.held]
     keys = [key for key in missing if SITES[key[0]].in_attention == attention]
@@ -168,14 +177,18 @@ def _beginning(
     needed = {*keys, *(key for key in all_keys(lm.config) if SITES[key[0]].in_past)}
     if not same or not needed <= set(after.sites()) or not all(edit.is_causal for edit in edits):
         return None
-    n_known = alike([token.id for token in after.tokens], list(ids))
+    n_known = common_prefix([token.id for token in after.tokens], list(ids))
     if n_known:
         return after.cut(n_known)
     return None
 
 
 class _Pass:
-    """One forward pass: where it looks, what it replaces, what it caught."""
+    """The hooks of one forward pass, and the numbers that they keep.
+
+    `hooks` is given to `forward.hidden`. Afterwards `values` has the tensor of each kept site, as a Trace
+    hands it out, and `reduced` the results of each reduction.
+    """
 
     def __init__(
         self,
@@ -187,12 +200,12 @@ class _Pass:
         graph: bool = False,
         entered: int | None = None,
     ):
-        self.entered = entered  # the block in which the pass begins, if not before all of them
-        self.live: dict[Key, Tensor] = {}  # with `graph`: the pass's own tensors, to go back to
+        self.entered = entered  # the block at which the pass begins; None: at the embeddings
+        self.live: dict[Key, Tensor] = {}  # with `graph`: the model's own tensors, to differentiate by
         self.graph = graph
         self.config = config
         self.n_heads = config.n_heads
-        self.before = before  # of the tokens that stand before those of this pass
+        self.before = before  # the trace of the tokens that stand before those of this pass
         if before is None:
             self.first = 0
         else:
@@ -213,17 +226,17 @@ class _Pass:
                 self.reductions.setdefault(key, []).append(reduction)
 
     def hooks(self) -> list[forward.Hook]:
-        """The hooks of this pass; those that look come last, so that they see the edited values."""
+        """The hooks of this pass; those that record come last, so that they see the edited values."""
         weights = [key for key in all_keys(self.config) if SITES[key[0]].form == "weights"]
         watched = [key for key in weights if key in self.edited]
         return [
-            *(site_hook(key, _check_rows) for key in watched),
+            *(site_hook(key, _check_rows) for key in watched),  # before the edits, which may break the sums
             *edit_hooks(self.edits, self.config, self.first, self.entered),
-            *(site_hook(key, self._look) for key in dict.fromkeys([*self.keep, *self.reductions])),
+            *(site_hook(key, self._record) for key in dict.fromkeys([*self.keep, *self.reductions])),
         ]
 
-    def _look(self, key: Key, value: Tensor) -> None:
-        """Record the value of a wanted site; a hook calls this."""
+    def _record(self, key: Key, value: Tensor) -> None:
+        """Keep the model's tensor at a site, and compute the reductions of it; a hook calls this."""
         site = SITES[key[0]]
         if site.form == "weights" and key not in self.edited:
             _check_rows(key, value)
@@ -235,13 +248,14 @@ class _Pass:
         self.reduce(key, shown)
 
     def reduce(self, key: Key, new: Tensor | None) -> None:
+        """Compute the reductions of a site, from its earlier rows and `new` ones (None: there are none)."""
         if key in self.reductions:
             value = self._after(key, new).joined()
             for reduction in self.reductions[key]:
                 self.reduced[reduction].append(reduction.of(value))
 
     def _after(self, key: Key, new: Tensor | None) -> Rows:
-        """A site of all tokens: the earlier ones' rows, and these."""
+        """A site's rows for all tokens: those of the trace before, then the new ones."""
         if self.before is None:
             assert new is not None
             return Rows([new], SITES[key[0]].form == "weights")
@@ -251,7 +265,7 @@ class _Pass:
         return earlier.then(new)
 
     def rows(self, key: Key, past: Past | None) -> Rows:
-        """The rows that are kept of a site; those of a float32 past are not kept twice."""
+        """A site's rows as the Trace keeps them. Keys and values share their memory with a float32 `past`."""
         name, block = key
         in_past = SITES[name].in_past
         if past is not None and past.is_float32 and in_past is not None and block is not None:
@@ -259,7 +273,7 @@ class _Pass:
         return self._after(key, self.values.get(key))
 
     def check(self) -> None:
-        """Raise CaptureError if the pass did not come by everything that was wanted."""
+        """Raise CaptureError if a site that was to be kept or reduced was never reached."""
         missing = [key for key in self.keep if key not in self.values]
         for reduction, results in self.reduced.items():
             wanted = [key for key, at_key in self.reductions.items() if reduction in at_key]
@@ -269,12 +283,13 @@ class _Pass:
 
 
 def site_hook(key: Key, visit: Callable[[Key, Tensor], None]) -> forward.Hook:
-    """A hook at a site of a pass: `visit` gets its key and the model's tensor."""
+    """A hook that calls `visit` with the key of a site and the model's tensor there."""
     site = SITES[key[0]]
     return forward.Hook(site.module.format(b=key[1]), site.side, partial(visit, key))
 
 
 def _check_rows(key: Key, weights: Tensor) -> None:
-    worst = (weights.sum(dim=-1, dtype=torch.float32) - 1).abs().max().item()  # (1, H, T)
+    """Raise CaptureError unless each row of the attention weights, (..., T, K), sums to 1."""
+    worst = (weights.sum(dim=-1, dtype=torch.float32) - 1).abs().max().item()  # of (..., T) sums
     if not worst < (1e-3 if weights.dtype == torch.float32 else 2e-2):
         raise CaptureError(f"the rows at {key} do not sum to 1 (off by {worst:.3g}): that is not attention")

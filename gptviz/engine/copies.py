@@ -1,4 +1,4 @@
-"""Copies: cached values are handed out as copies, so that a caller may write into them."""
+"""Copies of cached values, so that a caller who writes into one does not change the cache."""
 
 import copy
 import functools
@@ -33,14 +33,14 @@ def _copy_of(value: Any) -> Any:
         return value
     if is_dataclass(value) and not isinstance(value, type):
         shallow = copy.copy(value)
-        for name, part in vars(value).items():  # its fields, and what it has worked out of them
+        for name, part in vars(value).items():  # its fields and its cached properties
             object.__setattr__(shallow, name, _copy_of(part))
         return shallow
     return copy.deepcopy(value)
 
 
 def worked_out_once(maxsize: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """`functools.lru_cache` for a function that gives what can be written into: each caller has a copy."""
+    """`functools.lru_cache` for a function that returns tensors or tables: each caller gets a copy."""
 
     def mark(function: Callable[P, R]) -> Callable[P, R]:
         known: Callable[..., R] = functools.lru_cache(maxsize)(function)

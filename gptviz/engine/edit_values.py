@@ -1,8 +1,11 @@
-"""An edit's text form, read and refused in a sentence; and what it puts in the place of a site's numbers: the
-values' names, and the tensors that they give.
+"""The parser of an edit's text form, and the tensors that an edit's value stands for.
 
-Shapes as a Trace hands a site out: (T, D), (H, T, D/H), or (H, T, K) for attention weights, whose T queries
-are the last of K keys. Nothing here writes into a tensor that it was given.
+An edit replaces the numbers at a site, a place in the model (`sites.SITES`). Its text form is taken apart by
+`parts_of`, and the value in it, such as "zero" or "x0.5", by `named`. From the site's tensor, `replacement`
+and the functions below it compute the new one. None of them writes into a tensor that it was given.
+
+Shapes are those of a site in a Trace: T tokens, D emb_dim, H heads; (T, D), (H, T, D/H), or (H, T, K) for
+attention weights, whose T queries are the last of K tokens.
 """
 
 import math
@@ -23,7 +26,7 @@ from gptviz.engine.sites import Key
 
 # ---- the text form ----
 
-EVERY = "*"  # as a block: each of them
+EVERY = "*"  # written as the block of an edit that is made in every block
 GRAMMAR = "site[.block[.head+head]][@position+position]=value, such as z.4.3=zero or resid_pre.2@5=mean"
 
 _PARTS = re.compile(
@@ -32,11 +35,14 @@ _PARTS = re.compile(
 )
 _WHOLE = re.compile(r"-?[0-9]{1,9}")
 
-Parts = tuple[str, int | str | None, str, list[int] | None, list[int] | None]
+Parts = tuple[str, int | str | None, str, list[int] | None, list[int] | None]  # in the order of Edit's fields
 
 
 def parts_of(text: str) -> Parts:
-    """Site, block, value, heads, positions, as they are written; a blank counts as a +. Raises ValueError."""
+    """Take a text form apart: site, block, value, heads, positions. A blank counts as a +.
+
+    Raises ValueError for another form, and for a block, head or position that is no whole number.
+    """
     match = _PARTS.fullmatch(text.strip())
     if match is None:
         raise ValueError("it does not have the form of one")
@@ -51,7 +57,7 @@ def parts_of(text: str) -> Parts:
 
 
 def indices(what: str, given: Iterable[int]) -> tuple[int, ...]:
-    """Whole numbers, each once and in order. Raises ValueError for what is none, and for no number."""
+    """Sort whole numbers and drop duplicates. Raises ValueError for anything else, and for an empty list."""
     numbers = set()
     for item in listed(what, given, "give a list of whole numbers, or None for all of them"):
         if (number := whole_number(item)) is None:
@@ -63,7 +69,7 @@ def indices(what: str, given: Iterable[int]) -> tuple[int, ...]:
 
 
 def check_range(what: str, given: Iterable[int] | None, low: int, high: int) -> None:
-    """Raise a ValueError for the first that is not from `low` to below `high`."""
+    """Raise a ValueError for the first number that is below `low`, or not below `high`."""
     wrong = [i for i in given or () if not low <= i < high]
     if wrong:
         raise ValueError(f"there is no {what} {wrong[0]!r}; they go from {low} to {high - 1}")
@@ -89,19 +95,20 @@ NAMED = (
     + ', or a name with numbers: "hide5" (a position), "shuffle7" (a seed), "ids5+17+9" (token ids), "x0.5" '
     '(times), "+2*tok5-out9" (added rows of tokens; ids, mean: other texts)'
 )
-FOR_WEIGHTS = ("uniform", "first", "previous", "hide")  # each says where a head looks
-NOT_FOR_WEIGHTS = {  # and what they would do to them
+FOR_WEIGHTS = ("uniform", "first", "previous", "hide")  # values for attention weights only
+NOT_FOR_WEIGHTS = {  # values for any site but attention weights, and what they would do to those
     "sample": "give rows of no text",
     "shuffle": "let rows look ahead",
     "add": "add to weights that sum to 1",
 }
-TABLES = {"tok": "tok_emb", "out": "out_head"}  # a term's name: the table of the model whose row is added
+TABLES = {"tok": "tok_emb", "out": "out_head"}  # the name of a term -> the module whose weight row it adds
 
 _NUMBER = "(?:0|[1-9][0-9]{0,8})"
 _NUMBERED = re.compile(rf"(hide|shuffle)({_NUMBER})|(ids)({_NUMBER}(?:\+{_NUMBER})*)")
 _FACTOR = r"(?:0|[1-9][0-9]{0,5})(?:\.[0-9]{0,5}[1-9])?"
 _TIMES = re.compile(f"x(-?{_FACTOR})")
-# a number after a + is an id as long as no * stands behind it: then it is the next term's factor
+# In "+ids5+17+2*tok3" the number after a + is another token id, unless a * follows it: then it is the factor
+# of the next term.
 _TERM = re.compile(
     rf"([+-])(?:({_FACTOR})\*)?(tok(?={_NUMBER}\b)|out(?={_NUMBER}\b)|ids|mean)"
     rf"({_NUMBER}(?:\+{_NUMBER})*)(?=[+-]|\Z)"
@@ -110,10 +117,11 @@ _TERM = re.compile(
 
 @dataclass(frozen=True)
 class Named:
-    """A value that can be written down: its name, and its numbers if it has any.
+    """A value that has a text form, taken apart: "hide5" is the name "hide" with the number 5.
 
-    "x" is a `factor`. "add" is a sum of `terms`: "tok" and "out", a row of the token embedding or the output
-    head, "ids", what another text has here, and "mean", the mean over its positions; each times its factor.
+    "x0.5" has the name "x" and a `factor`. "+2*tok5-tok7" has the name "add" and two `terms`, each with its
+    own name, numbers and factor: "tok" and "out" are a row of the token embedding or the output head, "ids"
+    what another text has at the site, "mean" the mean of that over the other text's positions.
     """
 
     name: str
@@ -128,13 +136,13 @@ class Named:
 
     @property
     def texts(self) -> tuple[tuple[int, ...], ...]:
-        """The other texts that it takes numbers from."""
+        """The token ids of the other texts that it takes numbers from."""
         texts = (part.numbers for part in self.parts if part.name in ("ids", "mean") and part.numbers)
         return tuple(dict.fromkeys(texts))
 
 
 def named(value: object) -> Named | None:
-    """Parse the name of a value; None for what is no value's name."""
+    """Parse the text form of a value; None if it is not one."""
     if not isinstance(value, str):
         return None
     if value in NAMES:
@@ -152,6 +160,7 @@ def named(value: object) -> Named | None:
 
 
 def _sum(value: str) -> Named | None:
+    """Parse a sum, such as "+2*tok5-tok7"; None if it is not one."""
     terms = []
     start = 0
     while start < len(value):
@@ -166,7 +175,7 @@ def _sum(value: str) -> Named | None:
 
 @runtime_checkable
 class Source(Protocol):
-    """A holder of a site's numbers in another pass: a Trace."""
+    """What an edit needs of a Trace; the class itself cannot be imported here, as it imports the edits."""
 
     def __len__(self) -> int: ...
 
@@ -177,10 +186,11 @@ class Source(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Plus:
-    """In Python: what an edit adds to what stands there, `numbers` times `factor`.
+    """The value of an edit that adds to a site's own numbers: `numbers` times `factor`.
 
-    `numbers` is a trace (what it holds here), or a tensor as an edit may have one; it is copied, and two with
-    the same numbers are equal. Of fewer rows than the text has, later positions are given nothing.
+    `numbers` is a trace (its numbers at the edit's site), or a tensor of the site's shape or with one row for
+    every position. A tensor is copied, and compared by its numbers. If it has fewer rows than the text,
+    nothing is added at later positions.
     """
 
     numbers: Tensor | Source
@@ -197,6 +207,7 @@ class Plus:
 
     @cached_property
     def _identity(self) -> tuple[object, ...]:
+        """What equality and the hash compare: a tensor's shape and the hash of its bytes."""
         if not isinstance(self.numbers, Tensor):
             return self.numbers, self.factor
         return self.numbers.shape, sha256(self.numbers.numpy().tobytes()).digest(), self.factor
@@ -209,13 +220,13 @@ class Plus:
     def __hash__(self) -> int:
         return hash(self._identity)
 
-    def times(self, like: Tensor, key: Key, first: int) -> Tensor:
-        """The numbers to add to `like`, whose rows begin at position `first`; 0 beyond its end."""
-        return self.factor * given(self.numbers, torch.zeros_like(like), key, first, weights=False)
+    def scaled(self, like: Tensor, key: Key, first: int) -> Tensor:
+        """What to add to the tensor `like`, whose first row is at position `first`; 0 beyond the numbers."""
+        return self.factor * rows_from(self.numbers, torch.zeros_like(like), key, first, weights=False)
 
 
-def known(numbers: Tensor | Source, weights: bool = False) -> int | None:
-    """The number of tokens that `numbers` has rows for; None if one row stands for every token."""
+def positions_in(numbers: Tensor | Source, weights: bool = False) -> int | None:
+    """The number of positions that `numbers` has rows for; None if it has one row for all of them."""
     if not isinstance(numbers, Tensor):
         return len(numbers)
     if not weights and numbers.shape[-2:-1] in ((), (1,)):
@@ -223,14 +234,18 @@ def known(numbers: Tensor | Source, weights: bool = False) -> int | None:
     return numbers.shape[-2]
 
 
-def made(what: Named, value: Tensor, weights: bool) -> Tensor:
-    """A new tensor like `value`. Raises ValueError for what only a model can say ("sample", "ids", "add")."""
+def replacement(what: Named, value: Tensor, weights: bool) -> Tensor:
+    """A new tensor in the place of `value`, as `what` says; `weights`: `value` is attention weights.
+
+    Raises ValueError for values that take numbers from a model ("sample", "ids", "add").
+    """
     if what.name == "zero":
         return torch.zeros_like(value)
     if what.name == "x":
         return value * what.factor
     if what.name == "uniform" or (what.name == "mean" and weights):
-        seen = torch.ones_like(value).tril(value.shape[-1] - value.shape[-2])  # the last T of K tokens
+        # 1 for each key that the causal mask leaves; the T queries are the last of the K tokens
+        seen = torch.ones_like(value).tril(value.shape[-1] - value.shape[-2])  # (H, T, K)
         return seen / seen.sum(dim=-1, keepdim=True)
     if what.name == "mean":
         return value.mean(dim=-2, keepdim=True).expand_as(value).clone()
@@ -245,20 +260,20 @@ def made(what: Named, value: Tensor, weights: bool) -> Tensor:
 
 
 def shuffled(count: int, seed: int) -> np.ndarray:
-    """The order of "shuffle" and this seed: position i is given the row of position `order[i]`, (count,)."""
+    """The order of "shuffle" with this seed, (count,): position i gets the row of position `order[i]`."""
     return np.random.default_rng(seed).permutation(count)
 
 
 def without(weights: Tensor, position: int) -> Tensor:
-    """Attention weights (..., T, K) in which no later token looks at `position`; rows sum to 1 as before.
+    """Attention weights (..., T, K) with 0 on the key at `position` in the rows of all later queries.
 
-    What each row has left is scaled up: the weights that the softmax would give if the causal mask hid that
-    token as well. A row that gave it all its attention (to float32's last digit) looks at itself instead.
+    The rest of each row is scaled up to sum to 1. These are the weights that the softmax would give if the
+    causal mask hid that key as well. A row with nothing left gets all its weight on the query itself.
     """
     changed = weights.clone()
     rows, keys = weights.shape[-2:]
-    first = max(0, position + 1 - (keys - rows))  # the first row that is a later token's
-    changed[..., first:, position : position + 1] = 0  # none, where it is later than all of them
+    first = max(0, position + 1 - (keys - rows))  # the first row of a query after `position`
+    changed[..., first:, position : position + 1] = 0  # an empty slice if `position` is after all keys
     later = changed[..., first:, :]
     remaining = later.sum(dim=-1, keepdim=True)
     itself = _one_key(weights, back=0)[..., first:, :]
@@ -266,10 +281,11 @@ def without(weights: Tensor, position: int) -> Tensor:
     return torch.cat([changed[..., :first, :], torch.where(remaining > 0, later / remaining, itself)], dim=-2)
 
 
-def given(numbers: Tensor | Source, like: Tensor, key: Key, first: int, weights: bool) -> Tensor:
-    """A new tensor like `like`, whose rows begin at the position `first`, with what `numbers` has for these.
+def rows_from(numbers: Tensor | Source, like: Tensor, key: Key, first: int, weights: bool) -> Tensor:
+    """A copy of `like`, whose first row is at position `first`, with the rows that `numbers` has for it.
 
-    Rows beyond its end are those of `like`, keys that it lacks are 0. Raises ValueError if it does not fit.
+    Rows for which `numbers` has nothing stay those of `like`; attention weights (`weights`) on keys that it
+    does not have become 0. Raises ValueError if the shapes do not fit.
     """
     if isinstance(numbers, Tensor):
         source = _of_tensor(numbers, like, first, weights)
@@ -295,9 +311,10 @@ def given(numbers: Tensor | Source, like: Tensor, key: Key, first: int, weights:
 
 
 def _of_tensor(numbers: Tensor, like: Tensor, first: int, weights: bool) -> Tensor:
-    """The rows that a tensor of a whole text has for those of `like`, which begin at the position `first`.
+    """The rows of `numbers`, a tensor for a whole text, at the positions of `like`, which begin at `first`.
 
-    A tensor of one row, or without that dimension, stands for every position. ValueError if it does not fit.
+    A tensor of one row, or without that dimension, is used for every position. Raises ValueError if the
+    shapes do not fit.
     """
     if numbers.dim() == 1 and like.dim() == 2:
         numbers = numbers[None]
@@ -309,18 +326,18 @@ def _of_tensor(numbers: Tensor, like: Tensor, first: int, weights: bool) -> Tens
         raise ValueError(f"a tensor {tuple(numbers.shape)} does not fit; the model has {tuple(like.shape)}")
     if numbers.shape[-2] == 1 and not weights:
         return numbers.expand_as(like)
-    keys = like.shape[-1]  # of weights of a whole text, those that are there already
+    keys = like.shape[-1]  # of attention weights for a whole text, only the keys that `like` has
     return numbers[..., first : first + like.shape[-2], :keys].expand(*like.shape[:-2], -1, -1)
 
 
-def sound(new: Tensor, site: str, weights: bool = False) -> Tensor:
-    """Check numbers for a site: ValueError where a pass cannot go on with them.
+def checked(new: Tensor, site: str, weights: bool = False) -> Tensor:
+    """Return the new numbers for a site as they are. Raises ValueError if a pass cannot go on with them.
 
-    `weights` (H, T, K) must not look ahead, so that what stands before stays when the text goes on.
+    They must be finite; attention weights (`weights`), (H, T, K), must be 0 for keys after the query.
     """
     if not new.isfinite().all():
         raise ValueError(f"the edit of {site!r} gives numbers that are not finite: NaN, or infinite")
-    known = new.shape[-1] - new.shape[-2]  # tokens before the first row's
+    known = new.shape[-1] - new.shape[-2]  # the number of tokens before that of the first row
     ahead = new.triu(known + 1).nonzero().tolist() if weights else []  # [head, row, key] each
     if ahead:
         _, row, key = ahead[0]
@@ -332,9 +349,9 @@ def sound(new: Tensor, site: str, weights: bool = False) -> Tensor:
 
 
 def _one_key(attn: Tensor, back: int) -> Tensor:
-    """Weights (..., T, K) with all of each row on the key `back` tokens earlier, or on the first key."""
+    """Weights (..., T, K) with 1 on the key `back` tokens before each query (or on the first key), else 0."""
     rows, keys = attn.shape[-2:]
-    looked_at = (torch.arange(keys - rows, keys, device=attn.device) - back).clamp(min=0)  # (T,)
+    looked_at = (torch.arange(keys - rows, keys, device=attn.device) - back).clamp(min=0)  # (T,) key numbers
     looks = torch.zeros_like(attn)
     looks[..., torch.arange(rows, device=attn.device), looked_at] = 1
     return looks

@@ -1,6 +1,13 @@
-"""Edits at work in a pass: the hooks that replace what sites pass on, for one text or a batch of them.
+"""The hooks that make edits in a forward pass, for one text or a batch of texts.
 
-What is special about a site stands in its row of `sites.SITES`; this module only reads the table.
+An edit replaces the numbers at a site, a place in the model; a key is a site and its block. The table
+`sites.SITES` says at which module each site is, so nothing here depends on a single site.
+
+Two sites need care. The residual stream into a block (`resid_pre`) and after its attention (`resid_mid`)
+are seen where they enter a LayerNorm, but the shortcut connection has taken the stream before that. A new
+value must reach the shortcut, too: `resid_pre` is therefore replaced at the input of the whole block
+(`Site.edit_at`), and for `resid_mid` the output of the block is computed anew as the new value plus
+`mlp_out` (`Site.shortcut`).
 """
 
 from collections.abc import Callable, Iterable
@@ -16,16 +23,18 @@ from gptviz.engine.sites import SITES, Key
 
 
 def edit_hooks(edits: Iterable[Edit], config: GPTConfig, first: int, entered: int | None) -> list[Hook]:
-    """The hooks of one pass that make these edits, one after the other where they are of one site.
+    """The hooks of one pass that make these edits; several edits of one site are made one after the other.
 
-    To be put before all other hooks, which then see what was replaced. `first` is the position of the first
-    token that goes through (`Edit.apply`). `entered`: the pass begins with a stream that is in this block
-    already (`forward.hidden_from`), so that an edit of what comes into it was made before.
+    Put them before all other hooks, which then see the new numbers. `first` is the position of the first
+    token of the pass. `entered` is the block at which the pass begins (`forward.hidden_from`), None for a
+    pass from the embeddings: an edit of that block's input is left out, as the input has it already.
     """
     return _Editing(edits, config, first).hooks(None if entered is None else ("resid_pre", entered))
 
 
 class _Editing:
+    """The edits of one pass, and the tensors that its hooks have to remember."""
+
     def __init__(self, edits: Iterable[Edit], config: GPTConfig, first: int):
         self.n_heads = config.n_heads
         self.first = first
@@ -33,20 +42,22 @@ class _Editing:
         for edit in edits:
             for block_edit in edit.each(config.n_layers):
                 self.edits.setdefault(block_edit.key, []).append(block_edit)
-        # where an edited value's shortcut ends: that key -> (the edited key, the key that is added to it)
+        # For a site with a shortcut, (resid_post, b): ((resid_mid, b), (mlp_out, b)). The tensor at the first
+        # key has to become the sum of the other two.
         self.ends: dict[Key, tuple[Key, Key]] = {}
         for site, block in self.edits:
             shortcut = SITES[site].shortcut
             if shortcut is not None:
                 self.ends[shortcut.end, block] = ((site, block), (shortcut.plus, block))
         ends = [key for pair in self.ends.values() for key in pair]
-        self.carried: dict[Key, Tensor | None] = dict.fromkeys(ends)
+        self.carried: dict[Key, Tensor | None] = dict.fromkeys(ends)  # the tensors at those two keys
 
     def hooks(self, done: Key | None) -> list[Hook]:
+        """The hooks of the pass, without one for the key `done`, whose edits were made before the pass."""
         keys = dict.fromkeys([*self.edits, *self.ends])
         return [
             *(self._hook(key, self._visit) for key in keys if key != done),
-            # what others put there is carried, too
+            # last, to remember the tensors as all other hooks left them
             *(self._hook(key, self.carried.__setitem__, last=True) for key in self.carried),
         ]
 
@@ -56,6 +67,7 @@ class _Editing:
         return Hook(site.edited_module.format(b=block), site.side, partial(visit, key), last)
 
     def _visit(self, key: Key, value: Tensor) -> Tensor | None:
+        """The new tensor for a site, made of the model's `value`; None if nothing changes."""
         before = value
         if key in self.ends:
             edited, plus = (self.carried[part] for part in self.ends[key])
@@ -63,25 +75,29 @@ class _Editing:
             value = edited + plus
         if key in self.edits:
             value = self._edited(key, value)
-        if torch.is_grad_enabled() and not value.requires_grad:  # it was put in: gradients begin at it
+        if torch.is_grad_enabled() and not value.requires_grad:
+            # an edit that puts constant numbers in cuts the graph: let gradients begin at them
             value = value.detach().requires_grad_()
         if value is before:
             return None
         return value
 
     def _edited(self, key: Key, value: Tensor) -> Tensor:
-        """The tensor with its edits; the given tensor itself if they change nothing."""
+        """The model's tensor with the edits of this key; the given tensor itself if they change no number."""
         if value.dim() == 2 or len(value) == 1:  # pos_emb is (T, D), whatever the batch
-            new = self._of_one(key, value)
+            new = self._edited_text(key, value)
         else:
-            new = torch.cat([self._of_one(key, text[None]) for text in value])  # (1, ...) each -> (b, ...)
+            # each text (1, T, D) or (1, H, T, T) -> (b, T, D) or (b, H, T, T)
+            new = torch.cat([self._edited_text(key, text[None]) for text in value])
         if torch.equal(new, value):
             return value
         return new
 
-    def _of_one(self, key: Key, value: Tensor) -> Tensor:
-        site = SITES[key[0]]
-        shown = site.present(value, self.n_heads)
+    def _edited_text(self, key: Key, value: Tensor) -> Tensor:
+        """The tensor of one text with the edits of this key, of the same shape."""
+        name, _ = key
+        site = SITES[name]
+        shown = site.present(value, self.n_heads)  # as in a Trace: (T, D), (H, T, D/H) or (H, T, T)
         for edit in self.edits[key]:
             shown = edit.apply(shown, self.first)
         return site.restore(shown, value)

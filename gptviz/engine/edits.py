@@ -1,6 +1,8 @@
-"""Edit: replace what a site passes on, everywhere or for some heads and positions only.
+"""Edit: an instruction to replace numbers inside a model during a forward pass.
 
-An edit is data, and has a text form for addresses and sentences:
+An edit names a site (a place in the model, such as each head's output "z": see `sites.SITES`), and what is
+put in the place of its numbers. It can be limited to some blocks, heads and positions. It has a text form,
+for the addresses of pages and for sentences:
 
     site[.block[.head+head...]][@position+position...]=value
 
@@ -8,7 +10,10 @@ An edit is data, and has a text form for addresses and sentences:
     attn.*=hide5  attn.0.1=first      attn.3=uniform    pos_emb=shuffle7
     z.4.3=x0.5    resid_post.3=+2*tok512-2*tok733       resid_pre.2=+4*mean5+17+9
 
-What the values mean for a tensor is in `edit_values`, how a pass makes them in `editing`.
+Whatever is not in square brackets must be there; "*" is every block. `Edit` says what each value means;
+`edit_values` computes the new tensors, and `editing` makes the edits in a pass.
+
+Shapes: T tokens, D emb_dim, H heads, K keys.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -32,42 +37,43 @@ Replacement = Callable[[torch.Tensor], torch.Tensor] | Source | torch.Tensor | s
 class Edit:
     """One intervention on a forward pass.
 
-    `value` says what the site gives instead, in the shape (T, D), (H, T, D/H) or (H, T, T) that a Trace has:
+    `value` says what stands at the site instead, in the shape that a Trace has there: (T, D), (H, T, D/H), or
+    (H, T, T) for attention weights:
 
         "zero"       0
-        "mean"       the mean over the positions of this text (for `attn`, whose rows must not look ahead,
-                     "uniform")
+        "mean"       the mean over the positions of this text (for `attn` the same as "uniform", since a mean
+                     of its rows would let a token attend to later ones)
         "sample"     the mean over all tokens of a sample (`sample_means`), in the model without edits
         "ids5+17+9"  what the model has here, at the same positions and heads, when it reads these token ids;
-                     tokens beyond their end keep their own. It reads them with the edits that stand before
-                     this one, but for those that take from the same ids, and those of places that these
-                     ids do not have
-        "x0.5"       what stands there times this number
-        "+2*tok5-tok7"  what stands there, plus twice the embedding of token 5, minus that of token 7. A term
-                     is "tok5" or "out5" (a row of the output head) for sites of the stream's width, "ids5+17"
-                     (as above: position by position, beyond its end nothing), or "mean5+17" (its mean over
-                     that text's positions, added at each)
-        "shuffle7"   each position another one's row: the order of `shuffled(T, 7)`
+                     positions beyond their end keep their own numbers. It reads them with the edits that
+                     come before this one, except those that use the same ids, and those of positions that
+                     these ids do not have
+        "x0.5"       the site's own numbers times this factor
+        "+2*tok5-tok7"  the site's own numbers plus twice the embedding of token 5, minus that of token 7. A
+                     term is "tok5" or "out5" (a row of the output head), both for sites of D numbers a row,
+                     "ids5+17" (as above, position by position; nothing is added beyond its end), or
+                     "mean5+17" (its mean over the positions of that text, added at each position)
+        "shuffle7"   the site's own rows in another order, that of `shuffled(T, 7)`: 7 is the seed
 
-    and for `attn` alone, where each query looks:
+    and for `attn` alone, whose rows are the attention weights of each query:
 
-        "uniform"    at all keys that it may see alike
-        "first"      at token 0 only
-        "previous"   at the token before it only (token 0 at itself)
-        "hide5"      as before, but no later token at token 5; each row's rest is scaled up to 1
+        "uniform"    the same weight for every key that the causal mask leaves
+        "first"      all weight on token 0
+        "previous"   all weight on the token before the query (token 0: on itself)
+        "hide5"      no weight of a later query on token 5; what is left of its row is scaled up to sum to 1
 
-    In Python only it may be another Trace (what it holds here: as "ids"), a tensor of the site's shape, of
-    more rows (for a text that grows) or of one row for every position, `Plus` of either (or several of them,
-    a tuple), or a function from the site's tensor to one of the same shape. Such numbers must be finite, and
-    a tensor for `attn` must not look ahead.
+    In Python the value may also be another Trace (its numbers at this site, as with "ids"), a tensor of the
+    site's shape, one with more rows (for a text that grows) or with a single row for every position, a `Plus`
+    of either (or a tuple of several), or a function from the site's tensor to one of the same shape. Such
+    numbers must be finite, and a tensor for `attn` must be 0 above the diagonal.
 
-    `block` "*" is every block. `heads` (sites split by heads only) and `positions` (for `attn`, the rows of
-    these queries) limit what is replaced; the rest passes on untouched. Negative blocks and positions count
-    from the end.
-    Both become tuples, each number once and in order, so that equal edits are equal and can be hashed.
+    `block` "*" is every block. `heads` (only at sites that are split by heads) and `positions` (for `attn`,
+    of the queries) limit what is replaced; all else is passed on as it is. Negative blocks and positions
+    count from the end. Heads and positions become sorted tuples without duplicates, so that edits that do the
+    same are equal and can be hashed.
 
-    `str(edit)` and `Edit.parse` are each other's reverse; a value of Python's is printed as <its kind>, which
-    cannot be parsed. Raises ValueError for heads and positions that are not a list of whole numbers.
+    `Edit.parse(str(edit))` is the same edit; a value of Python's is printed as <its kind>, which cannot be
+    parsed. Raises ValueError for heads and positions that are not a list of whole numbers.
     """
 
     site: str
@@ -75,7 +81,9 @@ class Edit:
     value: Replacement = "zero"
     heads: Sequence[int] | None = None
     positions: Sequence[int] | None = None
-    _stamp: ClassVar[tuple[int, ...]] = ()  # of a tensor value up to now: a pass copies its edits to have it
+    # `weights.stamp` of a value that is a tensor, when this Edit was made: it tells whether the tensor was
+    # written into since. A pass makes new copies of its edits, so that theirs are of that moment.
+    _stamp: ClassVar[tuple[int, ...]] = ()
 
     def __post_init__(self) -> None:
         if (block := whole_number(self.block)) is not None:
@@ -90,7 +98,7 @@ class Edit:
             object.__setattr__(self, "value", (self.value,))
 
     def _identity(self) -> tuple[object, ...]:
-        # two tensors are the same value if they are one, and nothing was written into it in between
+        # two edits have the same tensor if it is one object and nothing was written into it in between
         value = (id(self.value), self._stamp) if isinstance(self.value, torch.Tensor) else self.value
         return (self.site, self.block, value, self.heads, self.positions)
 
@@ -115,7 +123,7 @@ class Edit:
         return table({"edit": str(self), "site": meaning, **limits_set})
 
     def __str__(self) -> str:
-        """The text form; a value of Python's, which has none, is named by its kind."""
+        """The text form; a value of Python's, which has no text form, is named by its kind."""
         value = self.value if isinstance(self.value, str) else f"<{_pythons(self.value)}>"
         if self.block is None:
             block = ""
@@ -133,10 +141,10 @@ class Edit:
 
     @classmethod
     def parse(cls, text: str) -> "Edit":
-        """The edit that `text` writes down; a blank counts as the + that an address turns into one.
+        """The edit of this text form. A blank counts as a +, since web addresses may turn a + into one.
 
-        Raises ValueError, which quotes the text and lists what is allowed. Blocks, heads, positions and ids
-        are compared with a model and a prompt by `check`.
+        Raises ValueError, which quotes the text and lists what is allowed. Whether a model and a text have
+        the blocks, heads, positions and ids is checked by `check`.
         """
         if not isinstance(text, str):
             raise ValueError(f"{text!r} is no edit; an edit is written {GRAMMAR}")
@@ -149,11 +157,11 @@ class Edit:
 
     @property
     def named(self) -> Named | None:
-        """The value as its name and numbers; None for a value of Python's, or one that does not exist."""
+        """The value parsed into its name and numbers; None for a value of Python's, and for no known name."""
         return edit_values.named(self.value)
 
     def check_form(self) -> None:
-        """Raise a ValueError for what no model could do: all that can be checked without one."""
+        """Raise a ValueError for an edit that no model could make; `check` needs the model's config, too."""
         self._check_block(None)
         site = SITES[self.site]
         value = self.named
@@ -181,9 +189,9 @@ class Edit:
             raise ValueError(f"there is no head {self.heads[0]}; they are counted from 0")
 
     def check(self, config: GPTConfig, n_tokens: int | None = None) -> None:
-        """Raise a ValueError for a site, block, head, position, value or id that does not exist.
+        """Raise a ValueError for a site, block, head, position, value or token id that does not exist.
 
-        Without a number of tokens: for what no text of such a model could have.
+        `n_tokens` is the length of the text; None allows whatever some text that the model can read has.
         """
         self.check_form()
         exact = n_tokens is not None
@@ -218,11 +226,11 @@ class Edit:
 
     @property
     def known(self) -> int | None:
-        """The number of tokens that the value has numbers for; None if it fits any number of them."""
+        """The number of positions that the value has numbers for; None if it fits a text of any length."""
         if isinstance(self.value, torch.Tensor | Source):
-            return edit_values.known(self.value, SITES[self.site].form == "weights")
+            return edit_values.positions_in(self.value, SITES[self.site].form == "weights")
         if isinstance(self.value, tuple):
-            ends = [edit_values.known(part.numbers) for part in self.value]
+            ends = [edit_values.positions_in(part.numbers) for part in self.value]
         else:
             parts = () if self.named is None else self.named.parts
             ends = [len(part.numbers) if part.name == "ids" else None for part in parts]
@@ -232,7 +240,7 @@ class Edit:
         return None
 
     def within(self, n_tokens: int) -> "Edit | None":
-        """This edit for `n_tokens`: without positions beyond them, None if nothing is left."""
+        """This edit for a text of `n_tokens`, without positions beyond it; None if no position is left."""
         if self.named is not None and self.named.name == "hide" and self.named.numbers[0] >= n_tokens:
             return None
         end = min(n_tokens, n_tokens if self.known is None else self.known)
@@ -252,10 +260,10 @@ class Edit:
 
     @property
     def is_causal(self) -> bool:
-        """Whether its effect at a token is the same in every longer text that begins so.
+        """Whether its effect on a token stays the same when more tokens follow, so that rows can be reused.
 
-        A mean over the text is not, nor a shuffle of its positions, nor a position counted from the end, nor
-        what a function may do.
+        This is not so for a mean over the text, a shuffle of its positions, a position that is counted from
+        the end, and a Python function, which may do anything.
         """
         if self.named is None:
             name = None
@@ -267,12 +275,12 @@ class Edit:
 
     @property
     def is_of_any_text(self) -> bool:
-        """Whether it means something in other texts, too: no position, no text's numbers."""
+        """Whether it makes sense in any text: it has no positions and takes no numbers from another text."""
         parts = () if self.named is None else self.named.parts
         return self.positions is None and not any(part.name in ("ids", "hide") for part in parts)
 
     def of(self, config: GPTConfig) -> "Edit":
-        """The same edit with a block counted from 0, even if it was given from the end; check it first."""
+        """The same edit with a negative block counted from 0. It must be checked already."""
         last = isinstance(self.block, int) and self.block < 0
         return replace(self, block=int(self.block) % config.n_layers) if last else self  # type: ignore[arg-type]
 
@@ -290,27 +298,28 @@ class Edit:
         return (int(self.block),)
 
     def is_of_head(self, block: int, head: int) -> bool:
-        """Whether it changes a head's own numbers: its queries, keys, values, pattern or output."""
+        """Whether it changes the queries, keys, values, attention weights or output of this head."""
         in_block = SITES[self.site].form != "rows" and block in self.blocks(block + 1)
         return in_block and (self.heads is None or head in self.heads)
 
     def each(self, n_layers: int) -> list["Edit"]:
-        """The same edit as a list of edits of one block each."""
+        """The same edit as a list of edits, each of one block (or of a site outside the blocks)."""
         if self.block == EVERY:
             return [replace(self, block=b) for b in self.blocks(n_layers)]
         return [self]
 
     def apply(self, value: torch.Tensor, first: int = 0) -> torch.Tensor:
-        """A new tensor, never the one that was given: (T, D), (H, T, D/H) or (H, T, T) as the site has it.
+        """Make the edit: return a new tensor for a site's `value`, (T, D), (H, T, D/H) or (H, T, T).
 
-        `first` is the position of the first row, where only the end of a text is computed (`attn` is
-        (H, T, K) then): for causal edits. The block must be one, and the value not "sample" or "ids".
+        `first` is the position of the first row; it is above 0 if only the end of a text is computed, which
+        causal edits allow (`attn` is (H, T, K) then). The edit must be of one block, and a value that only a
+        model knows ("sample", "ids5") must have been turned into numbers: `gptviz.engine.reader.ready`.
         """
-        replacement = self._replacement(value, first)
+        replacement = self._replacement(value, first)  # for all heads and positions
         if self.heads is None and self.positions is None:
             return replacement
         count = value.shape[-2]
-        rows = torch.full((count,), self.positions is None)
+        rows = torch.full((count,), self.positions is None)  # (T,): which rows are replaced
         for position in self.positions or ():
             if position >= 0:
                 row = position - first
@@ -326,17 +335,18 @@ class Edit:
         return torch.where(chosen.unsqueeze(-1).to(value.device), replacement, value)
 
     def _replacement(self, value: torch.Tensor, first: int) -> torch.Tensor:
+        """The tensor to put in the place of all of `value`; of the same shape."""
         weights = SITES[self.site].form == "weights"
         if self.named is not None:
-            return edit_values.made(self.named, value, weights)
+            return edit_values.replacement(self.named, value, weights)
         if isinstance(self.value, torch.Tensor | Source):
-            new = edit_values.given(self.value, value, self.key, first, weights)
+            new = edit_values.rows_from(self.value, value, self.key, first, weights)
             if isinstance(self.value, Source):
                 return new
-            return edit_values.sound(new, self.site, weights)
+            return edit_values.checked(new, self.site, weights)
         if isinstance(self.value, tuple):
-            added = [part.times(value, self.key, first) for part in self.value]
-            return edit_values.sound(sum(added, value), self.site)
+            added = [part.scaled(value, self.key, first) for part in self.value]
+            return edit_values.checked(sum(added, value), self.site)
         assert callable(self.value)
         result = self.value(value.clone())
         if not isinstance(result, torch.Tensor) or result.shape != value.shape:
@@ -345,20 +355,20 @@ class Edit:
             else:
                 got = type(result).__name__
             raise ValueError(f"the edit of {self.site!r} returned {got}, not a tensor {tuple(value.shape)}")
-        return edit_values.sound(result.to(value), self.site)
+        return edit_values.checked(result.to(value), self.site)
 
 
 Given = Edit | str
 
 
 def edits_of(given: Iterable[Given]) -> tuple[Edit, ...]:
-    """Edits, of edits and their text forms. Raises ValueError for what is neither."""
+    """A tuple of edits from a list of edits and text forms. Raises ValueError for anything else."""
     entries = listed("edits", given, "give a list of them, such as ['z.4.3=zero']")
     return tuple(entry if isinstance(entry, Edit) else Edit.parse(entry) for entry in entries)
 
 
 def _pythons(value: object) -> str | None:
-    """A Python value of an edit, described in words; None for any other value."""
+    """The kind of an edit's value in words, if it can only be given in Python; None for any other value."""
     if isinstance(value, tuple):
         if value and all(isinstance(p, Plus) for p in value):
             return "numbers that are added"

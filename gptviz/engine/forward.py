@@ -1,8 +1,14 @@
-"""The one module that runs a model: the capture, the writing on, and everything batched stand on it.
+"""Forward passes: the only module that runs a GPTModel on tokens.
 
-A model may be shared by many threads, most of them browser sessions. While one runs it, a lock is held
-from the first hook to the last; the pass is in eval mode and without gradients; a hook looks at the
-pass of its own thread only; and all hooks are gone when the pass ends, however it ends.
+Traces (`capture`), text generation (`generate`) and batches of edited passes (`variants`) all call the
+functions here. A caller that wants to see or replace numbers inside the model gives a list of `Hook`s.
+
+A model may be shared by many threads, most of them browser sessions. So a pass holds a lock, runs in eval
+mode without gradients, calls its hooks in its own thread only, and removes them when it ends, even when it
+ends with an exception.
+
+Shapes: b texts in a batch, T tokens, D the embedding dimension, V the vocabulary size. The "residual stream"
+is the (b, T, D) tensor to which each transformer block adds its output through the shortcut connections.
 """
 
 import threading
@@ -21,26 +27,32 @@ from gptviz.fast import kernels, one_token
 from gptviz.fast.attention import Earlier, Known, attention
 from gptviz.model import GPTModel, TransformerBlock
 
-# One forward at a time per process: passes side by side, each with several torch threads, are many
-# times slower than one after the other.
+# Only one forward pass at a time in a process: two passes at once, each with several torch threads, take
+# many times longer than the same two one after the other.
 _LOCK = threading.RLock()
-LONG_PASS = 3 * 2**29  # multiply-adds: the bundled model's whole context, 19 tokens of GPT-2 124M
-_pass_threads: int | None = None  # torch's threads while a pass runs; None: as many as at any other time
+# The multiply-adds from which a pass gets more than one thread in a server. As many as the bundled model
+# needs for its whole context, or GPT-2 124M for 19 tokens.
+LONG_PASS = 3 * 2**29
+# The number of torch's threads during a pass; None: the number that torch is set to anyway.
+_pass_threads: int | None = None
 
 
-LARGEST = 1e30  # of a row's numbers: what is made of larger ones may leave the range of float32
+# The largest absolute value that the output of a pass may have: products of larger ones could overflow
+# float32.
+LARGEST = 1e30
 
 
 class NoNumbers(ValueError):
-    """A pass did not end in numbers: nothing of it can be shown."""
+    """The output of a pass has NaN, infinity or a number above LARGEST in it, so it cannot be shown."""
 
 
 @dataclass(frozen=True)
 class Hook:
-    """Where to look: at a module (a path inside GPTModel), at its first input or at its output.
+    """A function to call during a pass with the first input or the output of one module.
 
-    `visit` gets the tensor as the model has it and returns a replacement, or None to leave it alone. Hooks of
-    one place follow each other in the order in which they are given, those that are `last` after all others.
+    `module` is the module's path inside GPTModel, such as "trf_blocks.3.att". `visit` is called with the
+    model's own tensor and returns a replacement, or None to leave it as it is. Several hooks at one place are
+    called in the order of the list; those with `last` are called after all others.
     """
 
     module: str
@@ -55,10 +67,11 @@ Hooks = Iterable[Hook]
 def hidden(
     model: GPTModel, in_idx: Tensor, hooks: Hooks = (), past: Past | None = None, graph: bool = False
 ) -> Tensor:
-    """All of a pass but the output head, looked at by `hooks`: (b, T) ids -> (b, T, D), after final_norm.
+    """Run a pass without the output head: (b, T) ids -> (b, T, D), the output of final_norm.
 
-    After the tokens of `past`, which then has these, too. Raises what the model does for ids that it
-    cannot read, and what a hook raises. With `graph` there are gradients: to be called within `running`, too.
+    With `past`, the tokens come after those of `past`, and their keys and values are appended to it. With
+    `graph`, the autograd graph is kept; call it inside `running(model, graph=True)`, and differentiate there.
+    Raises what the model raises for ids that it cannot read, and what a hook raises.
     """
     if graph:
         hooks = [*(Hook(name, "output", _leaf) for name in ("tok_emb", "pos_emb")), *hooks]
@@ -74,10 +87,11 @@ def hidden_from(
     row: int | None = None,
     past: Before | None = None,
 ) -> Tensor:
-    """The rest of a pass: what comes into a block (b, T, D) -> (b, T, D), after final_norm; of `row` (b, D).
+    """Run a pass from a block on: `stream` (b, T, D), the block's input -> (b, T, D), after final_norm.
 
-    A hook may return more texts than it was given: the stream into the block is then that of each of them.
-    The rows come after the tokens of `past`. Where only a row is asked for, the last block works on no other.
+    With `row`, only the output at that index of T is computed and returned, (b, D). With `past`, the rows of
+    `stream` come after the tokens of `past`. A hook may return a larger batch than it was given, which turns
+    one text into several edited copies of it from there on.
     """
     work = multiply_adds(model, stream.shape[:2].numel())
     with (
@@ -95,28 +109,32 @@ def hidden_from(
         else:
             after = partial(past.append, last)
         if block <= last:
-            rows = _of_row(model.trf_blocks[last], stream, row, after)
+            rows = _of_row(model.trf_blocks[last], stream, row, after)  # (b, D)
         else:
-            rows = stream[:, row]
+            rows = stream[:, row]  # (b, D)
         return checked(model.final_norm(rows))
 
 
 def _of_row(block: nn.Module, x: Tensor, row: int, after: Earlier | None) -> Tensor:
-    """Compute one row of a block's output, (b, T, D) -> (b, D); other rows give only keys and values."""
+    """Compute one row of a block's output, (b, T, D) -> (b, D).
+
+    The other rows are only needed for their keys and values, unless a hook looks at the block.
+    """
     watched = any(module._forward_hooks or module._forward_pre_hooks for module in kernels.modules_of(block))
     if watched or type(block) is not TransformerBlock or not kernels.serves(x):
         return block(x)[:, row]
-    x = x[:, : row + 1]
-    middle = x[:, -1:] + attention(block.att, block.norm1(x), after, last=True)
+    x = x[:, : row + 1]  # later tokens are hidden from this row by the causal mask
+    middle = x[:, -1:] + attention(block.att, block.norm1(x), after, last=True)  # (b, 1, D)
     return (middle + block.ff(block.norm2(middle)))[:, 0]
 
 
 def block_again(
     model: GPTModel, block: int, stream: Tensor, known: Known | None, hooks: Hooks, attention: bool
 ) -> None:
-    """Run one block again, or its attention only, on its input (b, T, D), so that hooks can see it.
+    """Run one block, or only its attention, on the input that it had in an earlier pass, for its hooks.
 
-    Its keys and values are computed again if they are not `known`, or not in float32.
+    `stream` is that input, (b, T, D). `known` are the block's keys and values, if an earlier pass kept them;
+    without them, or if the model is not float32, they are computed again.
     """
     module: Any = model.trf_blocks[block]
     work = multiply_adds(model, stream.shape[:2].numel()) // len(model.trf_blocks)
@@ -127,10 +145,10 @@ def block_again(
 def last_logits(
     model: GPTModel, idx: Tensor, past: Past | None = None, position: int | None = None, hooks: Hooks = ()
 ) -> Tensor:
-    """The last position's logits, (b, T) ids -> (b, V), without the head's work at the others.
+    """Compute the logits after the last token of each text, (b, T) ids -> (b, V).
 
-    After the tokens of `past`, which then has these, too; the first of them is embedded at `position`, if
-    one is given, and else where the past ends.
+    With `past`, the tokens come after those of `past`, and their keys and values are appended to it. The
+    first of them is embedded at `position`; None is the position right after the past.
     """
     with running(model), _watched(model, idx, past, hooks) as visits, torch.inference_mode():
         return checked(model.out_head(_pass(model, idx, past, position, visits)[:, -1]))
@@ -139,16 +157,16 @@ def last_logits(
 def logits_of(model: GPTModel, final: Tensor, graph: bool = False) -> Tensor:
     """Apply the output head to rows after final_norm: (..., D) -> (..., V), float32 on the CPU.
 
-    With `graph` there are gradients.
+    With `graph`, the autograd graph is kept.
     """
-    head = model.out_head.weight
+    head = model.out_head.weight  # (V, D)
     work = head.numel() * final.shape[:-1].numel()
     with running(model, graph), threads(_threads_that_pay(work)):
         return checked(kernels.linear(final.to(head), head).float().cpu())
 
 
 def checked(rows: Tensor) -> Tensor:
-    """Return the rows (..., N) as they are. Raises NoNumbers for NaN, infinity and numbers near it."""
+    """Return the rows (..., N) as they are. Raises NoNumbers for NaN and for numbers above LARGEST."""
     # aminmax gives NaN twice if there is one, and NaN < LARGEST is False
     if rows.numel() and not torch.stack(torch.aminmax(rows.detach())).abs().max() < LARGEST:
         raise NoNumbers(
@@ -161,10 +179,11 @@ def checked(rows: Tensor) -> Tensor:
 
 @contextmanager
 def running(model: GPTModel, graph: bool = False, known: Known | None = None) -> Iterator[None]:
-    """Wrap a pass: the lock, a fresh process's settings, the fast kernels, eval mode, no gradients.
+    """Set up everything that a pass needs, and undo it after the block.
 
-    With `graph` there are gradients, and the book's own lines. It may be entered again from within. `known`
-    is for `kernels.fast`.
+    That is: the lock, torch's settings as in a fresh process (`settled`), eval mode, no gradients, and the
+    faster versions of the model's layers (`kernels.fast`, which also takes `known`). With `graph` gradients
+    are on, and the layers are the book's own. It may be nested: the lock can be taken again by its thread.
     """
     with (
         settled(),
@@ -178,7 +197,7 @@ def running(model: GPTModel, graph: bool = False, known: Known | None = None) ->
 
 @contextmanager
 def in_eval_mode(model: nn.Module) -> Iterator[None]:
-    """Put every module in eval mode inside the block, and those that were training back afterwards."""
+    """Put every module in eval mode inside the block; afterwards put those that were training back."""
     training = [module for module in kernels.modules_of(model) if module.training]
     try:
         for module in training:
@@ -191,7 +210,7 @@ def in_eval_mode(model: nn.Module) -> Iterator[None]:
 
 @contextmanager
 def alone() -> Iterator[None]:
-    """Hold the lock and all of torch's threads, for a pass or for heavy work that must not run beside one."""
+    """Hold the lock, with all of torch's threads: for a pass, and for heavy work that would slow one down."""
     with _LOCK, threads(_pass_threads or torch.get_num_threads()):
         yield
 
@@ -208,11 +227,11 @@ def threads(number: int) -> Iterator[None]:
 
 
 def threads_for_passes_only(number: int | None = None) -> None:
-    """Let torch use one thread outside `alone`, in every Python thread that begins after this.
+    """Let torch use one thread outside `alone`, in every Python thread that begins after this call.
 
-    Inside `alone` it has `number` threads, or as many as it had. For a server that gives each of its runs a
-    thread: torch would start its helper threads anew in each, even to sort one row of logits, and they wait
-    for more work longer than they worked.
+    Inside `alone` it has `number` threads; None is the number that torch has now. A server calls this because
+    it answers each request in a new Python thread: torch would start its helper threads again in each of
+    them, even to sort one row of logits, and they would spend more time waiting than working.
     """
     global _pass_threads
     if number is not None or _pass_threads is None:
@@ -221,14 +240,14 @@ def threads_for_passes_only(number: int | None = None) -> None:
 
 
 def _leaf(value: Tensor) -> Tensor:
-    """A leaf tensor, at which gradients begin, whether the weights require any or not."""
+    """Cut a tensor off from what made it, and let gradients begin at it, even if no weight requires any."""
     return value.detach().requires_grad_()
 
 
 def _pass(
     model: GPTModel, in_idx: Tensor, past: Past | None, position: int | None, visits: one_token.Visits | None
 ) -> Tensor:
-    """The only lines of gptviz that run all blocks."""
+    """Run all blocks and final_norm: (b, T) ids -> (b, T, D). Every full pass of gptviz goes through here."""
     with threads(_threads_that_pay(multiply_adds(model, in_idx.numel()))):
         if past is None:
             return model.final_hidden(in_idx)
@@ -236,12 +255,15 @@ def _pass(
 
 
 def multiply_adds(model: GPTModel, n_tokens: int) -> int:
-    """The approximate number of multiply-adds that `n_tokens` tokens take in all blocks."""
+    """The approximate number of multiply-adds that `n_tokens` tokens take in all blocks.
+
+    The weight matrices of a block have 12 D^2 numbers: 4 D^2 in its attention, 8 D^2 in its feed-forward.
+    """
     return 12 * len(model.trf_blocks) * model.tok_emb.embedding_dim**2 * n_tokens
 
 
 def _threads_that_pay(multiply_adds: int) -> int:
-    """The number of threads for a pass: one for a short pass in a server, where two would save no time."""
+    """The number of threads for a pass: one for a short pass in a server, since more would save no time."""
     if _pass_threads is not None and multiply_adds < LONG_PASS:
         return 1
     return torch.get_num_threads()
@@ -251,7 +273,11 @@ def _threads_that_pay(multiply_adds: int) -> int:
 def _watched(
     model: GPTModel, in_idx: Tensor, past: Past | None, hooks: Hooks
 ) -> Iterator[one_token.Visits | None]:
-    """Hang the hooks on the model; or yield the visits of a token that goes the short way."""
+    """Register the hooks on the model inside the block.
+
+    A single token after a past is computed by `gptviz.fast.one_token` without calling the modules, where
+    hooks would not fire. Then nothing is registered, and what that function calls instead is yielded.
+    """
     hooks = sorted(hooks, key=lambda hook: hook.last)
     visits = None
     if past is not None and one_token.serves(model, in_idx):
@@ -262,29 +288,38 @@ def _watched(
 
 @contextmanager
 def _hooked(model: GPTModel, hooks: Hooks) -> Iterator[None]:
+    """Register the hooks for passes of this thread; remove them after the block."""
     thread = threading.get_ident()
-    with ExitStack() as hung:  # torch's handle of a hook removes it where it is left
+    with ExitStack() as handles:  # a handle, as torch returns it, removes its hook when the block is left
         for hook in sorted(hooks, key=lambda hook: hook.last):
             module = _submodule(model, hook.module)
             visit = partial(_visit, hook, thread)
-            hang = module.register_forward_hook if hook.side == "output" else module.register_forward_pre_hook
-            hung.enter_context(hang(visit))
+            if hook.side == "output":
+                handle = module.register_forward_hook(visit)
+            else:
+                handle = module.register_forward_pre_hook(visit)
+            handles.enter_context(handle)
         yield
 
 
 def _submodule(model: GPTModel, path: str) -> nn.Module:
     module: nn.Module | None = model
-    for part in path.split("."):  # what get_submodule does, in a tenth of the time: a trace has 150 hooks
+    # the same as get_submodule in a tenth of the time, which counts: a trace has 150 hooks
+    for part in path.split("."):
         if module is not None:
             module = module._modules.get(part)
-    return model.get_submodule(path) if module is None else module  # which says what there is not
+    if module is None:
+        return model.get_submodule(path)  # raises an error that says which module is missing
+    return module
 
 
 def _visit(
     hook: Hook, thread: int, _module: object, inputs: tuple[Tensor, ...], *output: Tensor
 ) -> Tensor | None:
-    """Call a hook with the module's output, or with its first input if there is no output yet."""
-    # in another thread it is another caller's pass on the same model
+    """Call a hook with the module's output, or with its first input if there is no output yet.
+
+    torch calls it for every pass of the model; a pass in another thread is another caller's.
+    """
     if threading.get_ident() == thread:
         return hook.visit(*output or inputs[:1])
     return None

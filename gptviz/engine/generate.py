@@ -1,4 +1,11 @@
-"""Writing on: the model's own next token, appended, and again."""
+"""Text generation: let the model choose a next token, append it to the text, and repeat.
+
+`generate` yields a `Step` for each new token, with its probability and the logits that it was drawn from;
+`generate_batch` does it for several seeds at once. Both keep the keys and values of the tokens that were read
+(`gptviz.engine.past`, a KV cache), so that each pass computes only the newest token.
+
+Shapes: b texts in a batch, t new tokens, V the vocabulary size.
+"""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -23,31 +30,35 @@ from gptviz.tokenizer import END_OF_TEXT, named_bytes, show_token, token_text
 
 @dataclass(frozen=True)
 class Step:
-    """One token that was written.
+    """One token that the model wrote, and what it was drawn from.
 
-    A broken piece of UTF-8 shows as the replacement character, and an id that the tokenizer has no
-    token for by its number, `<id 50300>`: no text can hold it, so `text_so_far` then encodes to other ids.
+    Bytes that are no whole UTF-8 character are shown as the replacement character, and an id that the
+    tokenizer has no token for as `<id 50300>`. In both cases `text_so_far` encodes to other ids than those
+    that the model wrote.
     """
 
     id: int
     token: str  # the token alone, as `Token.text`
-    probability: float  # what this token had when it was drawn, after temperature and filters
-    text_so_far: str = field(repr=False)  # prompt and everything written since
-    point: float | None  # the number in [0, 1) that drew it, see `sampling.draw`; None where nothing is drawn
-    cropped: int  # how many of the first tokens the model did not see, since the context was full: what it
-    # knew of the others (`Past`) is void then, and every step reads all it sees anew
-    ended_by: str | None  # the stop string or the end of text that it completed, if this is the last token
-    _logits: Tensor = field(repr=False, compare=False)  # `logits`, from which all else is worked out
+    probability: float  # of this token when it was drawn, after temperature, top-k and top-p
+    text_so_far: str = field(repr=False)  # the prompt and everything written since, this token included
+    point: float | None  # the random number in [0, 1) that drew it (`sampling.draw`); None at temperature 0
+    # The number of tokens at the start of the text that no longer fitted into the context. From then on every
+    # position shifts with each new token, so no kept key or value can be used, and each pass reads
+    # everything.
+    cropped: int
+    ended_by: str | None  # the stop string or end-of-text token that ended the text; None before the end
+    _logits: Tensor = field(repr=False, compare=False)  # (V,) the model's own, before temperature and filters
     sampling: Sampling = field(repr=False)
     tokenizer: tiktoken.Encoding = field(repr=False, compare=False)
-    trace: Trace | None = field(default=None, repr=False, compare=False)  # of what the model read for it
+    trace: Trace | None = field(default=None, repr=False, compare=False)  # of the tokens that the model read
 
     @property
     def logits(self) -> Tensor:
-        """(V,) CPU float32, as the model gave them: a copy."""
+        """The logits that the token was drawn from, before temperature and filters: (V,) float32, a copy."""
         return self._logits.clone()
 
     def _repr_html_(self) -> str:
+        """The step as a small table, for a notebook."""
         shown = show_token(named_bytes(self.tokenizer, self.id))
         drawn = {"token": shown, "probability": percent(self.probability), "drawn from": self.candidates(5)}
         return table(drawn)
@@ -55,18 +66,19 @@ class Step:
     @cached_property
     @undisturbed
     def model_probability(self) -> float:
-        """The probability that the model itself gave the token: temperature 1, nothing filtered."""
+        """The probability that the model gave the token, at temperature 1 and without filters."""
         if self.sampling.changes_nothing:
             return self.probability
         return float(self._logits.double().softmax(0)[self.id])
 
     @undisturbed
     def candidates(self, k: int = 10, sampling: Sampling | None = None) -> pd.DataFrame:
-        """The `k` most probable tokens of those it was drawn from: rank, id, token, logit, probability.
+        """The `k` most probable tokens that could have been drawn: rank, id, token, logit, probability.
 
-        Probabilities are over the whole vocabulary after temperature and filters, as in `Trace.next_tokens`;
-        `sampling` gives them for other settings (`Sampling()`: the model's own). What the filters cut is not
-        among them, so there may be fewer than `k`; at temperature 0 all but the first have probability 0.
+        Probabilities are over the whole vocabulary after temperature and filters, as in `Trace.next_tokens`.
+        `sampling` gives them for other settings than those of this step (`Sampling()`: the model's own).
+        Tokens that the filters removed are left out, so there may be fewer than `k`. At temperature 0 all but
+        the first have probability 0.
         """
         return next_tokens_of(self.tokenizer, self._logits, k, sampling or self.sampling, cut=True)
 
@@ -84,18 +96,19 @@ def generate(
     captured: bool = False,
     cache: bool = True,
 ) -> Iterator[Step]:
-    """Write on after `text` (or ids), one `Step` a forward pass, until the caller stops iterating.
+    """Continue `text` (a string or token ids): yield one `Step` per forward pass.
 
-    Ends after `max_new_tokens`, with the model's own end-of-text token, or when the written text has one of
-    the strings of `stop` (that step is yielded too, and says so). The same seed gives the same tokens: the
-    i-th by the i-th of `Sampling(seed=seed).points(n)`. Temperature 0 is greedy. The model sees the last
-    `context_length` tokens: from there on their positions shift with every step, as in the book.
+    It ends after `max_new_tokens`, with the model's end-of-text token, or when the new text contains one of
+    the strings in `stop` (the last step is yielded, too, and its `ended_by` says why). The same seed gives
+    the same tokens: the i-th token is drawn by the i-th number of `Sampling(seed=seed).points(n)`.
+    Temperature 0 always takes the most probable token. The model sees the last `context_length` tokens only;
+    once the text is longer, positions shift with every step, as in the book.
 
-    Each token is read once, its keys and values are kept (`past`); `cache=False` reads all of them
-    again for every token, as the book does. `captured` gives each step a trace of what the model had read.
+    The keys and values of each token are kept (a KV cache); with `cache=False` every pass reads the whole
+    text again, as the book does. With `captured`, each step has a `Trace` of the tokens that the model read.
 
-    The model's edits are made in every pass; where one depends on the whole text, each pass reads all of it.
-    Where the context slides, positions are those that the model sees.
+    The model's edits are made in every pass. If one of them depends on the whole text, each pass reads all of
+    it. The positions of edits are counted from the first token that the model sees.
 
     Raises ValueError, at once and not at the first step, for an empty text, ids that the model does not have,
     and options out of range.
@@ -117,9 +130,10 @@ def generate_batch(
     special_tokens: bool = False,
     stop: str | Iterable[str] | None = None,
 ) -> Iterator[list[Step | None]]:
-    """`generate` for several seeds at once: the text is read once, and each pass writes a token of them all.
+    """`generate` for several seeds at once: the text is read once, and each pass adds a token for every seed.
 
-    Yields a list with a Step a seed, None for those that have ended. Raises ValueError as `generate` does.
+    Yields lists with one Step per seed, or None for a seed whose text has ended. Raises ValueError as
+    `generate` does, and if there are no seeds.
     """
     seeds = listed("seeds", seeds, "give a list with one for each continuation, such as [1, 2, 3]")
     samplings = [Sampling(temperature, top_k, top_p, seed) for seed in seeds]
@@ -143,9 +157,10 @@ def steps(
     captured: bool = False,
     cache: bool = True,
 ) -> Iterator[Step]:
-    """`generate`, for checked ids (at least one) and a ready `Sampling`.
+    """`generate` for at least one token id, all of them checked already, and a `Sampling`.
 
-    `skip` leaves out the first numbers of the seed's stream: those that drew the end of `ids`.
+    To continue a text that was generated before, `skip` is the number of tokens of it that were drawn: as
+    many random numbers of the seed are left out, so that the text goes on as it would have without a break.
     """
     reader = _Captured(lm, cache) if captured else Growing(lm, len(ids) + max_new_tokens, cache)
     for (step,) in _write(reader, [_Writer(lm, ids, sampling, skip, stop)], max_new_tokens):
@@ -157,10 +172,10 @@ def steps(
 def _write(
     reader: "Growing | _Captured", writers: Sequence["_Writer"], max_new_tokens: int
 ) -> Iterator[list[Step | None]]:
-    """Write `max_new_tokens` tokens with each writer that has not ended; what they share is read once."""
+    """Yield lists with each writer's next Step, None for one that has ended, up to `max_new_tokens` times."""
     for _ in range(max_new_tokens):
         alive = [row for row, writer in enumerate(writers) if not writer.ended]
-        logits = reader.read([writers[row].ids for row in alive])
+        logits = reader.read([writers[row].ids for row in alive])  # (number alive, V)
         written: list[Step | None] = [None] * len(writers)
         for row, of_row in zip(alive, logits, strict=True):
             written[row] = writers[row].write(of_row, reader.trace)
@@ -170,23 +185,23 @@ def _write(
 
 
 class Growing:
-    """The last logits of texts that grow by a token each time; each token is read once."""
+    """Computes the logits after texts that grow by one token between calls, with a KV cache for them."""
 
-    trace: Trace | None = None
+    trace: Trace | None = None  # `_Captured` has one
 
     def __init__(self, lm: Reader, longest: int, cache: bool = True):
         self.lm = lm
         self.context = lm.config.context_length
         # an edit that depends on the whole text changes the earlier tokens with every new one
         self.past = Past(lm.model, room=min(longest, self.context)) if cache and lm.is_causal else None
-        self.known: list[tuple[int, ...]] = [()]  # the text of each row of the past
+        self.known: list[tuple[int, ...]] = [()]  # the token ids of each text in the past
 
     def read(self, texts: Sequence[Sequence[int]]) -> Tensor:
-        """The logits after each of these texts of one length: (b, V), float32 on the CPU."""
+        """The logits after each of these texts, (b, V) float32 on the CPU. All must have the same length."""
         all_texts = [tuple(text) for text in texts]
-        distinct = list(dict.fromkeys(all_texts))  # texts that are still the same go through once
+        distinct = list(dict.fromkeys(all_texts))  # equal texts are computed once
         if self.past is None or len(distinct[0]) > self.context:
-            self.past = None  # every position shifts
+            self.past = None  # the context slides, every position shifts: no kept key or value fits any more
             new = [text[-self.context :] for text in distinct]
         else:
             n = len(self.known[0])
@@ -201,7 +216,7 @@ class Growing:
 
 
 class _Captured:
-    """As `Growing`, for one text, with a trace of everything."""
+    """As `Growing`, for one text; it keeps the Trace of the last pass."""
 
     def __init__(self, lm: Reader, cache: bool):
         self.lm = lm
@@ -215,7 +230,7 @@ class _Captured:
 
 
 class _Writer:
-    """One continuation: its ids, its bytes, its draws."""
+    """One text that is being continued: its ids and bytes so far, and the random numbers that draw tokens."""
 
     def __init__(self, lm: Reader, ids: Sequence[int], sampling: Sampling, skip: int, stop: Sequence[str]):
         self.tokenizer = lm.tokenizer
@@ -224,12 +239,13 @@ class _Writer:
         self.sampling = sampling
         self.points = sampling.stream(skip)
         self.text = b"".join(named_bytes(lm.tokenizer, i) for i in ids)
-        self.begins = len(self.text)
+        self.begins = len(self.text)  # where the new text begins, in bytes
         self.stop = [(s, s.encode()) for s in stop]
         self.end = end_of_text(lm)
         self.ended = False
 
     def write(self, logits: Tensor, trace: Trace | None) -> Step:
+        """Choose a token from (V,) logits and append it."""
         chosen, probability, point = _choose(logits, self.sampling, self.points)
         cropped = max(0, len(self.ids) - self.context)
         raw = named_bytes(self.tokenizer, chosen)
@@ -243,7 +259,7 @@ class _Writer:
         return Step(chosen, token, probability, so_far, point, cropped, ended_by, *drawn_from, trace)
 
     def _stop(self, new: int) -> str | None:
-        """The stop string that the last `new` bytes complete, the prompt not counted."""
+        """The stop string that the last `new` bytes complete, if any. Text of the prompt does not count."""
         for string, sought in self.stop:
             start = max(self.begins, len(self.text) - new - len(sought) + 1)
             if self.text.find(sought, start) >= 0:
@@ -252,9 +268,9 @@ class _Writer:
 
 
 def _choose(logits: Tensor, sampling: Sampling, points: Iterator[float]) -> tuple[int, float, float | None]:
-    """A token for these (V,) logits: its id, its probability, and the point that drew it."""
-    if sampling.greedy and torch.isfinite(logits.max()):  # no need to sort 50,257 of them
-        return int(logits.argmax()), 1.0, None  # of equals the lowest id
+    """Choose a token from (V,) logits: its id, its probability, and the random number that drew it."""
+    if sampling.greedy and torch.isfinite(logits.max()):  # faster than sorting 50,257 logits
+        return int(logits.argmax()), 1.0, None  # the lowest id, if several logits are equal
     chances = distribution(logits, sampling)
     point = next(points)
     chosen = draw(chances, point)
@@ -262,6 +278,7 @@ def _choose(logits: Tensor, sampling: Sampling, points: Iterator[float]) -> tupl
 
 
 def _ids(lm: Reader, text: Text, special_tokens: bool) -> list[int]:
+    """The token ids of a text. Raises ValueError if it is empty or too short for an edit of the model."""
     ids = ids_of(lm, text, special_tokens)
     if not ids:
         raise ValueError("there is nothing to write on from: the text is empty")
@@ -271,6 +288,7 @@ def _ids(lm: Reader, text: Text, special_tokens: bool) -> list[int]:
 
 
 def _stops(stop: str | Iterable[str] | None) -> list[str]:
+    """The stop strings as a list. Raises ValueError for an empty string or anything that is no string."""
     if stop is None:
         return []
     how = "give a string, a list of strings, or None"
@@ -285,6 +303,7 @@ def _stops(stop: str | Iterable[str] | None) -> list[str]:
 
 
 def end_of_text(lm: Reader) -> int | None:
+    """The id of the tokenizer's end-of-text token; None if it has none."""
     if END_OF_TEXT not in lm.tokenizer.special_tokens_set:
         return None
     return lm.tokenizer.encode_single_token(END_OF_TEXT)

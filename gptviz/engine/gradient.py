@@ -1,4 +1,8 @@
-"""By how much a difference of two logits would move, if a site's number did: the gradient of one pass."""
+"""The gradient of a difference of two logits with respect to the numbers inside the model.
+
+A site is a place in the model, such as the output of each head (`gptviz.SITES`). For every number at a site,
+the gradient says by how much the difference of logits would grow per unit if only that number grew.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,32 +15,34 @@ from gptviz.engine.sites import SITES, Key, check_key, key_of
 from gptviz.engine.sizes import nbytes_of
 from gptviz.tokenizer.one import OneToken
 
+# the parameter `grad` of `lm.trace`: token, (token, against) or (token, against, position)
 Towards = OneToken | tuple[OneToken, OneToken | None] | tuple[OneToken, OneToken | None, int]
 
 
 @dataclass(frozen=True)
 class Metric:
-    """The logit of `token` minus that of `against`, None for the mean of all, after `position`."""
+    """The logit of the id `token` minus that of `against` (None: the mean logit), after `position`."""
 
     token: int
     against: int | None
     position: int
 
     def of(self, logits: Tensor) -> Tensor:
-        """(V,) -> ()."""
+        """The difference for one position's logits: (V,) -> a scalar tensor ()."""
         return logits[self.token] - (logits.mean() if self.against is None else logits[self.against])
 
 
 @dataclass(frozen=True)
 class Gradient:
-    """`gradient["z", 4]` has the shape of `trace["z", 4]`, and is asked likewise: d value / d each number.
+    """The derivatives of a metric with respect to every number of some sites.
 
-    `value` is the metric in this pass. Each number is moved by itself, all that follows from it included, and
-    nothing that stands beside it. A number that an edit put in is moved as one that the model made is.
+    `gradient["z", 4]` is indexed like `trace["z", 4]` and has its shape. Each derivative includes everything
+    that later layers make of the number, with all other numbers of the same site held fixed. Numbers that an
+    edit put in have a derivative like any other.
     """
 
     metric: Metric
-    value: float
+    value: float  # of the metric in this pass
     _values: Mapping[Key, Tensor]  # handed out as copies
     n_layers: int
 
@@ -53,7 +59,7 @@ class Gradient:
         return self._values[key]
 
     def sites(self) -> list[Key]:
-        """The (site, block) pairs that it has, in the order of the pass."""
+        """The (site, block) pairs that there is a gradient of, in the order of the pass."""
         return list(self._values)
 
     @property
@@ -63,7 +69,11 @@ class Gradient:
 
 
 def gradient(metric: Metric, logits: Tensor, values: Mapping[Key, Tensor], config: GPTConfig) -> Gradient:
-    """Differentiate the metric of (V,) logits by each site's tensor; 0 where it does not depend on it."""
+    """Differentiate the metric with respect to each site's tensor.
+
+    `logits` (V,) and the tensors in `values` must belong to one autograd graph. Where the metric does not
+    depend on a tensor, as on later positions, the gradient is 0.
+    """
     value = metric.of(logits.float())
     tensors = list(values.values())
     raw_grads = torch.autograd.grad(value, tensors, allow_unused=True)

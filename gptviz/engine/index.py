@@ -1,6 +1,7 @@
-"""The one parser of whole numbers: those that count something (a block, a head, a position), and others.
+"""Checks of arguments: whole numbers, indices, words out of a list, lists, and objects of one class.
 
-And of words of which there are only some, of lists, and of objects of one kind.
+Each function returns the argument in its plain form, or raises a ValueError whose message names the argument
+and says what is allowed.
 """
 
 import operator
@@ -11,7 +12,7 @@ Kind = TypeVar("Kind")
 
 
 def whole_number(value: object) -> int | None:
-    """A whole number of Python's, NumPy's or torch's as an int; None for all else, True and False too."""
+    """A whole number of Python, NumPy or torch as an int; None for anything else, also for True and False."""
     try:
         return None if isinstance(value, bool) else operator.index(value)  # type: ignore[arg-type]
     except (TypeError, ValueError):  # of a tensor of many numbers
@@ -19,7 +20,7 @@ def whole_number(value: object) -> int | None:
 
 
 def whole(what: str, value: object, least: int) -> int:
-    """`value` as an int. ValueError, which names `what`, where it is not a whole number from `least` on."""
+    """`value` as an int. Raises ValueError, which names `what`, unless it is whole and at least `least`."""
     number = whole_number(value)
     if number is None or number < least:
         raise ValueError(f"{what} is {value!r}; it must be a whole number of {least} or more")
@@ -27,9 +28,10 @@ def whole(what: str, value: object, least: int) -> int:
 
 
 def index_of(what: str, given: object, count: int | None) -> int:
-    """`given` counted from 0: a whole number of Python's, NumPy's or torch's, negative from the end.
+    """An index from 0 to below `count`; negative numbers count from the end, as in a list.
 
-    Without a `count` it is only checked to be a whole number. ValueError otherwise: it says what there is.
+    With None for `count`, any whole number is returned as it is. Raises ValueError, which names `what` and
+    says how many there are, for anything else.
     """
     number = whole_number(given)
     if number is None or (count is not None and not -count <= number < count):

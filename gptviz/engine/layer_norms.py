@@ -1,4 +1,7 @@
-"""A model's LayerNorms as a Trace needs them: their own weights, and what they did to every token."""
+"""The LayerNorms of a model: copies of their weights, and the mean and variance before and after each.
+
+Shapes: N LayerNorms, T tokens, D emb_dim.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -17,30 +20,33 @@ from gptviz.model import GPTModel, LayerNorm
 
 @dataclass(frozen=True)
 class Norm:
-    """A LayerNorm's weights as a Trace needs them: `scale` and `shift` (D,), and where its input is kept."""
+    """The weights of one LayerNorm, and the site of a Trace that is its input."""
 
     name: str
-    block: int | None
-    source: Key
+    block: int | None  # None for the final one
+    source: Key  # the site and block of its input, such as ("resid_pre", 3)
     eps: float
-    scale: torch.Tensor
-    shift: torch.Tensor | None
+    scale: torch.Tensor  # (D,)
+    shift: torch.Tensor | None  # (D,); None for a model whose norms have none
 
 
 @dataclass(frozen=True)
 class NormStatistics:
-    """The statistics of every LayerNorm at every token, (N, T) float32 each, in the order of the pass."""
+    """Mean and variance over the D numbers of each token, before and after each LayerNorm: (N, T) arrays.
+
+    The LayerNorms are in the order of the pass.
+    """
 
     COLUMNS: ClassVar[tuple[str, ...]] = ("mean", "variance", "mean_after", "variance_after")
 
     names: list[str]
     mean: NDArray[np.float32]
-    variance: NDArray[np.float32]  # biased, as the module uses it
+    variance: NDArray[np.float32]  # biased (divided by D, not D - 1), as LayerNorm computes it
     mean_after: NDArray[np.float32]  # after scale and shift
     variance_after: NDArray[np.float32]
 
     def grid(self, column: str) -> NDArray[np.float32]:
-        """One of the four by its name. ValueError for any other."""
+        """The array (N, T) of this name, one of `COLUMNS`. Raises ValueError for any other name."""
         if column not in self.COLUMNS:
             raise ValueError(f"norms have no column {column!r}; they have {', '.join(self.COLUMNS)}")
         return getattr(self, column)
@@ -52,7 +58,7 @@ def norms_of(model: GPTModel) -> list[Norm]:
 
 
 def kept_norms(model: GPTModel) -> list[Norm]:
-    """`norms_of` as they are kept: for a Trace, which writes into nothing."""
+    """`norms_of` without a copy: for a Trace, which does not write into them."""
     return _norms.get(model, lambda: _norms_of(model))
 
 
@@ -75,10 +81,10 @@ def _norms_of(model: GPTModel) -> list[Norm]:
 
 
 def norm_statistics(norms: Sequence[Norm], value: Callable[[Key], torch.Tensor]) -> NormStatistics:
-    """The statistics of each of these norms, where `value` gives the site that it reads."""
+    """The statistics of these LayerNorms; `value` returns the tensor of a site, (T, D), given its key."""
     rows = []
     for norm in norms:
-        before = value(norm.source)
+        before = value(norm.source)  # (T, D)
         if norm.shift is None:
             shift = None
         else:
@@ -90,9 +96,10 @@ def norm_statistics(norms: Sequence[Norm], value: Callable[[Key], torch.Tensor])
 
 
 def _mean_and_variance(x: NDArray[np.float32]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the statistics of each row of (T, D), summed in float64; the variance is biased. (T,) each.
+    """The mean and the biased variance of each row of (T, D), in float64: (T,) each.
 
-    NumPy and one thread: for a few rows, torch's threads cost more than the sums.
+    This uses NumPy, which has one thread here: for few rows, starting torch's threads takes longer than the
+    sums.
     """
     mean = x.mean(axis=-1, dtype=np.float64)
     return mean, np.square(x - mean[:, None]).mean(axis=-1)

@@ -1,10 +1,10 @@
-"""Keys and values of the tokens that were read already, so that one more token costs one token.
+"""The KV cache: keys and values of the tokens that a model has read, so that a pass only computes new tokens.
 
-Attention is causal: what stands before does not change when a token is appended. Of all that was computed
-for the earlier tokens, the later ones look at nothing but their keys and values: `Past` holds those, and
-`attend` is the book's attention for the tokens after them. `gptviz.engine.forward` runs a model with them.
+Because of the causal mask, the numbers of earlier tokens do not change when a token is appended. And all that
+later tokens need of the earlier ones are their keys and values: `Past` holds those of every block, and
+`attend` is the book's attention for the tokens after them. `gptviz.engine.forward` runs a model with a Past.
 
-B is the batch, H heads, n the tokens of the past, t the new ones.
+Shapes: B texts in the batch, H heads, D emb_dim, L blocks, n tokens of the past, t new tokens.
 
 Reference: Pope et al., Efficiently Scaling Transformer Inference, 2022, section 2.1 (the "KV cache")
 """
@@ -28,13 +28,16 @@ from gptviz.model import GPTModel, MultiHeadAttention
 
 
 def past_bytes(config: GPTConfig, n_tokens: int, batch: int = 1, bytes_a_number: int = 4) -> int:
-    """The memory of keys and values in bytes: 2 x blocks x tokens x D numbers a text."""
+    """The memory that keys and values take, in bytes: 2 x blocks x tokens x D numbers for each text."""
     return 2 * config.n_layers * n_tokens * config.emb_dim * batch * bytes_a_number
 
 
 @dataclass(eq=False)
 class _Memory:
-    """The memory of keys and values: (2, L, B, H, room, D/H), of which `used` tokens are taken."""
+    """A tensor for keys and values, (2, L, B, H, room, D/H): room for more tokens than the `used` ones.
+
+    Several pasts may share one, each with the first tokens of it (`Past.cut`).
+    """
 
     kv: Tensor
     used: int
@@ -42,18 +45,18 @@ class _Memory:
     @cached_property
     def blocks(self) -> list[tuple[Tensor, Tensor]]:
         """Each block's keys and values, (B, H, room, D/H)."""
-        with torch.inference_mode(False):  # they are written into outside it, too
+        with torch.inference_mode(False):  # views made in inference mode cannot be written into outside it
             return list(zip(*(part.unbind() for part in self.kv), strict=True))
 
 
 class Past:
-    """The keys and values of every block, of the tokens that a model has read.
+    """The keys and values of the tokens that a model has read, in every block.
 
-    `len(past)` is the number of tokens n; `keys(b)` and `values(b)` of a block are (B, H, n, D/H), in the
-    model's own dtype. A pass that is given it appends to it. `next` is the position at which the next token
-    is embedded, unless the caller says another.
+    `len(past)` is the number of tokens n. `keys(b)` and `values(b)` are those of block b, (B, H, n, D/H), in
+    the model's own dtype. A pass that is given a Past appends its tokens to it. `next` is the position at
+    which the next token is embedded, unless the caller gives another.
 
-    The methods that change something give another Past and leave this one as it is.
+    `cut`, `without`, `replaced`, `swapped` and `rows` return a new Past and leave this one as it is.
     """
 
     def __init__(self, model: GPTModel, batch: int = 1, room: int = 64):
@@ -62,11 +65,11 @@ class Past:
         shape = (2, len(model.trf_blocks), batch, att.num_heads, max(1, room), att.head_dim)
         self._memory = _Memory(_empty(shape, weight.dtype, weight.device), 0)
         self._n = self.next = 0
-        self.weights: Fingerprint | None = None  # that made its numbers
+        self.weights: Fingerprint | None = None  # of the model that computed its numbers; None while empty
 
     @classmethod
     def of(cls, model: GPTModel, keys: Sequence[Tensor], values: Sequence[Tensor]) -> "Past":
-        """One text's keys and values as a Trace has them: of every block (H, n, D/H)."""
+        """A Past of one text, from keys and values as a Trace has them: (H, n, D/H) for each block."""
         n = keys[0].shape[1]
         past = cls(model, room=min(n + _more(n), model.pos_emb.num_embeddings))
         for into, blocks in zip(past._memory.kv, (keys, values), strict=True):
@@ -84,21 +87,22 @@ class Past:
 
     @property
     def batch(self) -> int:
+        """The number of texts."""
         return self._memory.kv.shape[2]
 
     @property
     def nbytes(self) -> int:
-        """The size of the keys and values; the room that is kept for more tokens is not counted."""
+        """The bytes of the keys and values, without the memory that is kept free for more tokens."""
         kv = self._memory.kv
         return kv[..., 0, :].numel() * len(self) * kv.element_size()
 
     def memory(self) -> Tensor:
-        """The whole tensor that is kept alive, with the room for more tokens: only a pass writes into it."""
+        """The tensor that this past keeps in memory, with the free room. Only a pass may write into it."""
         return self._memory.kv
 
     @property
     def is_float32(self) -> bool:
-        """Whether its numbers can be handed out as they are: float32, on the CPU."""
+        """Whether its numbers are float32 on the CPU, as a Trace hands them out."""
         return self._memory.kv.dtype is torch.float32 and self._memory.kv.is_cpu
 
     def keys(self, block: int) -> Tensor:
@@ -110,22 +114,29 @@ class Past:
         return self.kept("values", block).clone()
 
     def kept(self, which: Literal["keys", "values"], block: int) -> Tensor:
-        """A block's keys or values as they are kept: only a pass writes into them."""
+        """A block's keys or values, (B, H, n, D/H), without a copy. Do not write into them."""
         return self._memory.kv[("keys", "values").index(which), block, :, :, : self._n]
 
-    # ---- what a pass does ----
+    # ---- called during a pass ----
 
     def append(self, block: int, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-        """Append new tokens' keys and values to a block's: (B, H, t, D/H) in, (B, H, n + t, D/H) out."""
+        """Write the keys and values of t new tokens into a block's memory, and return those of all tokens.
+
+        (B, H, t, D/H) each in, (B, H, n + t, D/H) each out. `len(past)` changes in `advance` only, when all
+        blocks have done it.
+        """
         n = self._n
         t = keys.shape[2]
-        all_keys, all_values = self._memory.blocks[block]  # with all the room that there is
+        all_keys, all_values = self._memory.blocks[block]  # (B, H, room, D/H) each
         all_keys[:, :, n : n + t] = keys
         all_values[:, :, n : n + t] = values
         return all_keys[:, :, : n + t], all_values[:, :, : n + t]
 
     def make_room(self, t: int, most: int) -> None:
-        """Make room for t more tokens, up to `most` in all, without overwriting those of another past."""
+        """Make sure that t more tokens fit, copying to a larger memory if need be, for `most` tokens at most.
+
+        If another past has gone on in the same memory, this one gets its own, so as to overwrite nothing.
+        """
         kv = self._memory.kv
         n = self._n
         if self._memory.used == n and n + t <= kv.shape[-2]:
@@ -135,48 +146,59 @@ class Past:
         self._memory = _Memory(wider, n)
 
     def advance(self, t: int, following: int) -> None:
-        """Count t tokens that all blocks have appended; the next one stands at the position `following`."""
+        """Count t tokens that all blocks have appended; the next token's position will be `following`."""
         self._n += t
         self._memory.used = self._n
         self.next = following
 
-    # ---- other pasts made of it ----
+    # ---- these return another Past ----
 
     def cut(self, n: int) -> "Past":
-        """The first n tokens; the next one is embedded right after them. Nothing is copied until it grows."""
+        """A past of the first n tokens; the next one is embedded right after them.
+
+        Both share their memory until one of them grows. Raises ValueError unless n is from 0 to `len(past)`.
+        """
         if not 0 <= n <= len(self):
             raise ValueError(f"this past has {len(self)} tokens; it cannot be cut to {n}")
         return self._of(self._memory, n, self.next - (len(self) - n))
 
     def without(self, positions: Iterable[int]) -> "Past":
-        """A past without these tokens, at which nothing then looks; the next token's position stays."""
+        """A past without these tokens, so that no later token can attend to them; `next` stays as it is."""
         gone = {self._place(p) for p in positions}
         remaining = [p for p in range(len(self)) if p not in gone]
         return self._copied(self._memory.kv[..., remaining, :])
 
     def replaced(self, position: int, other: "Past") -> "Past":
-        """A past with a token's keys and values from another one, such as before something changed."""
+        """A past with one token's keys and values taken from `other`, such as a past of an edited text."""
         return self._exchanged([(position, other, position)], 0)
 
     def swapped(self, one: int, two: int, keys: bool = False) -> "Past":
-        """A past in which two tokens' values change places, or with `keys` their keys and values.
+        """A past in which two tokens' values are swapped; with `keys`, their keys and values.
 
-        With both no logit changes: attention is a sum over its keys, in whatever order they stand.
+        Swapping both changes no logit, since attention is a sum over the keys, and their order is no part of
+        it.
         """
         return self._exchanged([(one, self, two), (two, self, one)], 0 if keys else 1)
 
     def rows(self, rows: Sequence[int]) -> "Past":
-        """A batch of these rows of the batch, each as often as it is named: beams, or one text n times."""
+        """A past of these texts of the batch, by index, each as often as it is listed.
+
+        Beam search goes on from some beams several times and drops others.
+        """
         return self._copied(self._memory.kv[:, :, list(rows), :, : self._n])
 
     def _exchanged(self, pairs: list[tuple[int, "Past", int]], first: int) -> "Past":
-        """`first` is 0 for keys and values, 1 for values only."""
+        """Copy tokens from other pasts. `pairs`: (position here, the other past, position there).
+
+        `first` is 0 for keys and values, 1 for values only: the first index of the memory's first dimension.
+        """
         kv = self._memory.kv[..., : self._n, :].clone()
         for place, other, origin in pairs:
             kv[first:, ..., self._place(place), :] = other._memory.kv[first:, ..., other._place(origin), :]
         return self._copied(kv)
 
     def _copied(self, kv: Tensor) -> "Past":
+        """A past of all the tokens in `kv`, (2, L, B, H, n, D/H), which is nobody else's memory."""
         return self._of(_Memory(kv, kv.shape[-2]), kv.shape[-2], self.next)
 
     def _of(self, memory: _Memory, n: int, following: int) -> "Past":
@@ -188,6 +210,7 @@ class Past:
         return past
 
     def _place(self, position: int) -> int:
+        """A position counted from 0. Raises ValueError if it is out of range."""
         if not -len(self) <= position < len(self):
             raise ValueError(f"there is no token {position} in this past; they go from 0 to {len(self) - 1}")
         return position % len(self)
@@ -195,18 +218,22 @@ class Past:
 
 @dataclass(frozen=True)
 class Before:
-    """Every block's keys and values of a text's first tokens, (H, n, D/H): what texts that begin so share."""
+    """The keys and values of the n tokens with which several texts begin, for passes over what follows them.
 
-    keys: Sequence[Tensor]
-    values: Sequence[Tensor]
+    Unlike a Past it does not grow, and it serves a batch of any size.
+    """
+
+    keys: Sequence[Tensor]  # (H, n, D/H) for each block
+    values: Sequence[Tensor]  # (H, n, D/H) for each block
 
     def __len__(self) -> int:
         return self.keys[0].shape[1]
 
     def append(self, block: int, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-        """As `Past.append` for each text of the batch, but keep nothing."""
+        """As `Past.append`, for each text of the batch, but without keeping the new keys and values."""
 
         def behind(earlier: Tensor, new: Tensor) -> Tensor:
+            # (H, n, D/H) for every text, then (B, H, t, D/H) -> (B, H, n + t, D/H)
             return torch.cat([earlier.to(new).expand(len(new), -1, -1, -1), new], dim=2)
 
         return behind(self.keys[block], keys), behind(self.values[block], values)
@@ -234,11 +261,12 @@ def attend(att: Any, x: Tensor, past: Past | Before, block: int) -> Tensor:
 def final_hidden(
     model: GPTModel, in_idx: Tensor, past: Past, position: int | None, visits: one_token.Visits | None
 ) -> Tensor:
-    """`GPTModel.final_hidden` for tokens after those of `past`, which then has them, too.
+    """`GPTModel.final_hidden` for tokens after those of `past`, to which they are appended.
 
-    (B, t) ids -> (B, t, D). `position` is where the first of them is embedded: None is `past.next`. With
-    `visits`, even without one in them, a token goes the short way. Raises ValueError for what does not fit:
-    another batch, other weights than those that made the past, or a position beyond the context.
+    (B, t) ids -> (B, t, D). `position` is where the first of them is embedded; None is `past.next`. If
+    `visits` is not None, even if it is empty, `gptviz.fast.one_token` computes the pass (t is 1 then), and
+    `visits` are the hooks that it calls. Raises ValueError for another batch size than that of the past, for
+    other weights than those that made it, and for a position beyond the context length.
     """
     model._check(in_idx)
     b, t = in_idx.shape
@@ -267,7 +295,7 @@ def final_hidden(
 
 class _Thread(threading.local):
     def __init__(self) -> None:
-        # id of an attention module: whose past, which block
+        # id() of an attention module -> the past that it goes on from in this thread, and its block's number
         self.blocks: dict[int, tuple[Past | Before, int]] = {}
 
 
@@ -276,7 +304,10 @@ _this_thread = _Thread()
 
 @contextmanager
 def at_work(model: GPTModel, past: Past | Before) -> Iterator[None]:
-    """Let this thread's pass through the model's attention go on from `past`; other threads' do not."""
+    """Let the model's attention go on from `past` in passes of this thread; other threads see no change.
+
+    Inside the block, each attention module of the model has `_Attention.forward` as its forward method.
+    """
     modules: list[Any] = [block.att for block in model.trf_blocks]
     before = [module.__dict__.get("forward") for module in modules]
     try:
@@ -293,8 +324,11 @@ def at_work(model: GPTModel, past: Past | Before) -> Iterator[None]:
 
 
 class _Attention(MultiHeadAttention):
-    # called `forward` because a bound method is pickled by its name, see `gptviz.fast.kernels`
+    """Holds the forward method for attention after a past; no module is made of this class."""
+
+    # It must be called `forward`: a bound method is pickled by its name (see `gptviz.fast.kernels`).
     def forward(self, x: Tensor) -> Tensor:
+        """Compute attention, (B, t, D) -> (B, t, D), after the past of this thread, if `at_work` gave one."""
         if id(self) not in _this_thread.blocks:
             return MultiHeadAttention.forward(self, x)
         past, block = _this_thread.blocks[id(self)]
@@ -304,10 +338,11 @@ class _Attention(MultiHeadAttention):
 
 
 def _more(n: int) -> int:
-    """Room beyond n tokens, so that not every further one has all of them copied."""
+    """The number of tokens to keep room for beyond n, so that not every new token needs a larger copy."""
     return max(32, n // 4)
 
 
 def _empty(shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> Tensor:
-    with torch.inference_mode(False):  # a tensor of inference mode could not be written into outside it
+    """An uninitialised tensor that can be written into in inference mode and outside it."""
+    with torch.inference_mode(False):
         return torch.empty(shape, dtype=dtype, device=device)

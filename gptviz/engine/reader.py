@@ -1,8 +1,11 @@
-"""A LanguageModel's passes: each makes the model's edits.
+"""Reader: the methods of a LanguageModel that run a forward pass. The model's own edits are made in each.
 
-Some edits' values take a pass of their own: a mean over the sample, another text's numbers. The sample is
-read by the model without edits. Another text is read by the model as it is where its numbers are put in: with
-the edits that stand before (`Edit`), so that what both texts have in common stays so.
+An edit replaces numbers inside the model (`Edit`). The values of some edits need a pass of their own first:
+"sample", a mean over a sample of texts, and "ids5+17", the numbers that another text has. `ready` runs these
+passes. The sample is read without edits. Another text is read with the edits that come before the one that
+uses it, so that those edits change both texts alike.
+
+Shapes: b texts in a batch, T tokens, D emb_dim, V the vocabulary size.
 """
 
 import threading
@@ -33,7 +36,7 @@ from gptviz.engine.undisturbed import undisturbed
 from gptviz.engine.weights import PerWeights
 from gptviz.tokenizer.one import OneToken, both_ids, one_token
 
-MOST_BYTES = 2**26  # of other texts' numbers that a model's next passes may need again
+MOST_BYTES = 2**26  # the size of each model's cache of traces of other texts, whose numbers edits use
 
 Ids = tuple[int, ...]
 _Kept = LRUCache[tuple[Ids, tuple[Edit, ...]], Trace]
@@ -43,7 +46,7 @@ _lock = threading.Lock()
 
 
 class Reader(Loaded):
-    """A model that reads a text, whole or in pieces; the edits are made in every pass."""
+    """A loaded model that runs on texts, whole or in pieces, with its edits made in every pass."""
 
     @undisturbed
     def trace(
@@ -57,36 +60,38 @@ class Reader(Loaded):
         grad: Towards | None = None,
         at_once: Iterable[str | Key] = (),
     ) -> Trace:
-        """One forward pass on a text (or on token ids), captured.
+        """Run one forward pass on a text (or token ids), and keep the numbers inside the model as a Trace.
 
-        `keep` lists the sites to keep, by name or as (site, block) pairs: None gives all of them;
-        see `gptviz.SITES`. Of a long text all are too many to hold: the trace works out what it is asked for
-        (see `Trace`), but for sites that are listed in `at_once`, which the pass takes down. `edits`, or
-        their text forms, replace what sites pass on, after the model's own. `reduce` looks at sites, edited
-        ones included, and keeps only what is made of them.
+        Args:
+            text: a string or token ids, at most as many tokens as the model's context has.
+            keep: the sites to keep (see `gptviz.SITES`), by name or as (site, block); None keeps all. For a
+                long text, all would take too much memory: the trace then runs a block once more when it is
+                asked for a site that it does not hold (see `Trace`).
+            edits: edits or their text forms, made after the model's own edits.
+            special_tokens: whether "<|endoftext|>" in the text becomes the special token.
+            reduce: functions of a site to compute during the pass (`Reduction`); they see edited numbers.
+            after: an earlier trace, of a text that begins with the same tokens. Their rows are shared with it
+                and only the other tokens are computed. This needs a trace that holds every site to be kept,
+                and `k` and `v`, and the same edits, all causal (`Edit.is_causal`: a "mean" over the text is
+                not). Otherwise, or if the first tokens differ, everything is computed anew.
+            grad: compute a gradient, too: a token (id or text), or (token, against), or (token, against,
+                position). `trace.grad["z", 4]` is then the derivative of the logit of `token` minus that of
+                `against` (None: minus the mean logit), after `position` (by default the last one), with
+                respect to each number of the site. `after` is not used then.
+            at_once: sites to hold in the trace of a long text, so that no block is run once more for them.
 
-        `after` is an earlier trace: where the text begins as that one did, its rows are shared to the bit and
-        only the other tokens go through the model. It must hold all that is to be kept, and `k` and `v`, and
-        be of the same edits; these must be causal (see `Edit.is_causal`: a "mean" over the text is not).
-        Otherwise, or if the first token is another, all is computed anew. Of other weights it is refused.
+        With `after`, numbers may differ from those of a whole pass by rounding: by at most 1e-5 of a site's
+        largest number and 3e-5 for logits, or 3e-5 and 1e-4 with edits (`benchmarks/rounding.py` measures
+        them: 6e-6 and 1e-5 for the bundled model, with edits up to 1.1e-5 and 2.6e-5; in its last residual
+        stream, which has numbers up to 500, that is up to 3e-4).
 
-        The same numbers as of a whole pass in float32 but for rounding: of a site's largest number 1e-5 at
-        most, of logits 3e-5; with edits 3e-5 and 1e-4 (`benchmarks/rounding.py`: the bundled model has 6e-6
-        and 1e-5, with edits up to 1.1e-5 and 2.6e-5; in its last residual stream, which has numbers up to
-        500, that is up to 3e-4).
-
-        `grad` is a token, by id or text, or a pair (token, against), or (token, against, position): then
-        `trace.grad["z", 4]` has what each number of a kept site does to the logit of `token` minus that of
-        `against`, or minus the mean of all, after that position, the last one by itself. One pass forward
-        and one back, through the book's own lines; nothing of `after` is used.
-
-        Raises ValueError for a trace `after` that other weights made, for an empty text, one that is longer
-        than the context, what is neither text nor ids, and for sites, blocks and ids that do not exist.
+        Raises ValueError for an empty text or one longer than the context, for something that is neither text
+        nor ids, for a trace `after` of other weights, and for sites, blocks and ids that do not exist.
         """
         ids = self._ids(text, special_tokens)
         if after is not None:
             of_kind("after", after, Trace, "give an earlier trace, of a text that begins alike")
-        # a copy is stamped with its tensor as it is now
+        # a copy of an edit, so that a later change of its tensor can be noticed (`Edit._stamp`)
         all_edits = tuple(replace(edit) for edit in (*self.edits, *edits_of(edits)))
         for edit in all_edits:
             edit.check(self.config, len(ids))
@@ -99,6 +104,7 @@ class Reader(Loaded):
         return capture(self, ids, keep, all_edits, ready_edits, reduce, after, metric, at_once)
 
     def _ids(self, text: Text, special_tokens: bool) -> list[int]:
+        """The token ids of a text. Raises ValueError if it is empty or longer than the context."""
         ids = ids_of(self, text, special_tokens)
         if not ids:
             raise ValueError("the text is empty: a trace needs at least one token")
@@ -111,9 +117,13 @@ class Reader(Loaded):
 
     @undisturbed
     def again(self, trace: Trace, block: int, attention: bool) -> dict[Key, Tensor]:
-        """Run one block once more for a trace of this model: its attention, or all else."""
+        """Run one block once more for a trace of this model: its attention, or the rest of the block.
+
+        Returns the sites that the trace does not hold. Raises ValueError if the tensor of an edit was changed
+        since the trace was made.
+        """
         for edit in self.edits:
-            if replace(edit) != edit:  # a new one is stamped with what its tensor holds now
+            if replace(edit) != edit:  # a copy has the stamp of the tensor as it is now
                 raise ValueError(
                     f"the tensor of the edit {edit} was written into since this trace was made, and block "
                     f"{block} would be run again with other numbers: trace the text again"
@@ -121,6 +131,7 @@ class Reader(Loaded):
         return again(self, trace, ready(self.plain, self.edits), block, attention)
 
     def _metric(self, grad: Towards, n_tokens: int) -> Metric:
+        """The difference of logits that the parameter `grad` of `trace` describes."""
         if isinstance(grad, tuple):
             parts: list[Any] = list(grad)
         else:
@@ -139,9 +150,9 @@ class Reader(Loaded):
     def traces(self, texts: Iterable[Text], at_a_time: int = 1, **options: Any) -> list[Trace]:
         """A trace of each text, in order; `options` are those of `trace`.
 
-        `at_a_time` of them go through the model in one pass, filled up behind their ends: the same numbers
-        but for rounding. Not where there are edits, or other options than `at_once` and `special_tokens`.
-        Raises ValueError, as `trace` does for any of them.
+        Up to `at_a_time` texts are computed in one pass, with shorter texts padded at their end; the numbers
+        are the same but for rounding. With edits, or with other options than `at_once` and `special_tokens`,
+        each text has its own pass. Raises ValueError if `trace` does for any of the texts.
         """
         texts = listed("texts", texts, "give a list of texts, or trace a single one")
         at_a_time = whole("at_a_time", at_a_time, 1)
@@ -163,14 +174,15 @@ class Reader(Loaded):
 
     @undisturbed
     def next_logits(self, ids: Sequence[int], past: Past | None = None) -> Tensor:
-        """(V,): the logits after one text, behind what is of `past`, in float32 on the CPU."""
+        """The logits after the tokens `ids`, which follow those of `past`: (V,) float32 on the CPU."""
         return self.last_logits(self.batch(ids), past)[0].float().cpu()  # (1, V) -> (V,)
 
     def hooks(self, n_tokens: int, first: int = 0, entered: int | None = None) -> list[forward.Hook]:
-        """The edits as the first hooks of a pass over texts of `n_tokens` tokens: see `editing.edit_hooks`.
+        """The hooks that make the model's edits in a pass: see `editing.edit_hooks`.
 
-        Raises ValueError for what such a text does not have, and with `first` for an edit that depends on the
-        whole text.
+        `n_tokens` is the length of the whole text, and `first` the position of the first token in the pass.
+        Raises ValueError for an edit of a position that the text does not have, and, if `first` is above 0,
+        for an edit that depends on the whole text.
         """
         for edit in self.edits:
             edit.check(self.config, n_tokens)
@@ -181,6 +193,7 @@ class Reader(Loaded):
         return edit_hooks(ready(self, self.edits), self.config, first, entered)
 
     def _hooks(self, in_idx: Tensor, past: Past | None, position: int | None = None) -> list[forward.Hook]:
+        """The hooks that make the model's edits in a pass on (b, T) ids, after a past or at a position."""
         if not self.edits:
             return []
         known = 0 if past is None else past.next
@@ -192,15 +205,19 @@ class Reader(Loaded):
 
 
 def ready(lm: Reader, edits: Iterable[Edit]) -> list[Edit]:
-    """The edits as a pass makes them: of one block each, with the numbers of a model or text filled in."""
+    """The edits as `Edit.apply` needs them: each of one block, and with numbers as values.
+
+    The numbers come from passes over the sample ("sample") or other texts ("ids5+17"), or from the model's
+    weights ("+tok5").
+    """
     edits = [block_edit for edit in edits for block_edit in edit.each(lm.config.n_layers)]
     finished: list[Edit] = []
-    traces: dict[Ids, Trace] = {}  # what the edit before took numbers from
+    traces: dict[Ids, Trace] = {}  # of the other texts that the edit before used
     for index, edit in enumerate(edits):
         earlier_traces = traces
         traces = {}
         for ids in _texts_of(edit):
-            # the following edits from the same text read it in one pass: none of them is made in it
+            # Edits in a row that use the same text share one pass over it, since none of them is made in it.
             together = takewhile(lambda later, ids=ids: ids in _texts_of(later), edits[index:])  # type: ignore[misc]
             before = [
                 done
@@ -251,9 +268,9 @@ def _with_numbers(lm: Reader, edit: Edit, read: dict[Ids, Trace]) -> Edit:
 
 
 def _read(lm: Reader, ids: Ids, edits: Sequence[Edit], keys: list[Key]) -> Trace:
-    """A trace of these ids with these edits that has these sites, from the cache if they were read before."""
+    """A trace of these ids, with these edits, that holds these sites; from the cache, if it has one."""
     edits_here = tuple(fit for edit in edits if (fit := edit.within(len(ids))) is not None)
-    if any(edit.is_function for edit in edits_here):  # it may do something else today
+    if any(edit.is_function for edit in edits_here):  # a function may do something else each time: no cache
         return lm.plain.trace(ids, keep=keys, edits=edits_here)
     traces = _texts.get(lm.model, lambda: _Kept(MOST_BYTES, lambda trace: trace.nbytes))
     cache_key = (ids, edits_here)
@@ -265,6 +282,6 @@ def _read(lm: Reader, ids: Ids, edits: Sequence[Edit], keys: list[Key]) -> Trace
     trace = lm.plain.trace(ids, keep=missing, edits=edits_here).released().uncopied()
     if cached is not None:
         trace = cached.joined(trace)
-    with _lock, suppress(ValueError):  # it has more than all of them may have
+    with _lock, suppress(ValueError):  # LRUCache raises it for a trace that is larger than the whole cache
         traces[cache_key] = trace
     return trace

@@ -1,4 +1,7 @@
-"""Reduction: look at a site during the pass, keep what is made of it, let the whole tensor go at once."""
+"""Reduction: a function of a site's tensor, computed during the pass so that the tensor need not be kept.
+
+A site is a place in the model, such as the attention weights of a block (`gptviz.SITES`). H heads, T tokens.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,15 +15,15 @@ from gptviz.engine.index import listed, of_kind
 
 @dataclass(frozen=True)
 class Reduction:
-    """What to make of a site, in every block that has it, while the pass runs.
+    """A function to call with a site's tensor, in every block that has the site, while the pass runs.
 
-    `function` gets the site's tensor as a Trace hands it out, CPU float32: (H, T, T) for `attn`; edited, if
-    the run edits it. What it returns is kept, and nothing else. The tensor is a copy, into which it may
-    write. It is called under the lock of the forward pass: keep it short. For 1,024 tokens of GPT-2 all
-    attention weights are 576 MiB, and reduced block by block there are never more than 48 of them.
+    `function` gets the tensor as a Trace hands it out, float32 on the CPU: (H, T, T) for `attn`, with edits
+    made. Only what it returns is kept, under `name` (`Trace.reduced`). The tensor is a copy, so the function
+    may write into it. It should be fast, as no other pass can run meanwhile. The attention weights of all
+    blocks of GPT-2 are 576 MiB for 1,024 tokens; reduced block by block, only 48 MiB exist at a time.
 
-    Two reductions are the same if name, site and function are: give a function of a module, or a frozen
-    dataclass with `__call__` where it has settings; a new lambda is never equal to an older one.
+    Two reductions are equal if their name, site and function are. So give a function that a module defines,
+    or, for a function with settings, a frozen dataclass with `__call__`: every lambda is a new function.
     """
 
     name: str
@@ -34,7 +37,7 @@ class Reduction:
             raise ValueError(f"the reduction {self.name!r} has {self.function!r}, which is no function")
 
     def of(self, value: torch.Tensor) -> Any:
-        """The result for one block; a view into the tensor is copied, so that the rest can go."""
+        """The result for one block. A result that is a view is copied, so as not to keep the tensor alive."""
         if not _writes_into_nothing(self.function):
             value = value.clone()
         result = self.function(value)
@@ -46,13 +49,13 @@ class Reduction:
 
 
 def reductions(given: object) -> list[Reduction]:
-    """A list of reductions. Raises ValueError for anything else."""
+    """Return `given` as a list of reductions. Raises ValueError for anything else."""
     do = 'give a list, such as [gptviz.Reduction("most", "attn", torch.max)]'
     return [of_kind("reduce", item, Reduction, do) for item in listed("reduce", given, do)]
 
 
 def _writes_into_nothing(function: Callable[[torch.Tensor], Any]) -> bool:
-    """Whether it is one of gptviz's functions (tests/engine/test_handed_out.py); others are given a copy."""
+    """Whether the function is gptviz's own: those write into no tensor (tests/engine/test_handed_out.py)."""
     return str(getattr(function, "__module__", None)).split(".")[0] == "gptviz"
 
 

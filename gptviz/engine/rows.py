@@ -1,31 +1,42 @@
-"""Rows: a site's numbers in the pieces in which passes made them."""
+"""Rows: the numbers of one site of a Trace, in one tensor or in several pieces.
+
+A trace that was taken after another one (`lm.trace(ids, after=earlier)`) has the rows of the earlier tokens
+in common with it. It holds the earlier tensor and a new one for the new tokens, and joins them only when
+needed.
+"""
 
 import weakref
 from collections.abc import Sequence
 
 import torch
 
-SMALL = 64  # rows: pieces of fewer are put together, so that a text of many single tokens has few pieces
+# The number of rows up to which two pieces are joined, so that a text that grew token by token has few
+# pieces.
+SMALL = 64
 
 
 class Rows:
-    """The capture of one site: a row a token, in one piece or several, as the passes gave them.
+    """The numbers of one site, with a row for each token, in one or more pieces.
 
-    Every piece has its tokens in its last dimension but one: (T, D), (H, T, D/H) or, for attention weights,
-    (H, T, K) with the K keys up to its own last token. Large pieces are never copied: traces of texts that
-    begin alike share them. `joined` makes one tensor of all, when somebody looks.
+    The tokens are in the last dimension but one of every piece: (T, D), (H, T, D/H) or, for attention weights
+    (`weights`), (H, T, K) with the K keys up to the last token of the piece. Large pieces are never copied,
+    so traces of texts with the same beginning can share them. `joined` makes one tensor of all.
     """
 
     def __init__(self, parts: Sequence[torch.Tensor], weights: bool):
         self.parts = tuple(parts)
         self.weights = weights
-        self._joined: weakref.ref[torch.Tensor] | None = None  # the same for all who look at the same time
+        # weak: callers at the same time share the joined tensor, and it goes when none of them needs it
+        self._joined: weakref.ref[torch.Tensor] | None = None
 
     def __len__(self) -> int:
         return sum(part.shape[-2] for part in self.parts)
 
     def joined(self) -> torch.Tensor:
-        """All of it as one tensor: (T, D), (H, T, D/H) or (H, T, T), with 0 where the mask hides a key."""
+        """All rows as one tensor: (T, D), (H, T, D/H) or (H, T, T), with 0 where the causal mask hides a key.
+
+        Do not write into it: it may be the piece itself.
+        """
         if len(self.parts) == 1:
             return self.parts[0]
         if self._joined is None:
@@ -44,7 +55,7 @@ class Rows:
         return _together(self.parts, self.weights)
 
     def between(self, start: int, stop: int) -> torch.Tensor:
-        """The rows of these tokens; of attention weights over the keys before `stop`."""
+        """The rows from `start` to before `stop`, joined; attention weights have the keys before `stop`."""
         return _together(self._pieces(start, stop), self.weights)
 
     def cut(self, n: int) -> "Rows":
@@ -54,6 +65,7 @@ class Rows:
         return Rows(self._pieces(0, n), self.weights)
 
     def _pieces(self, start: int, stop: int) -> list[torch.Tensor]:
+        """The rows from `start` to before `stop`, as views of the pieces."""
         wanted = []
         offset = 0
         for part in self.parts:
@@ -66,7 +78,7 @@ class Rows:
         return wanted
 
     def then(self, more: torch.Tensor) -> "Rows":
-        """These rows and a further piece."""
+        """These rows, followed by a further piece."""
         parts = [*self.parts, more]
         while len(parts) > 1 and parts[-2].shape[-2] <= parts[-1].shape[-2] <= SMALL // 2:
             parts[-2:] = [_together(parts[-2:], self.weights)]
@@ -74,7 +86,7 @@ class Rows:
 
 
 def _together(parts: Sequence[torch.Tensor], weights: bool) -> torch.Tensor:
-    """Pieces that follow each other as one; the rows of attention weights have as many keys as the last."""
+    """Join pieces to one tensor. Attention weights get 0 for keys after those of their own piece."""
     if len(parts) == 1:
         return parts[0]
     if not weights:

@@ -1,4 +1,8 @@
-"""Run: which forward pass some numbers belong to. Everything on a screen belongs to one."""
+"""Run: the name of a forward pass, made of a model's name, token ids and edits.
+
+The pages keep traces and results in caches, and a Run is the key under which they are found again. It holds
+no numbers of the pass.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -9,12 +13,15 @@ from gptviz.engine.tokens import token_ids
 
 @dataclass(frozen=True)
 class Run:
-    """A model (by the name or key that its owner has for it), token ids, and the edits made to the pass.
+    """A model's name, token ids, and the edits (`Edit`) that are made in the pass.
 
-    Frozen and hashable: the key of every cache. Two runs are equal exactly if the same pass is meant.
-    `ids` and `edits` may be given as any iterable and become tuples. Raises ValueError for what is not
-    such a thing, and for an edit by a Python function: two functions cannot be compared, so nothing
-    that is kept under such a name could be found again (`lm.trace(ids, edits=[...])` takes them).
+    Frozen and hashable, so that it can be the key of a cache. Two runs are equal if they name the same pass.
+    `ids` and `edits` may be given as any iterable, and become tuples. `model` is whatever name or key the
+    caller's store of models uses.
+
+    Raises ValueError for an empty name, no ids or something that is no id, and for an edit by a Python
+    function: two functions cannot be compared, so a result under such a key would never be found again. Use
+    `lm.trace(ids, edits=[...])` for those.
     """
 
     model: str
@@ -43,18 +50,18 @@ class Run:
         return len(self.ids)
 
     def edited(self, *edits: Edit) -> "Run":
-        """This run with these edits after its own."""
+        """This run with further edits, after those that it has."""
         return replace(self, edits=(*self.edits, *edits))
 
     @property
     def plain(self) -> "Run":
-        """The same text through the model as it is, without edits."""
+        """The run of the same model and ids without edits."""
         return replace(self, edits=())
 
 
-def alike(one: Sequence[int], other: Sequence[int]) -> int:
+def common_prefix(one: Sequence[int], other: Sequence[int]) -> int:
     """The number of leading token ids that both have in common."""
     shorter = min(len(one), len(other))
-    if one[:shorter] == other[:shorter]:
+    if one[:shorter] == other[:shorter]:  # the usual case, which is fast
         return shorter
-    return next(place for place in range(shorter) if one[place] != other[place])
+    return next(position for position in range(shorter) if one[position] != other[position])

@@ -1,9 +1,11 @@
-"""The sample: some pages of five books that the bundled model was never trained on, to look things up in.
+"""The sample: some pages of five books that the bundled model was never trained on.
 
+Whatever is measured over many texts, such as the mean of a site, is measured on them.
 `assets/text/held_out.txt` holds the beginnings of Ethan Frome (1911), Persuasion (1818), The Hound of the
 Baskervilles (1902), The Time Machine (1895) and The Wind in the Willows (1908), all in the public domain in
 the United States. They are of the books that `gptviz.training` holds out, its tokenizer included.
-`held_out_more.txt` goes on where each of them ends: 40 kB together, for what is said of a model in general.
+`held_out_more.txt` has the pages after each of them; both together are 40 kB, for measurements that need
+more.
 """
 
 import re
@@ -16,12 +18,14 @@ FOLDER = Path(__file__).parents[1] / "assets" / "text"
 FILE = FOLDER / "held_out.txt"
 MORE = FOLDER / "held_out_more.txt"
 
-WINDOW = 256  # tokens that a model reads at once, if its context has them
-MOST_WINDOWS = 24  # of a model with a tiny context no more than so many are read
+WINDOW = 256  # the number of tokens that are read in one pass, or the model's context if that is shorter
+MOST_WINDOWS = 24  # the largest number of windows; a model with a tiny context would have many more
 
 
 @dataclass(frozen=True)
 class Passage:
+    """Some pages of one book."""
+
     title: str
     author: str
     year: int
@@ -30,7 +34,7 @@ class Passage:
 
 @dataclass(frozen=True)
 class Window:
-    """Tokens of a passage that are read in one pass."""
+    """A piece of a passage that a model reads in one pass, as token ids."""
 
     title: str
     ids: tuple[int, ...]
@@ -52,6 +56,7 @@ def long_passages() -> tuple[Passage, ...]:
 
 
 def _read(file: Path) -> tuple[Passage, ...]:
+    """The passages in a file, in which each begins with a line "== title (author, year)"."""
     parts = re.split(r"^== (.*) \((.*), (\d{4})\)\n\n", file.read_text("utf-8"), flags=re.MULTILINE)[1:]
     return tuple(
         Passage(title, author, int(year), text.strip())
@@ -65,10 +70,11 @@ def windows(
     of: Sequence[Passage] | None = None,
     most: int = MOST_WINDOWS,
 ) -> tuple[list[Window], int]:
-    """The sample in windows of at most `WINDOW` tokens (or the context), and how many tokens it has in all.
+    """Cut the sample into windows of at most `WINDOW` tokens; return them and the sample's number of tokens.
 
-    `of` are the passages, `passages()` if not given. A window of a single token is left out, since nothing
-    stands before it; so is what is beyond `most`.
+    `context` is the model's context length; windows are no longer than that. `of` are the passages; None is
+    `passages()`. Windows of a single token are left out, since no token in them follows another, and so are
+    those after the first `most`.
     """
     size = min(WINDOW, context)
     all_windows = []

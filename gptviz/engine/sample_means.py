@@ -1,8 +1,11 @@
-"""What every site gives on average over a sample of text: the value "sample" of an edit.
+"""The mean of every site over a sample of text: the numbers that an edit with the value "sample" puts in.
 
-A head that is replaced by its mean over many texts still gives what it gives to any token of any text, and
-nothing of this one: of the two nulls, this and zero, the better one, since the later parts have learnt to
-expect it (Wang et al., Interpretability in the Wild, 2022, section 2.2, "mean ablation").
+A site is a place in the model, such as the output of each head (`gptviz.SITES`). An edit that puts the mean
+over many texts in the place of a head's output removes what the head says about this text, and keeps what it
+adds to any text. That is often better than zero, since the later layers have learnt to expect the mean (Wang
+et al., Interpretability in the Wild, 2022, section 2.2, "mean ablation").
+
+Shapes: D emb_dim, H heads.
 """
 
 import base64
@@ -26,7 +29,9 @@ from gptviz.engine.undisturbed import undisturbed
 from gptviz.engine.weights import PerWeights
 from gptviz.files import disk_cache
 
-MOST_WINDOWS = 12  # of at most 256 tokens, evenly from the sample: 3,072 tokens, a second of a core with mini
+# The number of windows of the sample that are read, spread evenly over it. With 256 tokens each they are
+# 3,072 tokens, which take one second on one core with the bundled model.
+MOST_WINDOWS = 12
 
 Means = dict[Key, torch.Tensor]
 
@@ -34,21 +39,20 @@ _known: PerWeights["Reading"] = PerWeights()
 
 
 def sample_means(lm: Loaded, progress: Progress = ignore_progress) -> Means:
-    """The mean over all tokens of the sample of every site but the attention weights, one row each.
+    """The mean of every site, except attention weights, over all tokens of `gptviz.engine.sample`.
 
-    (1, D) for a site of rows, (H, 1, D/H) for one that is split by heads, in float32 on the CPU. Worked out
-    once for a model and its weights as they are, forgotten with the model, and kept on disk for other
-    processes. The text is `sample`'s, at most `MOST_WINDOWS` of its windows; one with a token that the model
-    does not have is left out.
+    The means are (1, D), or (H, 1, D/H) for a site that is split by heads, in float32 on the CPU. They are
+    computed once for a model and its weights, and stored on disk for other processes. At most `MOST_WINDOWS`
+    windows are read; those with a token that the model does not have are left out.
 
-    `progress(done, of)` is called after each of them, without a lock: what it raises stops the work, and the
-    next call goes on where it stopped. Raises ValueError where no window is left.
+    `progress(done, of)` is called after each window. If it raises an exception, the work stops, and the next
+    call goes on from there. Raises ValueError if no window is left.
     """
     return copied(kept_means(lm, progress))
 
 
 def kept_means(lm: Loaded, progress: Progress = ignore_progress) -> Means:
-    """`sample_means` as they are kept: for passes, which write into nothing."""
+    """`sample_means` without a copy: for passes, which do not write into them."""
     while (read := reading(lm)).means is None:
         read.step()
         progress(read.done, read.of)
@@ -56,7 +60,7 @@ def kept_means(lm: Loaded, progress: Progress = ignore_progress) -> Means:
 
 
 def reading(lm: Loaded) -> "Reading":
-    """The progress of this model, with these weights, in reading the sample.
+    """The state of reading the sample with this model and its weights; callers at the same time share it.
 
     Raises ValueError as `sample_means`.
     """
@@ -64,6 +68,7 @@ def reading(lm: Loaded) -> "Reading":
 
 
 def _texts(lm: Loaded) -> list[tuple[int, ...]]:
+    """The token ids of the windows to read. Raises ValueError if there are none."""
     sample, _ = windows(lm.encode, lm.config.context_length, most=sys.maxsize)
     read = [window.ids for window in sample if max(window.ids) < lm.config.vocab_size]
     if not read:
@@ -76,22 +81,23 @@ def _texts(lm: Loaded) -> list[tuple[int, ...]]:
 
 
 class Reading:
-    """The sample, of which `done` of `of` windows are read; `means` when all are."""
+    """The sample while it is read: `done` of `of` windows so far. `means` is None until all are read."""
 
     def __init__(self, lm: Loaded, texts: list[tuple[int, ...]]):
-        self._model = weakref.ref(lm.model)  # the model is what this is kept by
+        # weak: `_known` keeps this object as long as the model lives, and must not keep the model alive
+        self._model = weakref.ref(lm.model)
         self.config = lm.config
         self.texts = texts
         self.done = 0
         self.of = len(texts)
         self.means: Means | None = None
         self._sums: dict[Key, torch.Tensor] = {}
-        self._kept_as = ""
-        self._one_at_a_time = threading.Lock()
+        self._kept_as = ""  # the name in the disk cache
+        self._one_at_a_time = threading.Lock()  # two callers may share this object: no window is read twice
 
     @undisturbed
     def step(self) -> None:
-        """Read one window more, if there is one."""
+        """Read the next window, if one is left; before the first one, look in the disk cache."""
         model = self._model()
         with self._one_at_a_time:
             if self.means is not None or model is None:
@@ -111,14 +117,17 @@ class Reading:
                 tokens = sum(map(len, self.texts))
                 self.means = {key: (value / tokens).float() for key, value in self._sums.items()}
                 self._sums = {}
-                if self._name(model) == self._kept_as:  # unless it was trained meanwhile
+                if self._name(model) == self._kept_as:  # the weights were not changed meanwhile
                     disk_cache.write(self._kept_as, _to_json(self.means))
 
     def _name(self, model: nn.Module) -> str:
+        """The name of the means in the disk cache, made of the weights, the config and the texts."""
         weights = disk_cache.weights_hash(model)
         return disk_cache.fingerprint(["sample means", weights, self.config, self.texts])
 
     def _hooks(self, of_text: dict[Key, torch.Tensor]) -> list[forward.Hook]:
+        """Hooks that put each site's sum over the tokens of a pass into `of_text`."""
+
         def add(key: Key, value: torch.Tensor) -> None:
             shown = SITES[key[0]].present(value, self.config.n_heads)
             of_text[key] = shown.sum(dim=-2, keepdim=True, dtype=torch.float64).cpu()  # (1, D) or (H, 1, D/H)
@@ -136,6 +145,7 @@ def _to_json(means: Means) -> list[Any]:
 
 
 def _from_json(entries: list[Any]) -> Means:
+    """Decode what `_to_json` made."""
     means = {}
     for site, block, shape, text in entries:
         numbers = np.frombuffer(base64.b64decode(text), "<f4").astype(np.float32)

@@ -1,7 +1,7 @@
-"""From one row of logits to probabilities and a drawn token: temperature, top-k, top-p.
+"""Sampling: choose the next token from its logits, with temperature, top-k and top-p.
 
-Pure functions on torch tensors, and a table of the tokens that could come; nothing here knows a model. V is
-the size of the vocabulary.
+`distribution` turns logits into probabilities as the settings in a `Sampling` say, and `draw` picks a token
+by a random number. These are functions of tensors, without a model. V is the size of the vocabulary.
 
 References:
   Fan et al., Hierarchical Neural Story Generation, 2018 (top-k)
@@ -27,6 +27,7 @@ def _is_number(value: object) -> bool:
 
 
 def _is_whole(value: float) -> bool:
+    # 40.0 counts as whole, too
     return _is_number(value) and math.isfinite(value) and value == int(value)
 
 
@@ -41,12 +42,16 @@ _RULES = {
 
 @dataclass(frozen=True)
 class Sampling:
-    """How the next token is chosen; as the fields stand here, the model's own distribution is left alone.
+    """The settings by which the next token is chosen. The defaults leave the model's probabilities unchanged.
 
-    temperature: finite, 0 or more; 0 always takes the most probable token. top_k: how many of the largest
-    logits are kept. top_p: above 0 and at most 1, the mass that the most probable of those must reach.
-    seed: where the draws begin; None is a fresh one from the system. Raises ValueError, which says what was
-    given and what is allowed.
+    Args:
+        temperature: what the logits are divided by; 0 always takes the most probable token.
+        top_k: keep only this number of the largest logits; None keeps all.
+        top_p: keep only the most probable tokens whose probabilities reach this sum together (above 0, at
+            most 1); None keeps all.
+        seed: for the random numbers; None is a new seed from the system each time.
+
+    Raises ValueError, which says what was given and what is allowed.
     """
 
     temperature: float = 1.0
@@ -83,10 +88,10 @@ class Sampling:
         return self.temperature == 0
 
     def stream(self, skip: int = 0) -> Iterator[float]:
-        """The numbers in [0, 1) that draw the tokens, one after the other, without the first `skip`.
+        """Yield the random numbers in [0, 1) that draw the tokens, without the first `skip` of them.
 
-        A source of chance of its own, at the seed: the global one is not touched. The i-th draw of a seed
-        is always the i-th of these, whatever was drawn before, so that (seed, i) determines it.
+        They come from a generator of their own, so torch's global one is not changed. The i-th number of a
+        seed is always the same, whatever was drawn before it.
         """
         generator = self._generator()
         if skip:
@@ -95,7 +100,7 @@ class Sampling:
             yield torch.rand(1, dtype=torch.float64, generator=generator).item()
 
     def points(self, n: int) -> list[float]:
-        """The first `n` numbers of `stream`. A seed of None gives others every time."""
+        """The first `n` numbers of `stream`; with a seed of None, different ones at each call."""
         return torch.rand(n, dtype=torch.float64, generator=self._generator()).tolist()
 
     def _generator(self) -> torch.Generator:
@@ -112,32 +117,29 @@ AS_IT_IS = Sampling()
 
 @dataclass(frozen=True)
 class Distribution:
-    """What became of one row of logits, over the whole vocabulary; every field is (V,), numbers are float64.
+    """The probability of every token, and the steps that lead to it: tensors (V,), floats in float64."""
 
-    `kept` is what both filters left; a token of `in_top_k` that is not `kept` was cut by top-p.
-    """
-
-    order: torch.Tensor  # ids from the largest logit down; of equal logits the lower id comes first
-    rank: torch.Tensor  # each id's place in that order, from 0
+    order: torch.Tensor  # token ids from the largest logit down; of equal logits the lower id comes first
+    rank: torch.Tensor  # of each token id: its index in `order`, from 0
     scaled: torch.Tensor  # logits / temperature; the logits themselves at temperature 0
-    in_top_k: torch.Tensor  # bool
-    kept: torch.Tensor  # bool
-    probabilities: torch.Tensor  # sum 1; exactly 0 where not kept
+    in_top_k: torch.Tensor  # bool: kept by top-k
+    kept: torch.Tensor  # bool: kept by top-k and then by top-p
+    probabilities: torch.Tensor  # sum to 1; exactly 0 where not kept
 
 
 def distribution(logits: torch.Tensor, sampling: Sampling = AS_IT_IS) -> Distribution:
     """Scale (V,) logits by the temperature, filter by top-k, then by top-p, and apply softmax.
 
-    top_k keeps exactly the k largest; of equal logits those with the lower id. top_p then keeps the
-    smallest set of the most probable tokens whose mass, after temperature and top-k, reaches p: at
-    least one. Temperature 0 is the limit: everything on the largest logit, the lowest id of equals,
-    and 0 for the others, kept or not.
+    top_k keeps exactly the k largest logits; of equal ones, those with the lower ids. top_p then keeps the
+    fewest of the most probable tokens whose probabilities, after temperature and top-k, sum to at least p.
+    Temperature 0 gives probability 1 to the largest logit (the lowest id, if several are equal) and 0 to all
+    other tokens, kept or not.
 
-    Raises ValueError for logits that are no distribution.
+    Raises ValueError if `logits` is not one row, or its largest value is NaN or infinite.
     """
     if logits.dim() != 1 or logits.numel() == 0:
         raise ValueError(f"expected one row of logits (V,), got a tensor of shape {tuple(logits.shape)}")
-    logits = logits.detach().double()  # a kept token's tiny probability must not become 0
+    logits = logits.detach().double()  # in float32 the tiny probability of a kept token could become 0
     largest = logits.max()
     if not torch.isfinite(largest):  # NaN, +inf, or -inf everywhere: max() carries each of them here
         raise ValueError(f"the largest logit is {largest.item()}: these logits make no distribution")
@@ -147,7 +149,7 @@ def distribution(logits: torch.Tensor, sampling: Sampling = AS_IT_IS) -> Distrib
         shares = torch.zeros_like(ordered)
         shares[0] = 1.0
     else:
-        below = ordered - ordered[0]  # so that no temperature overflows
+        below = ordered - ordered[0]  # at most 0, so that no division by a small temperature overflows in exp
         shares = torch.softmax(below / float(sampling.temperature), dim=0)
 
     if sampling.top_k is None:
@@ -170,32 +172,35 @@ def distribution(logits: torch.Tensor, sampling: Sampling = AS_IT_IS) -> Distrib
 
 
 def nucleus_size(shares: torch.Tensor, top_p: float | None) -> int:
-    """The number of (V,) shares, in falling order with sum 1, that it takes to reach top_p."""
-    if top_p is None or top_p == 1:  # rounding must not cut a tail whose mass is below the last digit
+    """The number of tokens that it takes to reach top_p; `shares` (V,): probabilities, the largest first."""
+    if top_p is None or top_p == 1:  # rounded sums could reach 1 before the last tokens, which must stay
         return shares.numel()
-    before = torch.cumsum(shares, dim=0) - shares  # the mass ahead of each token
+    before = torch.cumsum(shares, dim=0) - shares  # (V,) the sum of the probabilities before each token
     return max(1, int((before < top_p).sum()))
 
 
 def draw(chances: Distribution, point: float) -> int:
-    """The token id on which a number in [0, 1) falls, where the probabilities stand side by side on a bar.
+    """The token id that the random number `point`, in [0, 1), draws.
 
-    The most probable stands first, so the point p draws the first token at which the sum so far is more
-    than p (the inverse of the cumulative distribution). Raises ValueError for a point outside [0, 1).
+    Lay the probabilities side by side on a bar of length 1, the largest first: the token drawn is the one
+    under the point, that is the first one at which the sum of probabilities so far is greater than the point.
+    Raises ValueError for a point outside [0, 1).
     """
     if not 0 <= point < 1:
         raise ValueError(f"the point is {point}; it must be at least 0 and below 1")
     bar = torch.cumsum(chances.probabilities[chances.order], dim=0)  # (V,)
-    place = torch.searchsorted(bar, point * bar[-1], right=True)  # the last sum may lack 1 by some 1e-16
+    # scale by the last sum, which rounding may leave 1e-16 below 1
+    place = torch.searchsorted(bar, point * bar[-1], right=True)
     return int(chances.order[place])
 
 
 def next_tokens_of(
     tokenizer: tiktoken.Encoding, logits: torch.Tensor, k: int, sampling: Sampling, cut: bool = False
 ) -> pd.DataFrame:
-    """The `k` most probable tokens of one row of logits (V,): see `Trace.next_tokens`.
+    """A table of the `k` most probable tokens for (V,) logits: see `Trace.next_tokens`.
 
-    With `cut` only those that the filters left. ValueError for a `k` that is no whole number from 1 on.
+    With `cut`, leave out the tokens that top-k and top-p removed. Raises ValueError unless `k` is a whole
+    number from 1 on.
     """
     k = whole("k", k, 1)
     chosen = distribution(logits, sampling)

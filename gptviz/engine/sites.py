@@ -1,7 +1,12 @@
 """The table of sites: every place in a GPTModel whose numbers can be captured or replaced.
 
-It drives the capture, the edits, the documentation and the tests; a site that is not in it does not
-exist. Shapes: T tokens, D emb_dim, H heads.
+A site has a name, such as "attn" for attention weights; most sites exist once in every block. A key names one
+place: the site and its block, such as ("attn", 3), or ("embed", None) outside the blocks. The capture, the
+edits, the documentation and the tests all read this table, so that a new row in it is all that a new site
+needs.
+
+Shapes: T tokens, D emb_dim, H heads. The "residual stream" is the (T, D) tensor that runs through all blocks;
+each block adds the outputs of its attention and its feed-forward to it (the book's shortcut connections).
 """
 
 import math
@@ -15,14 +20,18 @@ from gptviz.engine.config import GPTConfig
 from gptviz.engine.index import index_of, listed
 from gptviz.text.suggest import did_you_mean
 
-SMALL = 2**24  # bytes: all of a pass that has no more is held, as that costs less than to open a block
+# A trace of at most this many bytes holds every site; that costs less than running a block once more.
+SMALL = 2**24
 
 Key = tuple[str, int | None]  # (site, block); block is None for the sites outside the blocks
 
 
 @dataclass(frozen=True)
 class Shortcut:
-    """Where a site's value also goes, past the module it is captured at: `end` is it plus the site `plus`."""
+    """The shortcut connection that starts at a site: the site `end` is the site's own value plus `plus`.
+
+    For `resid_mid`: resid_post = resid_mid + mlp_out.
+    """
 
     plus: str
     end: str
@@ -33,13 +42,13 @@ class Site:
     """One row of the table.
 
     `module` is a path inside GPTModel, with `{b}` for the block's number; `side` says whether the
-    site is that module's input or its output. `form` is how the tensor is handed out: "rows" (T, D)
-    as it is, "heads" (H, T, D/H), "weights" (H, T, T).
+    site is that module's input or its output. `form` is the shape in which a Trace hands the tensor out:
+    "rows" (T, D) or (T, 4D), "heads" (H, T, D/H), "weights" (H, T, T). `shape` says it exactly.
 
-    The residual stream leaves for the shortcut before the LayerNorm it is captured at, so that a
-    replacement there would not reach all that the value reaches. Such a row says what else an edit has
-    to do: `edit_at` is the module to replace the value at instead (on the same side), `shortcut` the site
-    that has to be made anew from the replacement.
+    `resid_pre` and `resid_mid` are captured at the input of a LayerNorm. The shortcut connection takes the
+    residual stream before that, so a replacement at the LayerNorm alone would not reach it. Two fields say
+    what an edit does instead: `edit_at` is another module whose input is replaced, and `shortcut` names the
+    site that has to be computed again from the new value.
     """
 
     name: str
@@ -50,31 +59,34 @@ class Site:
     meaning: str
     edit_at: str | None = None
     shortcut: Shortcut | None = None
-    # later tokens look at it: `gptviz.engine.past.Past` has it
+    # keys and values are kept for later tokens (a KV cache): the name of the part of `Past` that has this
+    # site
     in_past: Literal["keys", "values"] | None = None
 
     @property
     def in_attention(self) -> bool:
-        """Whether it is inside a block's attention: so far a block must be run to have it."""
+        """Whether it is inside a block's attention, so that running only the attention computes it."""
         return ".att." in self.module
 
     @property
     def edited_module(self) -> str:
+        """The module, with `{b}` for the block's number, at which an edit replaces the value."""
         return self.edit_at or self.module
 
     @property
     def per_block(self) -> bool:
+        """Whether every block has this site."""
         return "{b}" in self.module
 
     def floats(self, n_tokens: int, config: GPTConfig) -> int:
-        """The number of floats that it holds for a text of `n_tokens`, as `shape` says."""
+        """The number of floats that the site has in one block for a text of `n_tokens`, by its `shape`."""
         d = config.emb_dim
         h = config.n_heads
         sizes = {"T": n_tokens, "D": d, "H": h, "4D": 4 * d, "D/H": d // h}
         return math.prod(sizes[part] for part in self.shape.strip("()").split(", "))
 
     def present(self, value: torch.Tensor, n_heads: int) -> torch.Tensor:
-        """The model's tensor as a Trace hands it out: without the batch of one, split by heads."""
+        """Reshape the model's tensor as a Trace hands it out: without the batch of 1, split by heads."""
         if self.form == "weights":
             return value[0]  # (1, H, T, T) -> (H, T, T)
         rows = value.reshape(value.shape[-2:])  # (1, T, D) or, for pos_emb, (T, D) -> (T, D)
@@ -83,13 +95,13 @@ class Site:
         return rows.view(len(rows), n_heads, -1).transpose(0, 1)  # (T, D) -> (T, H, D/H) -> (H, T, D/H)
 
     def restore(self, shown: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
-        """The reverse of `present`: a tensor of the shape, dtype and device of `like`."""
+        """Undo `present`: give the tensor the shape, dtype and device of the model's tensor `like`."""
         rows = shown.transpose(0, 1) if self.form == "heads" else shown  # (H, T, D/H) -> (T, H, D/H)
         return rows.reshape(like.shape).to(like)  # back to (1, T, D), (T, D) or (1, H, T, T)
 
 
 _BLOCK = "trf_blocks.{b}."
-INTO_BLOCK = "resid_pre"  # what a block is worked out from, once more
+INTO_BLOCK = "resid_pre"  # the input of a block, from which it can be run once more
 
 SITES: dict[str, Site] = {
     site.name: site
@@ -97,17 +109,17 @@ SITES: dict[str, Site] = {
         Site("tok_emb", "tok_emb", "output", "rows", "(T, D)", "each token's embedding"),
         Site("pos_emb", "pos_emb", "output", "rows", "(T, D)", "each position's embedding"),
         Site("embed", "drop_emb", "input", "rows", "(T, D)", "their sum"),
-        # the shortcut leaves before norm1: replace what the block is given
+        # the shortcut starts before norm1: replace the input of the whole block
         Site("resid_pre", _BLOCK + "norm1", "input", "rows", "(T, D)", "the residual stream into the block",
              edit_at="trf_blocks.{b}"),
         Site("q", _BLOCK + "att.W_query", "output", "heads", "(H, T, D/H)", "queries"),
         Site("k", _BLOCK + "att.W_key", "output", "heads", "(H, T, D/H)", "keys", in_past="keys"),
         Site("v", _BLOCK + "att.W_value", "output", "heads", "(H, T, D/H)", "values", in_past="values"),
-        # the softmax is no module of its own, but the book passes it through a dropout: it is that input
+        # softmax is a function, not a module, so no hook can be put on it; the dropout after it is a module
         Site("attn", _BLOCK + "att.dropout", "input", "weights", "(H, T, T)", "attention weights"),
         Site("z", _BLOCK + "att.out_proj", "input", "heads", "(H, T, D/H)", "each head's weighted values"),
         Site("attn_out", _BLOCK + "att", "output", "rows", "(T, D)", "what attention adds"),
-        # no module is given both ways of it
+        # the shortcut starts before norm2, and no module has the stream before that as its input or output
         Site("resid_mid", _BLOCK + "norm2", "input", "rows", "(T, D)", "the stream after attention",
              shortcut=Shortcut(plus="mlp_out", end="resid_post")),
         Site("mlp_pre", _BLOCK + "ff.layers.0", "output", "rows", "(T, 4D)", "the feed-forward before GELU"),
@@ -128,10 +140,10 @@ def all_keys(config: GPTConfig) -> list[Key]:
 
 
 def held_keys(config: GPTConfig, n_tokens: int, at_once: Iterable[str | Key] = ()) -> list[Key]:
-    """The keys that a trace of everything holds: all of a small pass.
+    """The keys that a trace of all sites holds: every key, if they take no more bytes than `SMALL`.
 
-    Of a larger one, those that the rest is made of: the streams, keys and values, and what is outside
-    the blocks; and `at_once`.
+    Otherwise the trace is lean: it holds what the other sites can be computed from (the input, keys and
+    values of each block, the output of the last one, and the sites outside the blocks), and `at_once`.
     """
     keys = all_keys(config)
     last = config.n_layers - 1
@@ -146,12 +158,15 @@ def held_keys(config: GPTConfig, n_tokens: int, at_once: Iterable[str | Key] = (
 
 
 def between_blocks(config: GPTConfig) -> list[tuple[Key, Key]]:
-    """The pairs of a block's output and the next block's input: equal but for an edit."""
+    """Pairs of keys: a block's output, and the next block's input, which is the same unless it is edited."""
     return [(("resid_post", b), (INTO_BLOCK, b + 1)) for b in range(config.n_layers - 1)]
 
 
 def key_of(wanted: str | Key) -> Key:
-    """A bare name, or (site, block), as the latter. Raises ValueError for what is neither."""
+    """Turn the name of a site, or (site, block), into a key; a name alone gets the block None.
+
+    Raises ValueError for anything else. Whether the site exists is checked by `check_key`.
+    """
     if isinstance(wanted, str):
         return wanted, None
     if not isinstance(wanted, tuple | list) or len(wanted) != 2:
@@ -163,9 +178,10 @@ def key_of(wanted: str | Key) -> Key:
 
 
 def check_key(site: str, block: object, n_layers: int | None) -> Key:
-    """The key, its block counted from 0, if there is such a place; else a ValueError that says what there is.
+    """The key of a site and a block, with a negative block counted from 0.
 
-    `n_layers` None: in a model of any depth.
+    Raises ValueError, which lists what there is, if a model of `n_layers` blocks has no such place. With None
+    for `n_layers`, only the site and whether it needs a block are checked.
     """
     if not isinstance(site, str) or site not in SITES:
         raise ValueError(
@@ -185,7 +201,7 @@ def check_key(site: str, block: object, n_layers: int | None) -> Key:
 
 
 def expand(keep: Iterable[str | Key] | None, config: GPTConfig, what: str = "keep") -> list[Key]:
-    """`keep` as a list of keys: None is every site, a bare name is that site in every block."""
+    """Turn `keep` into a list of keys: None is every key, the name of a site is that site in every block."""
     if keep is None:
         return all_keys(config)
     keys: dict[Key, None] = {}

@@ -1,4 +1,12 @@
-"""Trace: every number that one forward pass of a GPTModel made. `gptviz.engine.capture` makes them."""
+"""Trace: the numbers inside a GPTModel during one forward pass on one text.
+
+`gptviz.engine.capture` makes traces. A trace hands out each site's numbers as a tensor (a "site" is a place
+in the model, such as the attention weights of a block: see `gptviz.SITES`), and works out what follows from
+them: logits, next tokens, the loss, tables. A trace of a long text is "lean": it holds only some sites, and
+runs a block once more when another one is asked for.
+
+Shapes: T tokens, L blocks, D emb_dim, H heads.
+"""
 
 import weakref
 from collections.abc import Container, Iterable
@@ -39,22 +47,22 @@ from gptviz.tokenizer.one import Against, OneToken, one_token
 class Trace(Showing):
     """The numbers that one forward pass computed. What it hands out is a copy: write into it as you like.
 
-    `trace["attn", 3]` is a site of a block (-1: the last one), `trace["attn"]` that of all blocks, with one
-    dimension more, and `trace["embed"]` one outside the blocks; `sites()` lists what there is,
-    `reduced(name)` gives what was made of a site during the pass, `edits` are those of the pass. Tensors are
-    CPU float32. It belongs to the weights that made it: see `of`.
+    `trace["attn", 3]` is a site of one block (-1: the last one), `trace["attn"]` the same site of all blocks,
+    with one dimension more in front, and `trace["embed"]` a site outside the blocks. `sites()` lists the
+    sites that there are. `reduced(name)` gives what a reduction computed during the pass. `edits` are the
+    edits of the pass. Tensors are float32 on the CPU. A trace belongs to the weights that made it: see `of`.
 
-    Of a long text everything is too much to hold: 1.2 GB for 1,024 tokens of GPT-2. A trace of everything
-    then holds each block's stream, keys and values (126 MB), and works out what else somebody asks for: the
-    block is run once more, by the same weights, which must be there and as they were. The last blocks that
-    were opened stay (`gptviz.engine.opened`).
+    All sites of a long text would take too much memory: 1.2 GB for 1,024 tokens of GPT-2. Such a trace is
+    lean: it holds the input, keys and values of each block (126 MB). For any other site it runs the block
+    once more, with the same weights, which must still be in memory and unchanged. The blocks that were run
+    most recently are kept (`gptviz.engine.opened`).
 
-    It holds its model, for what needs more of it (`lm`, `show`, `attribution`); one that is `released` holds
-    only the output head's weights (the same tensor, no copy) and the LayerNorms', so that logits and
-    statistics can be worked out where somebody asks for them. `nbytes` is what it holds beyond those.
+    A trace holds its model, for the methods that need it (`lm`, `show`, `attribution`). One that is
+    `released` holds only the weights of the output head (the same tensor, no copy) and of the LayerNorms, for
+    logits and LayerNorm statistics. `nbytes` counts what it holds beyond those.
 
-    A trace that was taken after another (`lm.trace(ids, after=earlier)`) shares the earlier rows with it; a
-    site that has come in pieces is put together each time that somebody asks for it, `rows` for less.
+    A trace that was taken after another (`lm.trace(ids, after=earlier)`) shares the earlier rows with it. A
+    site that is held in several pieces is joined each time that somebody asks for it; `rows` joins only some.
     """
 
     def __init__(
@@ -77,20 +85,20 @@ class Trace(Showing):
         self._values = values
         self._final = final
         self._head = lm.model.out_head.weight.detach()
-        self._head_was = stamp(self._head)  # it is used as it is now, or not at all
+        self._head_was = stamp(self._head)  # to refuse logits once the head has changed
         self._norms = kept_norms(lm.model)
         self.edits = edits
         if reduced is None:
             self._reduced = {}
         else:
             self._reduced = reduced
-        self._past = past  # of all its tokens, if they were read in pieces
+        self._past = past  # keys and values of all its tokens, if the pass came after another trace
         self._grad = grad
-        self._lean = lean  # what is not held is worked out
+        self._lean = lean  # whether a site that is not held is worked out by running its block again
         self._opened = Opened()
         self.hands_out_copies = True
-        self._weights = weights  # that made it: the model may be trained on
-        self._held: GPTModel | None = lm.model
+        self._weights = weights  # the fingerprint of the weights that made it, which may change later
+        self._held: GPTModel | None = lm.model  # keeps the model in memory, until `released`
         self._model = weakref.ref(lm.model)
 
     def __len__(self) -> int:
@@ -113,11 +121,11 @@ class Trace(Showing):
     def __getitem__(self, key: str | Key) -> Tensor:
         """The numbers of a site: `t["attn", 3]` of block 3, `t["attn"]` of all blocks, `t["embed"]`.
 
-        A site is a row of `gptviz.SITES`; `t.sites()` lists those of this trace. Blocks count from 0, -1 is
-        the last one. Shapes: (T, D) for rows of the stream, (H, T, D/H) for `q`, `k`, `v` and `z`, (H, T, T)
-        for `attn`, (T, 4D) inside the feed-forward; of all blocks with one dimension more in front. A head, a
-        token, a dimension are then indexed as in any tensor: `t["attn", 3][1, -1]` is where head 1's last
-        token looks.
+        A site is a row of `gptviz.SITES`; `t.sites()` lists those of this trace. Blocks count from 0; -1 is
+        the last one. Shapes: (T, D) for embeddings and for what goes into, between and out of the blocks,
+        (H, T, D/H) for `q`, `k`, `v` and `z`, (H, T, T) for `attn`, (T, 4D) inside the feed-forward; of all
+        blocks with one dimension more in front. Index a head, a token or a dimension as in any tensor:
+        `t["attn", 3][1, -1]` are the attention weights of the last token in head 1.
 
         Raises ValueError for a site or a block that does not exist, and for one that was not kept.
         """
@@ -130,15 +138,16 @@ class Trace(Showing):
         return rows.joined()
 
     def _ipython_key_completions_(self) -> list[str | Key]:
-        """What an editor offers behind `t["`: each site, then each site and block."""
+        """What IPython offers to complete `trace["` with: each site, then each (site, block)."""
         keys = self.sites()
         return [*dict.fromkeys(site for site, _ in keys), *(key for key in keys if key[1] is not None)]
 
     def rows(self, site: str, block: int | None = None, start: int = 0, stop: int | None = None) -> Tensor:
-        """The rows of the tokens from `start` to before `stop` (as in a slice, None is the end).
+        """A site's rows for the tokens from `start` to before `stop` (as in a slice, None is the end).
 
-        (n, D), (H, n, D/H) or, for `attn`, (H, n, stop): over the keys before `stop`. The rest need not be
-        put together for it: `trace.rows("attn", 3, -1)` is (H, 1, T), where its last token looks.
+        n rows are (n, D), (H, n, D/H) or, for `attn`, (H, n, stop): the weights of the keys before `stop`.
+        It is cheaper than `trace[site, block]`, since no other rows are joined: `trace.rows("attn", 3, -1)`
+        is (H, 1, T), the attention weights of the last token.
         """
         site_rows = self._rows_of(check_key(site, block, self.config.n_layers))
         ends = (None if end is None else index_of("position", end, None) for end in (start, stop))
@@ -151,10 +160,10 @@ class Trace(Showing):
         return rows
 
     def uncopied(self) -> "Trace":
-        """The same trace, handing out its numbers without copying: for functions that write into nothing.
+        """The same trace, but it hands out its own tensors, not copies: for functions that only read them.
 
-        A block's attention weights are 48 MB at 1,024 tokens of GPT-2, and a copy of them takes as long as
-        many of the numbers that are made of them.
+        The attention weights of one block are 48 MB at 1,024 tokens of GPT-2; to copy them often takes as
+        long as the computation that needs them.
         """
         if not self.hands_out_copies:
             return self
@@ -164,7 +173,7 @@ class Trace(Showing):
         return self._rows_of(key).joined()
 
     def pieces(self, key: Key) -> Rows:
-        """A site as it is held, for a trace that goes on from this one."""
+        """A site's rows in the pieces in which they are held, for a trace that goes on from this one."""
         if key == ("final", None):
             return self._final
         return self._rows_of(key)
@@ -196,21 +205,22 @@ class Trace(Showing):
         return self._grad
 
     def sites(self) -> list[Key]:
-        """The (site, block) pairs that there are, held or to be worked out, in the order of the pass."""
+        """The (site, block) pairs that this trace can give, in the order of the pass."""
         if self._lean:
             return all_keys(self.config)
         return list(self._values)
 
     @property
     def held(self) -> Container[Key]:
-        """The sites that are at hand, without running a block once more."""
+        """The (site, block) pairs that this trace can give without running a block once more."""
         return self._values.keys()
 
     @undisturbed
     def reduced(self, name: str | Reduction) -> list[Any]:
-        """The results of the reduction called `name`: one a block, in order.
+        """The results of the reduction called `name`: a list with one per block, in order.
 
-        A Reduction itself, if given, is computed now unless the pass did it.
+        Given a Reduction instead of a name, compute it now if the pass did not. Raises ValueError for a name
+        that the pass had no reduction of.
         """
         for reduction, results in self._reduced.items():
             if name in (reduction.name, reduction):
@@ -226,7 +236,7 @@ class Trace(Showing):
         raise ValueError(f"this trace has no reduction {name!r}, but {names}; trace again with reduce=[...]")
 
     def holds(self, keep: Iterable[str | Key] | None = None, reduce: Iterable[Reduction] = ()) -> bool:
-        """Whether all of this was kept by the pass.
+        """Whether the trace holds all these sites (None: every site) and these reductions.
 
         Raises ValueError for sites and blocks that do not exist.
         """
@@ -234,10 +244,10 @@ class Trace(Showing):
         return has_reductions and self._values.keys() >= set(expand(keep, self.config))
 
     def joined(self, other: "Trace") -> "Trace":
-        """One trace with all that this one and `other` hold, two traces of the same pass.
+        """One trace with everything that this one and `other` hold. Nothing is copied.
 
-        Raises ValueError if they belong to different texts, models or edits, or if two different
-        reductions have one name. Nothing is copied.
+        Both must be of the same text, model and edits; raises ValueError otherwise, or if two different
+        reductions have the same name.
         """
         of_kind("other", other, Trace, "give a trace of the same pass")
         for what, mine, theirs in (
@@ -267,10 +277,10 @@ class Trace(Showing):
         )
 
     def cut(self, n: int) -> "Trace":
-        """The trace of the first n tokens, with no pass: what stands before sees nothing of what comes after.
+        """The trace of the first n tokens, without a pass: later tokens change nothing before them.
 
-        It shares these rows and has no reductions, which are of all tokens. Raises ValueError for another
-        number than from 1 to all, and if an edit was one that looks at the whole text.
+        The two traces share their rows. The new one has no reductions, since those are of all tokens. Raises
+        ValueError unless n is from 1 to the number of tokens, and if an edit depends on the whole text.
         """
         if not 1 <= (whole_number(n) or 0) <= len(self):
             raise ValueError(f"this trace has {len(self)} tokens; it cannot be cut to {n!r}")
@@ -295,7 +305,7 @@ class Trace(Showing):
         return trace
 
     def __deepcopy__(self, memo: object = None) -> "Trace":
-        return self  # its numbers are not to be written into, and its model is the one that is there
+        return self  # nobody can change a trace, and a copy would need a copy of the model
 
     __copy__ = __deepcopy__
 
@@ -309,9 +319,9 @@ class Trace(Showing):
         return self.__dict__
 
     def only(self, key: Key) -> "Trace":
-        """The same trace with this site at hand and no block to be opened, for use inside another pass.
+        """The same trace with this site held, and no block ever run again, for use inside another pass.
 
-        Nothing is copied: a pass writes into nothing.
+        A lean trace gives only this site. Tensors are handed out without a copy, as a pass writes into none.
         """
         if self._lean:
             values = {key: self._rows_of(key)}
@@ -320,28 +330,29 @@ class Trace(Showing):
         return self._with(_lean=False, _values=values, hands_out_copies=False)
 
     def released(self) -> "Trace":
-        """The same trace, holding no model, to be kept longer than the model. Rows are shared."""
+        """The same trace without its model, so that keeping the trace does not keep the model in memory."""
         return self._with(_held=None)
 
     def sent(self) -> "Trace":
-        """The same trace without what its model has, for another process that has the model (`received`).
+        """The same trace without anything of its model, to be pickled for another process that has the model.
 
-        It gives only its tokens and sites.
+        That process calls `received` on it. Until then it can only give its tokens and sites.
         """
         in_model = ("tokenizer", "_head", "_norms", "_weights", "_held", "_model", "_past")
         return self._with(**dict.fromkeys(in_model))
 
     def received(self, lm: Loaded) -> "Trace":
-        """A trace of this model, of the weights as they are now, from what a process has `sent`."""
+        """The whole trace again, after another process has `sent` it; `lm` is the same model in this one."""
         weights = fingerprint(lm.model)
         parts = (self._tokens, self._values, self._final)
         return Trace(lm, weights, *parts, self.edits, self._reduced, lean=self._lean)
 
     @undisturbed
     def past(self, model: AModel) -> Past:
-        """The keys and values of all blocks, to read on from: needs `k` and `v`, and the model of this trace.
+        """The keys and values of all blocks, for a pass over more tokens after these (a KV cache).
 
-        The text's own, edits included. Raises ValueError if they were not kept, and for another model.
+        They are those of the pass, with its edits. Raises ValueError if the sites `k` and `v` were not kept,
+        and for another model than the one that made this trace.
         """
         model = self.of(model)
         if self._past is not None:
@@ -352,9 +363,9 @@ class Trace(Showing):
 
     @cached_property
     def nbytes(self) -> int:
-        """Bytes of what it holds; two names of one memory (resid_post 0, resid_pre 1) count once.
+        """Bytes of what it holds. Sites that share memory (resid_post of block 0, resid_pre of 1) count once.
 
-        Blocks that were opened do not count. Rows that it shares with another trace count in each of them.
+        Blocks that were run once more do not count. Rows that two traces share count in each of them.
         """
         pieces = [part for rows in (*self._values.values(), self._final) for part in rows.parts]
         if self._past is None:
@@ -370,10 +381,10 @@ class Trace(Showing):
 
     @undisturbed
     def logits(self, position: int | None = None) -> Tensor:
-        """(T, vocab_size): the logits after every token, in one product; (vocab_size,): after one of them.
+        """The logits after every token, (T, vocab_size); with a `position`, those after it, (vocab_size,).
 
-        ValueError if there is no such position, if the model's output head was changed since the pass, and
-        where the logits are NaN or infinite.
+        Raises ValueError for a position out of range, if the model's output head was changed since the pass,
+        and for logits that are NaN or infinite.
         """
         if stamp(self._head) != self._head_was:
             raise ValueError("the model's output head was changed since this trace: trace the text again")
@@ -399,8 +410,8 @@ class Trace(Showing):
     ) -> pd.DataFrame:
         """The `k` most probable next tokens: rank (from 1), id, token, logit, probability.
 
-        Probabilities are over the whole vocabulary, after temperature, top-k and top-p: what the
-        rows lack to 1 is the mass of the tokens that are not shown. The logits are the model's own.
+        Probabilities are over the whole vocabulary, after temperature, top-k and top-p, so the rows sum to
+        less than 1 when other tokens have a probability, too. The logits are the model's own.
         """
         return next_tokens_of(
             self.tokenizer, self.logits(self.place_of(position)), k, Sampling(temperature, top_k, top_p)
@@ -410,8 +421,8 @@ class Trace(Showing):
     def loss(self) -> float:
         """The mean loss of the text in nats per token: minus the logarithm of each next token's probability.
 
-        It is the book's cross entropy, over all tokens but the first, which nothing announces; its
-        exponential is the perplexity. ValueError for a text of one token.
+        It is the book's cross entropy, over all tokens but the first, which is predicted by nothing; its
+        exponential is the perplexity. Raises ValueError for a text of one token.
         """
         if len(self) < 2:
             raise ValueError("a text of one token has no next token, and so no loss: trace two or more")
@@ -420,12 +431,13 @@ class Trace(Showing):
 
     @undisturbed
     def table(self, site: str, block: int | None = None, head: int | None = None) -> pd.DataFrame:
-        """A site's numbers as a table, a row a token: `t.table("attn", 3, 1)`, `t.table("resid_post", 3)`.
+        """A site's numbers as a table with a row per token.
 
-        Of attention weights the columns are the tokens that are looked at (what the causal mask hides is 0);
-        of all else they are the dimensions, from 0. Sites of heads (attn, q, k, v, z) need a `head`.
+        Examples: `t.table("attn", 3, 1)`, `t.table("resid_post", 3)`. The columns of attention weights are
+        the keys (0 where the causal mask hides one); those of all other sites are the dimensions, from 0.
+        Sites that are split by heads (attn, q, k, v, z) need a `head`.
 
-        Raises ValueError for a site, a block or a head that does not exist, and for one too few or too many.
+        Raises ValueError for a site, a block or a head that does not exist, is missing, or is one too many.
         """
         key = check_key(site, block, self.config.n_layers)
         form = SITES[site].form
@@ -467,10 +479,10 @@ class Trace(Showing):
 
     @undisturbed
     def norm_statistics(self) -> "NormStatistics":
-        """The numbers of `norms()` as arrays, a row a norm and a column a token."""
+        """The numbers of `norms()` as arrays with a row per LayerNorm and a column per token."""
         return norm_statistics(self._norms, self._values_of)
 
-    # ---- what is asked of its model as well: what stands on higher floors is found by its name ----
+    # ---- what needs the model as well: `ask` calls functions of packages that this one cannot import ----
 
     @property
     def lm(self) -> Any:
@@ -487,7 +499,7 @@ class Trace(Showing):
         return ask("trace.lm", self.of(model), self.tokenizer, self.config, self.name, self.edits)
 
     def to_html(self, path: str | Path) -> Path:
-        """Write `show()` as one file, which any browser opens offline; gives back where it is."""
+        """Write `show()` as one HTML file, which any browser opens offline, and return its path."""
         return self.show().to_html(path)
 
     def _repr_html_(self) -> str:
@@ -509,19 +521,22 @@ class Trace(Showing):
         return self._lean or self.holds(["attn", "z"])
 
     def attribution(self, token: OneToken, against: Against = None, position: int = -1) -> pd.DataFrame:
-        """Each part's share of the token's logit: see `gptviz.analysis.attribution`."""
+        """What each part of the model adds to the token's logit: see `gptviz.analysis.attribution`."""
         return ask("trace.attribution", self, self.lm, token, against, position)
 
     def source_tokens(self, token: OneToken, against: Against = None, position: int = -1) -> Tensor:
-        """(L, H, T): what each earlier token gave through each head: see `gptviz.analysis.source_tokens`."""
+        """What each earlier token adds to the logit through each head, (L, H, T).
+
+        See `gptviz.analysis.source_tokens`.
+        """
         return ask("trace.source_tokens", self, self.lm, token, against, position)
 
     def logit_lens(self, position: int = -1) -> Tensor:
-        """(rows, vocab_size): the logits at every depth: see `gptviz.analysis.logit_lens`."""
+        """The logits at every depth of the model, (depths, vocab_size): see `gptviz.analysis.logit_lens`."""
         return ask("trace.logit_lens", self, self.lm, position)
 
     def token_id(self, token: OneToken, what: str = "token") -> int:
-        """The id of a token of the vocabulary, given by it or by its text; see `tokenizer.one.one_token`."""
+        """The id of a token of the vocabulary, given as an id or as text; see `tokenizer.one.one_token`."""
         return one_token(self.tokenizer, self.config.vocab_size, token, what)
 
     def place_of(self, position: int) -> int:

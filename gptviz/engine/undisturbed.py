@@ -1,11 +1,13 @@
-"""Keep the caller's global settings out of a call, and put them back after it.
+"""Protect a function from the global settings of torch and NumPy: `@undisturbed` and `with settled():`.
 
-`torch.set_default_dtype`, a default device, `torch.autocast`, inference mode, a lower precision of matrix
-products, NumPy's handling of 0 / 0: each would change numbers that are documented as float32, or raise an
-error in the middle of a function. Every public function that works with numbers is marked `@undisturbed`, and
-every forward pass runs in `with settled():`. tests/test_undisturbed.py calls them under each setting.
+A notebook may have called `torch.set_default_dtype(torch.float64)`, set a default device, or be inside
+`torch.autocast` or inference mode; it may have lowered the precision of matrix products, or made NumPy raise
+an error for 0 / 0. Any of these would change gptviz's float32 numbers, or make it fail. So every public
+function that computes is marked `@undisturbed`, and every forward pass runs in `with settled():`. Both set
+everything as in a fresh process and put the caller's settings back afterwards. tests/test_undisturbed.py
+calls every function under each setting.
 
-The number of torch's threads, its deterministic algorithms and its flushing of denormals are left alone.
+The number of torch's threads, deterministic algorithms and the flushing of denormals are left as they are.
 """
 
 import functools
@@ -22,21 +24,24 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 NUMPYS_OWN = {"divide": "warn", "over": "warn", "under": "ignore", "invalid": "warn"}
-DEVICES = ("cpu", "cuda", "mps", "xpu")  # that autocast may be on for
-EXACT = ("none", "ieee")  # precisions of float32 products that lose nothing
+DEVICES = ("cpu", "cuda", "mps", "xpu")  # the devices that autocast may be on for
+EXACT = ("none", "ieee")  # the settings under which float32 products have full precision
 
 
 class _Thread(threading.local):
-    inside = False
+    inside = False  # whether this thread is inside `settled`
 
 
 class _Process:
-    """Settings that torch has once for all threads, as they were before the first thread came inside."""
+    """The settings that all threads of a process share, as they were before the first one entered `settled`.
+
+    The last thread that leaves puts them back; before that, another one still needs gptviz's.
+    """
 
     def __init__(self) -> None:
-        self.lock = threading.Lock()
-        self.inside = 0
-        self.put_back: list[Callable[[], object]] = []
+        self.lock = threading.Lock()  # for the fields below
+        self.inside = 0  # the number of threads inside `settled`
+        self.put_back: list[Callable[[], object]] = []  # calls that restore the settings
 
 
 _this_thread = _Thread()
@@ -45,8 +50,11 @@ _process = _Process()
 
 @contextmanager
 def settled() -> Iterator[None]:
-    """Set everything as in a fresh process, for this thread and for all; put it back afterwards."""
-    if _this_thread.inside:  # the outermost call did it, and what gptviz itself set since is meant
+    """Set everything as in a fresh process inside the block, and put it back afterwards.
+
+    Settings of a thread are changed for this thread only, those of the process for all threads.
+    """
+    if _this_thread.inside:  # an outer call has set everything; what gptviz itself changed since must stay
         yield
         return
     with ExitStack() as settings:
@@ -70,6 +78,7 @@ def settled() -> Iterator[None]:
 
 
 def _enter_all() -> None:
+    """Change the settings that all threads share, if this thread is the first inside."""
     with _process.lock:
         if not _process.inside:
             _process.put_back = [*_default_dtype(), *_precisions()]
@@ -77,6 +86,7 @@ def _enter_all() -> None:
 
 
 def _leave_all() -> None:
+    """Put the settings that all threads share back, if this thread is the last inside."""
     with _process.lock:
         _process.inside -= 1
         if not _process.inside:
@@ -86,6 +96,7 @@ def _leave_all() -> None:
 
 
 def _default_dtype() -> Iterator[Callable[[], object]]:
+    """Make float32 the default dtype; yield a call that puts another one back."""
     dtype = torch.get_default_dtype()
     if dtype != torch.float32:
         torch.set_default_dtype(torch.float32)
@@ -93,10 +104,13 @@ def _default_dtype() -> Iterator[Callable[[], object]]:
 
 
 def _precisions() -> Iterator[Callable[[], object]]:
-    """Switch float32 products to full precision; before torch 2.9 one setting stands for all devices."""
+    """Switch float32 products to full precision; yield calls that put other settings back.
+
+    Before torch 2.9 there is a single setting for all devices.
+    """
     mkldnn: Any = torch.backends.mkldnn
     cuda: Any = torch.backends.cuda
-    # what is outer first: what is in it may only follow it
+    # the more general settings first: a special one may be set to follow the general one
     places: list[Any] = [torch.backends, mkldnn, getattr(mkldnn, "matmul", None), cuda.matmul]
     for place in places:
         precision = getattr(place, "fp32_precision", "none")
@@ -125,7 +139,7 @@ def undisturbed(function: Callable[P, R]) -> Callable[P, R]:
             generator = cast(Any, function(*args, **named))
             try:
                 while True:
-                    with settled():  # and not while the caller has what was yielded
+                    with settled():  # left before each yield, so that the caller has its own settings
                         try:
                             value = next(generator)
                         except StopIteration as end:

@@ -1,9 +1,10 @@
-"""One text under many choices of edits at once, each in a pass of its own.
+"""Run one text with many different lists of edits, several of them in one batch.
 
-What stands before an edit does not change. So the passes begin at a block, with what came into it, and
-part ways where the first of the edited sites is: from there on they go on together, as one batch.
+An edit replaces numbers inside the model. Everything before the first edited site is the same for all lists.
+So a pass begins at a block, with the block's input from an earlier pass, as a single text; at the first
+edited site it becomes a batch, in which each row has its own edits.
 
-Shapes: B choices of one batch, T tokens, D emb_dim.
+Shapes: B lists of edits in one batch, T tokens, D emb_dim.
 """
 
 import sys
@@ -18,7 +19,7 @@ from gptviz.engine.past import Before
 from gptviz.engine.reader import Reader, ready
 from gptviz.engine.sites import SITES, Key
 
-# numbers of the widest layer that a batch may have: 64 MB of them, and about as much around it
+# The most numbers that the widest layer, the feed-forward's hidden one, may have in a batch: 64 MB.
 BATCH_NUMBERS = 2**24
 
 
@@ -31,12 +32,17 @@ def variants(
     past: Before | None = None,
     most: int = sys.maxsize,
 ) -> Iterator[torch.Tensor]:
-    """Yield the input of the output head, (B, T, D), or (B, D) of a `row`, with each of these choices.
+    """Yield the input of the output head with each list of edits: (B, T, D), or (B, D) for one `row`.
 
-    As many as fit are made in a batch, and no more than `most`. `stream` (T, D) came into the block, after
-    the tokens of `past`. No edit is of `q`, `k`, `v` or `attn`, between which a batch cannot part ways, and
-    those of earlier blocks are in the stream already; in every pass the model's own are made before them.
-    The rows are those of `lm.trace(ids, edits=edits)`, within 1e-5 in float32.
+    Args:
+        stream: the input of `block`, (T, D), with the model's own edits of earlier blocks made.
+        choices: the lists of edits. They must be of this block or later ones, and not of `q`, `k`, `v` or
+            `attn`: one text cannot become a batch between these. The model's own edits are made before them.
+        row: the index of the only row that is needed; None for all.
+        past: keys and values of tokens that stand before those of `stream`.
+        most: the largest batch; it is smaller if `BATCH_NUMBERS` requires it.
+
+    The numbers are those of `lm.trace(ids, edits=edits)`, within 1e-5 in float32.
     """
     start = stream[None].to(lm.model.out_head.weight)  # (1, T, D)
     first = 0 if past is None else len(past)
@@ -45,11 +51,12 @@ def variants(
     for i in range(0, len(choices), size):
         batch = choices[i : i + size]
         finals = hidden_from(lm.model, block, start, [*own_hooks, *_hooks(lm, batch, first)], row, past)
-        yield finals.expand(len(batch), *finals.shape[1:])  # one text where no choice changes anything
+        # still one text if no list of the batch has an edit
+        yield finals.expand(len(batch), *finals.shape[1:])  # (B, T, D) or (B, D)
 
 
 def _hooks(lm: Reader, choices: Sequence[Sequence[Edit]], first: int) -> list[Hook]:
-    """Hooks that make a batch of a text, a row a choice, and each one's edits in its own row."""
+    """Hooks that turn one text into a batch with a row per list, and make each list's edits in its row."""
     places: dict[Key, list[tuple[int, Edit]]] = {}
     for number, edits in enumerate(choices):
         for edit in ready(lm, edits):

@@ -1,15 +1,16 @@
-"""Which weights some numbers belong to: one fingerprint for traces, pasts and all that is kept of a model.
+"""Fingerprints of a model's weights: a cheap way to notice that they were changed.
 
-A fingerprint is made of how often each tensor was written into (torch counts that), how often one was put in
-the place of another, and some numbers of each, spread over its rows and columns: at least one of every head.
-So it sees an optimizer's step, a weight that is replaced, `weight.data.mul_(5)`, of which torch counts
-nothing, and another model of the same sizes. A model that is loaded again has the same one, unless it is
-loaded with another GELU.
+A trace or a cached result is only valid for the weights that it was computed with. It keeps their
+fingerprint, which is compared with the model's before the result is used again. A fingerprint is made of how
+often the tensors were written into (torch counts that in `_version`), how often one was replaced by another,
+and some numbers of each tensor, spread over its rows and columns, with at least one of every head. So it
+changes with an optimizer's step, a replaced weight and `weight.data.mul_(5)`, which torch does not count, and
+it differs between two models of the same size. A model that is loaded again has the same fingerprint, unless
+with another version of GELU.
 
-What it can miss: numbers that are changed through `.data` only, between those that are looked at; and the
-same in a copy of a model. Numbers that are given on disk are told apart by all of them
-(`gptviz.files.disk_cache.weights_hash`). A look takes 0.04 ms for the bundled model
-(`benchmarks/weights.py`).
+It can miss numbers that are changed through `.data` only, if they are between those that it reads. For
+results that are stored on disk, `gptviz.files.disk_cache.weights_hash` reads all numbers. One fingerprint of
+the bundled model takes 0.04 ms (`benchmarks/weights.py`).
 """
 
 import threading
@@ -25,9 +26,12 @@ from torch import nn
 
 from gptviz.model import GPTModel
 
-MOST = 32  # numbers of a tensor: the heads of the widest GPT-2 have 64 rows of 1,600
+# The largest number of numbers that are read of a tensor. In the widest GPT-2 a head has 64 of 1,600 rows, so
+# 32 numbers spread over the rows reach every head.
+MOST = 32
 
-Fingerprint = tuple[int, int, int]  # tensors put in the place of others, writes into them, what they hold
+# how often a tensor was replaced, how often one was written into, and a checksum of some of the numbers
+Fingerprint = tuple[int, int, int]
 T = TypeVar("T")
 
 
@@ -38,11 +42,11 @@ class HasModel(Protocol):
     def model(self) -> GPTModel: ...
 
 
-AModel = GPTModel | HasModel  # a model, or a LanguageModel: what takes the one takes the other
+AModel = GPTModel | HasModel  # functions that take a GPTModel take a LanguageModel, too
 
 
 def model_of(given: AModel) -> GPTModel:
-    """The model of a LanguageModel, or the model that it is already. ValueError for anything else."""
+    """The GPTModel of a LanguageModel, or a GPTModel as it is. Raises ValueError for anything else."""
     model = given if isinstance(given, GPTModel) else getattr(given, "model", None)
     if not isinstance(model, GPTModel):
         raise ValueError(
@@ -52,7 +56,7 @@ def model_of(given: AModel) -> GPTModel:
 
 
 def fingerprint(model: nn.Module) -> Fingerprint:
-    """A model's weights and buffers as they are: another value after a change, see above what it can miss."""
+    """The fingerprint of a model's weights and buffers as they are now; the module says what it can miss."""
     with _lock:
         known = _watched.get(model)
         if known is None or not known.is_current():
@@ -61,7 +65,10 @@ def fingerprint(model: nn.Module) -> Fingerprint:
 
 
 def same(model: nn.Module, then: Fingerprint | None, what: str, again: str) -> Fingerprint:
-    """The model's fingerprint. Raises ValueError if it is not what it was `then`, when `what` was made."""
+    """The model's fingerprint. Raises ValueError if it is not `then`, with `what` and `again` in the message.
+
+    `what` says what was made with the weights of `then`, and `again` what the caller should do again.
+    """
     current = fingerprint(model)
     if then not in (None, current):
         raise ValueError(
@@ -71,7 +78,7 @@ def same(model: nn.Module, then: Fingerprint | None, what: str, again: str) -> F
 
 
 def stamp(tensor: torch.Tensor) -> tuple[int, int]:
-    """As `fingerprint`, of a single tensor: how often it was written into, and some of its numbers."""
+    """A fingerprint of a single tensor: how often it was written into, and a checksum of some numbers."""
     if tensor.is_inference():
         writes = 0
     else:
@@ -90,6 +97,7 @@ class PerWeights(Generic[T]):
         self._lock = threading.Lock()
 
     def get(self, model: nn.Module, make: Callable[[], T]) -> T:
+        """The value for this model with its weights as they are now; `make` computes it if need be."""
         current = fingerprint(model)
         with self._lock:
             known = self._known.get(model)
@@ -99,17 +107,22 @@ class PerWeights(Generic[T]):
 
 
 class _Watched:
-    """A model's tensors where they stand, and views of the numbers that are looked at: nothing is copied."""
+    """What a model's fingerprint is read from: its tensors, and views of some numbers of each, not copies.
+
+    The views are made once, as that takes longer than reading them. If a tensor of the model is replaced,
+    `is_current` is false, and `fingerprint` makes a new one.
+    """
 
     def __init__(self, model: nn.Module, moves: int):
-        self.moves = moves
+        self.moves = moves  # how often a tensor of the model was replaced
         places = (d for m in model.modules() for d in (m._modules, m._parameters, m._buffers))
         self._places: list[dict[str, Any]] = [d for d in places if d]
-        self._here = self._all()  # which keeps them, so that no other object gets one of their ids
+        self._here = self._all()  # keeps these objects alive, so that no new object can get one of their ids
         self._ids = list(map(id, self._here))
         self._built = crc32(repr([_built(module) for module in model.modules()]).encode())
-        tensors = {id(t): t for t in self._here if isinstance(t, torch.Tensor)}.values()  # tied ones once
-        self._tensors = [t for t in tensors if not t.is_inference()]  # torch counts no writes into the others
+        # by id, so that a tensor in two places (tied weights) is there once
+        tensors = {id(t): t for t in self._here if isinstance(t, torch.Tensor)}.values()
+        self._tensors = [t for t in tensors if not t.is_inference()]  # inference tensors have no `_version`
         self._addressed = list(tensors)
         self._addresses = [t.data_ptr() for t in tensors]
         views = [_some(t) for t in tensors]
@@ -117,17 +130,20 @@ class _Watched:
         self._away = [view for view in views if isinstance(view, torch.Tensor)]  # on a GPU
 
     def _all(self) -> list[Any]:
+        """All submodules, parameters and buffers, in a fixed order."""
         return list(chain.from_iterable(map(dict.values, self._places)))
 
     def is_current(self) -> bool:
-        """Whether the same tensors stand there, in the same memory."""
+        """Whether the model still has the same tensors, in the same memory."""
         addresses = [tensor.data_ptr() for tensor in self._addressed]
         return addresses == self._addresses and list(map(id, self._all())) == self._ids
 
     def writes(self) -> int:
+        """How often one of the tensors was written into, as torch counts it."""
         return sum([t._version for t in self._tensors])
 
     def numbers(self) -> int:
+        """A checksum of some numbers of each tensor and of the modules' settings."""
         if self._away:
             on_gpu = [torch.cat(self._away).cpu().numpy()]
         else:
@@ -137,22 +153,26 @@ class _Watched:
 
 _watched: WeakKeyDictionary[nn.Module, _Watched] = WeakKeyDictionary()
 _lock = threading.Lock()
-_WHOLE = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}  # compared by bits, NaN, too
+# bytes of a number -> the integer type of that size: bits are compared, so that NaN equals NaN
+_WHOLE = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 
 def _built(module: nn.Module) -> tuple[object, ...]:
-    """What a module computes with, beside its tensors: which GELU, how many heads, the norms' epsilon."""
+    """A module's type and the settings that change its numbers: the kind of GELU, heads, a norm's epsilon."""
     names = ("approximate", "num_heads", "eps")
     return type(module).__name__, *(getattr(module, name, None) for name in names)
 
 
 def _some(tensor: torch.Tensor) -> Any:
-    """A view of at most `MOST` numbers from end to end, as whole numbers; NumPy's where it is on the CPU."""
+    """A view of at most `MOST` numbers of a tensor, spread over its rows and columns, as integers.
+
+    It is a NumPy array for a tensor on the CPU, else a tensor.
+    """
     tensor = tensor.detach()
     tensor = tensor.flatten(0, -2) if tensor.dim() > 1 else tensor.reshape(1, -1)  # (R, C)
     if tensor.element_size() in _WHOLE:
         tensor = tensor.view(_WHOLE[tensor.element_size()])
-    rows, columns = (max(1, -(-n // MOST)) for n in tensor.shape)
+    rows, columns = (max(1, -(-n // MOST)) for n in tensor.shape)  # step sizes: n / MOST, rounded up
     if len(tensor) == 1:
         tensor = tensor[0, ::columns]
     else:

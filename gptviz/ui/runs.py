@@ -24,7 +24,7 @@ from gptviz import LanguageModel, Run, Trace
 from gptviz.engine import forward
 from gptviz.engine.past import past_bytes
 from gptviz.engine.reduction import Reduction
-from gptviz.engine.run import alike
+from gptviz.engine.run import common_prefix
 from gptviz.engine.sites import SITES, Key, held_keys
 from gptviz.engine.sizes import nbytes_of
 from gptviz.ui.memory import megabytes
@@ -145,9 +145,11 @@ class Runs:
             ]
             if not candidates:
                 return None, 0
-            other, trace = max(candidates, key=lambda pair: (alike(run.ids, pair[0].ids), -len(pair[0])))
+            other, trace = max(
+                candidates, key=lambda pair: (common_prefix(run.ids, pair[0].ids), -len(pair[0]))
+            )
             self._known(other)  # which keeps it from being forgotten
-        return trace, alike(run.ids, other.ids)
+        return trace, common_prefix(run.ids, other.ids)
 
     def _register(self, run: Run, trace: Trace) -> None:
         name = id(trace)

@@ -9,7 +9,7 @@ import torch
 from gptviz import Edit, Plus, Reduction, Run
 from gptviz.analysis import attribution
 from gptviz.engine.beams import beam_search
-from gptviz.engine.edit_values import sound
+from gptviz.engine.edit_values import checked
 from gptviz.engine.generate import generate_batch
 from gptviz.engine.given import ids_of
 from gptviz.engine.sampling import Sampling, distribution, draw
@@ -133,7 +133,7 @@ REFUSED = [
     (lambda: edited(HALVED).cut(1), r"z\.0=<a Python function> depends on the whole text"),
     (lambda: Plus(torch.ones(32).numpy()), "is a ndarray; give a trace, or a tensor"),
     (lambda: edited(Z(Plus(torch.full((1, 1, 8), torch.inf)))), "not finite"),
-    (lambda: sound(torch.ones(1, 2, 5), "attn", weights=True), "position 3 look ahead at position 4"),
+    (lambda: checked(torch.ones(1, 2, 5), "attn", weights=True), "position 3 look ahead at position 4"),
     (lambda: LM.edited("z.9=zero"), "no block 9"),  # before there is a text
     (lambda: LM.edited("attn.0=hide64"), "no position 64"),
     (lambda: LM.edited("nonsense"), "is no edit"),
