@@ -22,7 +22,7 @@ import gptviz
 from gptviz.teach import guides
 from gptviz.teach.claims import DEFAULT_TEXT
 from gptviz.teach.handout import handout
-from gptviz.ui.shell.navigation import BESIDE, PAGES, SECTIONS, page_file
+from gptviz.ui.shell.navigation import UNLISTED, PAGES, SECTIONS, page_file
 
 ROOT = Path(__file__).resolve().parents[1]
 VIEWS = tomllib.loads((ROOT / "docs" / "views.toml").read_text("utf-8"))
@@ -94,7 +94,7 @@ def demo() -> str:
 
 def gallery(app: str) -> Iterator[str]:
     """Every page of the app as a picture, then what stands beside the pages."""
-    for section, doors in (SECTIONS | {"Beside them": BESIDE}).items():
+    for section, doors in (SECTIONS | {"Beside them": UNLISTED}).items():
         yield f"## {section}\n"
         for name, door in doors.items():
             yield f"### {door.title} {{: #{name} }}\n"
@@ -143,7 +143,7 @@ def pages(app: str) -> Iterator[str]:
     yield "# Every page of the app\n"
     yield "Text, model, token, block, head and changes are in the address of all of them: `text`, `model`,"
     yield "`token`, `block`, `head`, `edits`. A page's own choices stand there too, under the names below.\n"
-    for section, doors in (SECTIONS | {"Beside them": BESIDE}).items():
+    for section, doors in (SECTIONS | {"Beside them": UNLISTED}).items():
         yield f"## {section}\n"
         for name, door in doors.items():
             yield f"### {door.title} {{: #{name} }}\n"

@@ -140,7 +140,7 @@ def test_a_folder_without_locks_is_made_without_renaming_an_open_file(monkeypatc
     monkeypatch.setattr(root, "fcntl", None)
     monkeypatch.setattr(root.tempfile, "tempdir", str(tmp_path))
     monkeypatch.setattr(root.os, "replace", lambda *_: pytest.fail("an open file is renamed"))
-    one = root.Root("gptviz-test-")
+    one = root.OwnedFolder("gptviz-test-")
     folder = one.path
     held = one._made[1]
     monkeypatch.setattr(root.shutil, "rmtree", lambda *_, **__: held.closed or pytest.fail("it is open"))

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 
-def write_whole(path: Path, write: Callable[[Path], object]) -> None:
+def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
     """Let `write` make the file under a temporary name, and rename it when it is complete."""
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f"{path.name}.{os.getpid()}.{threading.get_ident()}.partial")
@@ -19,4 +19,4 @@ def write_whole(path: Path, write: Callable[[Path], object]) -> None:
 
 def write_text(path: Path, text: str) -> None:
     """Write a text in UTF-8, whole or not at all."""
-    write_whole(path, lambda partial: partial.write_text(text, encoding="utf-8"))
+    write_atomically(path, lambda partial: partial.write_text(text, encoding="utf-8"))

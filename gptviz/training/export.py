@@ -16,7 +16,7 @@ from gptviz.analysis import head_general, head_trial
 from gptviz.engine.config import GPTConfig
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.progress import Progress, ignore_progress
-from gptviz.files.atomic_file import write_text, write_whole
+from gptviz.files.atomic_file import write_text, write_atomically
 from gptviz.training.corpus import TOKENIZER_FILE
 
 CONFIG = "config.json"
@@ -43,9 +43,9 @@ def export(work: Path, out: Path, preliminary: bool = False) -> dict[str, str]:
     metadata = describe(saved, config)
     out.mkdir(parents=True, exist_ok=True)
     write_text(out / CONFIG, json.dumps(config.to_dict(), indent=2) + "\n")
-    write_whole(out / TOKENIZER_FILE, lambda path: shutil.copyfile(work / TOKENIZER_FILE, path))
+    write_atomically(out / TOKENIZER_FILE, lambda path: shutil.copyfile(work / TOKENIZER_FILE, path))
     weights = half_weights(saved["model"], config)
-    write_whole(out / WEIGHTS, lambda path: path.write_bytes(save(weights, metadata)))
+    write_atomically(out / WEIGHTS, lambda path: path.write_bytes(save(weights, metadata)))
     return metadata
 
 

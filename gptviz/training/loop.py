@@ -16,7 +16,7 @@ from tqdm import tqdm
 
 from gptviz.engine.blank import init_weights
 from gptviz.engine.config import GPTConfig
-from gptviz.files.atomic_file import write_text, write_whole
+from gptviz.files.atomic_file import write_text, write_atomically
 from gptviz.model import GPTModel
 from gptviz.training.datasets import TokenWindows
 from gptviz.training.recipe import Recipe
@@ -155,7 +155,7 @@ class TrainingRun:
 
     def save(self) -> None:
         """Write the checkpoint whole or not at all: a killed run leaves the one before."""
-        write_whole(self.checkpoint, lambda path: torch.save(self.state(), path))
+        write_atomically(self.checkpoint, lambda path: torch.save(self.state(), path))
         write_text(self.folder / "curve.json", json.dumps(self.curve, indent=1))
 
     def train(

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import streamlit as st
 
 from gptviz import Run
-from gptviz.files.owned_folder import WORKS, Root
+from gptviz.files.owned_folder import WORKS, OwnedFolder
 from gptviz.jobs import Job, Queue, Task
 from gptviz.jobs.local import FORKS, Processes, Thread
 from gptviz.jobs.queue import OF_ONE, WAITING
@@ -25,7 +25,7 @@ R = TypeVar("R")
 WORKERS = "GPTVIZ_WORKERS"
 SETTING = "GPTVIZ_MEASURED_CACHE_MB"
 DEFAULT_MEGABYTES = 64
-_ROOT = Root(WORKS)  # the models' files, which workers map
+_ROOT = OwnedFolder(WORKS)  # the models' files, which workers map
 LOOK = 0.5  # seconds between two looks at a text that the cluster reads
 MOST_WAITING = 300  # a class of thirty with ten each
 MOST_OF_ONE = 100  # all labels of mini's heads on trial

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from gptviz.ui.shell.navigation import BESIDE, PAGES
+from gptviz.ui.shell.navigation import UNLISTED, PAGES
 from tests.browser.conftest import ROOT, address, press, settled, stop_server, type_prompt, went
 
 FIVE = "one two three one two"
@@ -68,7 +68,7 @@ def test_the_list_of_pages_fits_marks_the_open_one_and_stays_where_it_was(open_p
     links = page.get_by_test_id("stSidebarUserContent").get_by_role("link")
     marked = page.locator(".st-key-gv_here_pages")
     box = links.last.bounding_box()
-    assert links.count() == len(PAGES) - len(BESIDE) and box["y"] + box["height"] <= 800
+    assert links.count() == len(PAGES) - len(UNLISTED) and box["y"] + box["height"] <= 800
     assert marked.inner_text().split()[-1] == "Overview"
     page.set_viewport_size({"width": 1280, "height": 500})
     scrolled = "document.querySelector('[data-testid=stSidebarContent]').scrollTop"

@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from gptviz.files import owned_folder as root
-from gptviz.files.owned_folder import LOCK, UPLOADS, Root, sweep
+from gptviz.files.owned_folder import LOCK, UPLOADS, OwnedFolder, sweep
 
 
 @pytest.fixture(autouse=True)
@@ -31,7 +31,7 @@ def swept(seconds=20):
 
 def test_what_a_killed_server_left_goes_and_what_one_holds_stays(temporary):
     gone = left(temporary / f"{UPLOADS}gone")
-    holds = Root(UPLOADS)
+    holds = OwnedFolder(UPLOADS)
     held = holds.path
     without_a_lock = temporary / f"{UPLOADS}new"
     without_a_lock.mkdir()

@@ -49,10 +49,10 @@ def processes(tmp_path_factory):
 PROGRAM = """
 import sys, tempfile
 from pathlib import Path
-from gptviz.files.owned_folder import WORKS, Root
+from gptviz.files.owned_folder import WORKS, OwnedFolder
 from gptviz.jobs.local import Processes
 from gptviz.jobs.local import Processes
-root = Root(WORKS)
+root = OwnedFolder(WORKS)
 processes = Processes(1, lambda: root.path)
 if sys.argv[1:]:
     from multiprocessing.util import get_temp_dir

@@ -8,7 +8,7 @@ from pathlib import Path
 import ray
 from ray.exceptions import RayError
 
-from gptviz.files.owned_folder import TRAININGS, Root
+from gptviz.files.owned_folder import TRAININGS, OwnedFolder
 from gptviz.jobs.ray.cluster import join
 from gptviz.training.live.run import Files, LiveRun, Stamps, news, receive
 from gptviz.training.live.work import train
@@ -22,7 +22,7 @@ class Trainer:
     """A copy of a run's folder, and the thread that trains in it."""
 
     def __init__(self, files: Files, stop_at: int | None, snapshots: bool):
-        self._root = Root(TRAININGS)
+        self._root = OwnedFolder(TRAININGS)
         self._folder = self._root.path / "run"
         receive(self._folder, files)
         self._seen: Stamps = {}

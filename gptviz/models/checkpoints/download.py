@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 
 from gptviz.digits import gigabytes
-from gptviz.files.atomic_file import write_text, write_whole
+from gptviz.files.atomic_file import write_text, write_atomically
 from gptviz.models.checkpoints.errors import CheckpointError
 from gptviz.models.checkpoints.hub import CONFIG, TOKENIZERS, shards_of
 from gptviz.models.checkpoints.hugging_face import WEIGHTS, read_config
@@ -204,4 +204,4 @@ def _link(blob: Path, pointer: Path) -> None:
     except FileExistsError:  # another session was faster
         return
     except OSError:
-        write_whole(pointer, lambda path: shutil.copyfile(blob, path))
+        write_atomically(pointer, lambda path: shutil.copyfile(blob, path))

@@ -28,7 +28,7 @@ import torch
 from numpy.typing import NDArray
 
 from gptviz.engine.language_model import LanguageModel
-from gptviz.files.atomic_file import write_text, write_whole
+from gptviz.files.atomic_file import write_text, write_atomically
 from gptviz.models.checkpoints.folder import BOOK_WEIGHTS, CONFIG, META
 from gptviz.training.live.config import Heads, LiveConfig
 from gptviz.training.live.parts import make_model
@@ -221,7 +221,7 @@ def fork(run: LiveRun, step: int, folder: Path, mute: Heads = (), steps: int | N
     config = replace(run.config, steps=last, muted=(*run.config.muted, *mute))
     new = begin(folder, config, run.text, Origin(step, tuple(mute)))
     new.write_measures([measured for measured in run.measures if measured.step < step])
-    write_whole(folder / "checkpoint.pt", lambda path: torch.save(state, path))
+    write_atomically(folder / "checkpoint.pt", lambda path: torch.save(state, path))
     return new
 
 
@@ -268,7 +268,7 @@ def receive(folder: Path, files: Files) -> None:
         if content is None:
             (folder / name).unlink(missing_ok=True)
         else:
-            write_whole(folder / name, partial(Path.write_bytes, data=content))
+            write_atomically(folder / name, partial(Path.write_bytes, data=content))
 
 
 # ---- a trained model as files: the book's `model.pth`, and what one needs to read it again ----

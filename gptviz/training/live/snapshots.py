@@ -19,7 +19,7 @@ from gptviz.analysis.head_formulas import induction_score, previous_token_score
 from gptviz.engine import forward
 from gptviz.engine.generate import generate
 from gptviz.engine.language_model import LanguageModel
-from gptviz.files.atomic_file import write_text, write_whole
+from gptviz.files.atomic_file import write_text, write_atomically
 from gptviz.model import GPTModel
 from gptviz.training.live.config import Heads
 from gptviz.training.live.tasks import Probe, Task
@@ -167,8 +167,8 @@ class Snapshots:
         """Write a snapshot; where there are too many, drop every second. `period`: steps between two."""
         self.folder.mkdir(exist_ok=True)
         before = self.steps()
-        write_whole(self._path(step, "pt"), lambda path: torch.save(state, path))
-        write_whole(self._path(step, "npy"), lambda path: _save_array(path, attn))  # now it is there
+        write_atomically(self._path(step, "pt"), lambda path: torch.save(state, path))
+        write_atomically(self._path(step, "npy"), lambda path: _save_array(path, attn))  # now it is there
         self._drop([old for old in before if old % self.every and old != step])  # no longer the newest
         while self.nbytes > max_bytes and len(self.steps()) > 2:
             rule = {"every": 2 * max(self.every, period), "max_bytes": max_bytes}

@@ -16,7 +16,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.runtime.uploaded_file_manager import DeletedFile, UploadedFile
 
 from gptviz.digits import gigabytes
-from gptviz.files.owned_folder import UPLOADS, Root
+from gptviz.files.owned_folder import UPLOADS, OwnedFolder
 from gptviz.models.checkpoints import CheckpointError
 from gptviz.ui.settings import cache_bytes
 
@@ -33,7 +33,7 @@ class Room:
     def __init__(self, max_bytes: int, of_one: int, sent: Callable[[], Mapping[str, int]] = dict):
         self.max_bytes = max_bytes
         self.of_one = of_one
-        self.root = Root(UPLOADS)
+        self.root = OwnedFolder(UPLOADS)
         self._sent = sent
         self._taken: dict[Hashable, int] = {}
         self._refused: dict[str, str] = {}  # session -> the sentence why its last file was not taken

@@ -93,7 +93,7 @@ SECTIONS = {
     },
 }
 # pages that the list does not have: a button or another page leads there
-BESIDE = {
+UNLISTED = {
     "circuit": Door("Circuit", "schema", "Which few heads are enough for this prediction?",
         "patching", "a circuit names heads, and patching the tokens at which they matter."),
     "compare": Door("Compare", "compare", "What differs between two texts, two models, before and after?",
@@ -102,11 +102,11 @@ BESIDE = {
         "overview", "what was asked together can be looked at alone."),
 }
 # fmt: on
-PAGES = {name: door for section in SECTIONS.values() for name, door in section.items()} | BESIDE
+PAGES = {name: door for section in SECTIONS.values() for name, door in section.items()} | UNLISTED
 FIRST = "overview"
 COMPARE = "compare"
 CLASS = "class"
-HALVES = ("knock_out", "circuit")  # two pages behind one door
+PAIRED = ("knock_out", "circuit")  # two pages behind one door
 # what was a page: where that is now, and which choice opens it there, by what else the address says
 MOVED = {
     "scaling": ("attention_by_hand", "hand_way", {"sc_weights": "dropout", "sc_p": "dropout", "": "root"})
@@ -180,7 +180,7 @@ def draw_links(here: str) -> None:
     """
     query = state.link()
     open_pages = classroom.open_pages() or (*PAGES,)
-    here = HALVES[0] if here in HALVES else here
+    here = PAIRED[0] if here in PAIRED else here
     for section, all_doors in SECTIONS.items():
         doors = {name: door for name, door in all_doors.items() if name in open_pages}
         if not doors:
@@ -194,10 +194,10 @@ def draw_links(here: str) -> None:
 
 def draw_halves(here: str) -> None:
     """Draw both pages of a pair behind one door, above either of them."""
-    if here in HALVES:
+    if here in PAIRED:
         query = state.link()
         with st.container(key="gv_halves", horizontal=True, gap="small"):
-            for name in HALVES:
+            for name in PAIRED:
                 link(name, query, "halves" if name == here else "")
 
 

@@ -23,7 +23,7 @@ from pathlib import Path
 
 from gptviz import LanguageModel
 from gptviz.digits import gigabytes
-from gptviz.files.owned_folder import TRAININGS, Root
+from gptviz.files.owned_folder import TRAININGS, OwnedFolder
 from gptviz.jobs import Job, NotDone, Queue, Task
 from gptviz.jobs.task import RAY
 from gptviz.jobs.worker import InWorker, Worker, start
@@ -248,7 +248,7 @@ class Trainings:
             gives_way=False,
             remembers=False,
         )
-        self._root = Root(TRAININGS)
+        self._root = OwnedFolder(TRAININGS)
         self._all: dict[str, Training] = {}
         self._lock = threading.RLock()
         self.close = weakref.finalize(self, _end, self._root, self.queue)
@@ -431,6 +431,6 @@ def _delete(folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def _end(root: Root, queue: Queue) -> None:
+def _end(root: OwnedFolder, queue: Queue) -> None:
     queue.close()
     root.clear()

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from gptviz.files.owned_folder import TRAININGS, UPLOADS, Root, sweep
+from gptviz.files.owned_folder import TRAININGS, UPLOADS, OwnedFolder, sweep
 from gptviz.training.live import begin, train
 from gptviz.ui.training.trainings import MOST_OF_ONE, Trainings
 from tests.training.live.conftest import tiny
@@ -241,7 +241,7 @@ def test_a_full_disk_is_a_sentence_and_leaves_nothing(monkeypatch, at):
     queue = Trainings(1, 10**9, full if at == "launch" else Played)
     (queue._root.path / "before").mkdir()
     if at == "path":
-        monkeypatch.setattr(Root, "path", property(full))
+        monkeypatch.setattr(OwnedFolder, "path", property(full))
     if at == "begin":
         monkeypatch.setattr("gptviz.training.live.run.write_text", full)
     with pytest.raises(ValueError, match=r"disk did not take it: No space left on device\. Remove a run"):
@@ -267,14 +267,14 @@ def test_a_full_disk_is_said_of_a_run_that_waits_and_of_one_that_trains(monkeypa
 def test_what_a_killed_server_left_is_removed_by_the_next_and_by_nobody_else(tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     (tmp_path / "gptviz-training-not-ours").mkdir()
-    killed = Root(TRAININGS)
-    lives = Root(TRAININGS)
-    other = Root(UPLOADS)
+    killed = OwnedFolder(TRAININGS)
+    lives = OwnedFolder(TRAININGS)
+    other = OwnedFolder(UPLOADS)
     assert [root.name for root in tmp_path.iterdir()] == ["gptviz-training-not-ours"]  # a disk may be full
     for root in (killed, lives, other):
         (root.path / "something").mkdir()
     killed._made[1].close()  # as the system does for a process that ends
-    third = Root(TRAININGS)
+    third = OwnedFolder(TRAININGS)
     assert third.path.exists() and not killed._made[0].exists() and lives.path.exists()
     assert (tmp_path / "gptviz-training-not-ours").exists()
     other._made[1].close()
