@@ -22,7 +22,7 @@ import gptviz
 from gptviz.teach import guides
 from gptviz.teach.claims import DEFAULT_TEXT
 from gptviz.teach.handout import handout
-from gptviz.ui.shell.navigation import UNLISTED, PAGES, SECTIONS, page_file
+from gptviz.ui.shell.navigation import PAGES, SECTIONS, UNLISTED, page_file
 
 ROOT = Path(__file__).resolve().parents[1]
 VIEWS = tomllib.loads((ROOT / "docs" / "views.toml").read_text("utf-8"))

@@ -16,7 +16,7 @@ from gptviz.analysis import head_general, head_trial
 from gptviz.engine.config import GPTConfig
 from gptviz.engine.language_model import LanguageModel
 from gptviz.engine.progress import Progress, ignore_progress
-from gptviz.files.atomic_file import write_text, write_atomically
+from gptviz.files.atomic_file import write_atomically, write_text
 from gptviz.training.corpus import TOKENIZER_FILE
 
 CONFIG = "config.json"

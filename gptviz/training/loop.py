@@ -16,7 +16,7 @@ from tqdm import tqdm
 
 from gptviz.engine.blank import init_weights
 from gptviz.engine.config import GPTConfig
-from gptviz.files.atomic_file import write_text, write_atomically
+from gptviz.files.atomic_file import write_atomically, write_text
 from gptviz.model import GPTModel
 from gptviz.training.datasets import TokenWindows
 from gptviz.training.recipe import Recipe

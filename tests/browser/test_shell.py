@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from gptviz.ui.shell.navigation import UNLISTED, PAGES
+from gptviz.ui.shell.navigation import PAGES, UNLISTED
 from tests.browser.conftest import ROOT, address, press, settled, stop_server, type_prompt, went
 
 FIVE = "one two three one two"

@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 
 from gptviz.digits import gigabytes
-from gptviz.files.atomic_file import write_text, write_atomically
+from gptviz.files.atomic_file import write_atomically, write_text
 from gptviz.models.checkpoints.errors import CheckpointError
 from gptviz.models.checkpoints.hub import CONFIG, TOKENIZERS, shards_of
 from gptviz.models.checkpoints.hugging_face import WEIGHTS, read_config

@@ -28,7 +28,7 @@ import torch
 from numpy.typing import NDArray
 
 from gptviz.engine.language_model import LanguageModel
-from gptviz.files.atomic_file import write_text, write_atomically
+from gptviz.files.atomic_file import write_atomically, write_text
 from gptviz.models.checkpoints.folder import BOOK_WEIGHTS, CONFIG, META
 from gptviz.training.live.config import Heads, LiveConfig
 from gptviz.training.live.parts import make_model

@@ -19,7 +19,7 @@ from gptviz.analysis.head_formulas import induction_score, previous_token_score
 from gptviz.engine import forward
 from gptviz.engine.generate import generate
 from gptviz.engine.language_model import LanguageModel
-from gptviz.files.atomic_file import write_text, write_atomically
+from gptviz.files.atomic_file import write_atomically, write_text
 from gptviz.model import GPTModel
 from gptviz.training.live.config import Heads
 from gptviz.training.live.tasks import Probe, Task
