@@ -37,7 +37,7 @@ from benchmarks.visitor import Visitor
 from gptviz.teach.classroom.classes import Classes
 from gptviz.teach.classroom.tables import FILE, SETTING, open_database
 from gptviz.teach.guides import FOLDER
-from gptviz.ui.components.seat import COOKIE
+from gptviz.ui.components.class_cookie import COOKIE
 from tests.browser.conftest import start_server, stop_server
 
 WITHIN = 2.0  # seconds in which everybody votes

@@ -11,7 +11,16 @@ from streamlit.proto.Element_pb2 import Element
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from websockets.asyncio.client import ClientConnection, connect
 
-NO_PICTURE = {"prompt", "chips", "changes", "theme_watch", "seat", "guide_look", "near", "cell_clicks"}
+NO_PICTURE = {
+    "prompt",
+    "chips",
+    "changes",
+    "theme_watch",
+    "class_cookie",
+    "guide_look",
+    "lazy_section",
+    "cell_clicks",
+}
 PATIENCE = 600  # seconds that one run may take
 
 

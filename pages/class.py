@@ -16,8 +16,8 @@ from gptviz.teach import guides
 from gptviz.teach.classroom import LOBBY, Member, Room, Vote, written_code
 from gptviz.ui import sheet, words
 from gptviz.ui.models.browsers import browser
+from gptviz.ui.models.budget import still_here
 from gptviz.ui.models.choice import UPLOAD
-from gptviz.ui.models.room import still_here
 from gptviz.ui.shell import state
 from gptviz.ui.shell.navigation import folder_of
 from gptviz.ui.teach import classroom, guide as guide_bar

@@ -84,11 +84,11 @@ for name in walked:
 print("imported", len(walked))
 
 from gptviz.ui.models import apart
-from gptviz.ui.models.room import room
+from gptviz.ui.models.budget import budget
 with apart.converted(Path(sys.argv[1]), lambda: None, "float32") as folder:
     lm = gptviz.load(folder)
     print("read", lm.trace([1, 2, 3]).logits(-1).argmax().item())
-room().root.clear()
+budget().root.clear()
 
 from streamlit.testing.v1 import AppTest
 at = AppTest.from_file(sys.argv[2], default_timeout=280).run()

@@ -19,7 +19,7 @@ WORKS = "gptviz-work-"
 LOCK = "server.lock"
 
 
-class Root:
+class OwnedFolder:
     """A folder that only this user can read, made when it is first used: a disk may be full."""
 
     def __init__(self, prefix: str):

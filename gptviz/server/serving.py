@@ -29,7 +29,7 @@ from gptviz.files.owned_folder import TRAININGS, UPLOADS, WORKS, sweep
 from gptviz.server import log, watching
 from gptviz.ui import jobs
 from gptviz.ui.components.code import PATH, served
-from gptviz.ui.models.room import absent, end, room
+from gptviz.ui.models.budget import absent, budget, end
 
 KEPT_BYTES = 16 * 2**20  # Streamlit's own files are 7 MB when compressed
 FOLDERS = ("/static/", f"/{PATH}/")  # below the server's own path, if it has one
@@ -148,14 +148,14 @@ class Doors:
             await PlainTextResponse("Say how many bytes come: Content-Length.", 411)(scope, receive, send)
             return
         if runtime.get_instance().is_active_session(session):
-            why = room().receive(session, ticket, int(length))
+            why = budget().receive(session, ticket, int(length))
             if why is not None:
                 await PlainTextResponse(f"The file was not taken: {why}.", 413)(scope, receive, send)
                 return
         try:
             await self._app(scope, receive, send)
         finally:
-            room().give(ticket)  # now Streamlit has it, and it is counted there
+            budget().give(ticket)  # now Streamlit has it, and it is counted there
             _look_again(absent())  # its visitor may have left meanwhile
 
 

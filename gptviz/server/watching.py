@@ -32,10 +32,10 @@ from streamlit.util import calc_hash
 
 from gptviz.server import log
 from gptviz.ui import jobs
+from gptviz.ui.models.budget import budget
 from gptviz.ui.models.cache import model_cache
 from gptviz.ui.models.choice import Choice
 from gptviz.ui.models.in_use import key_of, plan_of
-from gptviz.ui.models.room import room
 from gptviz.ui.runs import runs
 from gptviz.ui.shell.navigation import FIRST, PAGES
 from gptviz.ui.teach.classroom import classes
@@ -101,7 +101,7 @@ class Numbers:
         sizes = {"models": model_cache().nbytes, "runs": runs().nbytes, "works": line["result_bytes"]}
         for name, size in sizes.items():
             yield GaugeStat("gptviz_cache_bytes", size, {"of": name}, "bytes", "Kept for all visitors.")
-        yield GaugeStat("gptviz_uploads_bytes", room().nbytes, None, "bytes", "Visitors' own files.")
+        yield GaugeStat("gptviz_uploads_bytes", budget().nbytes, None, "bytes", "Visitors' own files.")
         states = trainings().states()
         for state in ACTIVE:
             yield GaugeStat("gptviz_trainings", states[state], {"state": state}, help="By state.")

@@ -16,8 +16,8 @@ from gptviz.jobs.local import FORKS, Processes, Thread
 from gptviz.jobs.queue import OF_ONE, WAITING
 from gptviz.jobs.task import RAY, Backend
 from gptviz.ui import runs
+from gptviz.ui.models.budget import session
 from gptviz.ui.models.cache import model_cache
-from gptviz.ui.models.room import session
 from gptviz.ui.settings import cache_bytes, count, number
 
 R = TypeVar("R")

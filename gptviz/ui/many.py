@@ -17,7 +17,7 @@ from gptviz.both import Both
 from gptviz.digits import plus_minus, significant
 from gptviz.ui import sheet
 from gptviz.ui.buttons import button
-from gptviz.ui.models.room import still_here
+from gptviz.ui.models.budget import still_here
 from gptviz.ui.sheet import Param, Scene, if_there, is_asked_for, several
 from gptviz.ui.shell import target
 from gptviz.ui.words import as_code, counted, escaped, prose, show_id

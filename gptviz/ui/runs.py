@@ -29,7 +29,7 @@ from gptviz.engine.sites import SITES, Key, held_keys
 from gptviz.engine.sizes import nbytes_of
 from gptviz.ui.memory import megabytes
 from gptviz.ui.models import cache as models
-from gptviz.ui.models.room import session
+from gptviz.ui.models.budget import session
 from gptviz.ui.settings import cache_bytes
 
 # of the machine's memory, where the setting says nothing

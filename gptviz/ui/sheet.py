@@ -25,7 +25,7 @@ from gptviz.figures.maps import Map
 from gptviz.figures.marks import CHANGED, DIFFERENCE, UNCHANGED
 from gptviz.ui import runs, tables
 from gptviz.ui.buttons import button
-from gptviz.ui.components.near import near
+from gptviz.ui.components.lazy_section import lazy_section
 from gptviz.ui.runs import per_run
 from gptviz.ui.shell.address import end_page
 from gptviz.ui.shell.block import (
@@ -191,7 +191,7 @@ def end_unless_near(key: str) -> None:
     """End the page here until its reader is near, or a guide may speak of what comes."""
     seen: set[str] = st.session_state.setdefault(SEEN, set())
     if key not in seen and GUIDE.value is None and not WHOLE.value:
-        near(f"near_{key}", lambda _: seen.add(key))
+        lazy_section(f"near_{key}", lambda _: seen.add(key))
         end_page()
 
 

@@ -27,18 +27,18 @@ from gptviz.ui.components.cell_clicks import cell_clicks as listen
 from gptviz.ui.components.changes import ACTS, change_strip
 from gptviz.ui.components.chart import chart as draw_chart
 from gptviz.ui.components.chips import chips as draw_chips
+from gptviz.ui.components.class_cookie import class_cookie as keep_seat
 from gptviz.ui.components.draws import draws as draw_draws
 from gptviz.ui.components.guide_look import look_at
 from gptviz.ui.components.heads import head_grid
 from gptviz.ui.components.kernel import happened, mode_shown
+from gptviz.ui.components.lazy_section import lazy_section as come_near
 from gptviz.ui.components.lens import Legend, encoded, lens_grid
 from gptviz.ui.components.machine import machine as draw_machine
 from gptviz.ui.components.matrix import Panel, attention_panel, matrix as draw_matrix
 from gptviz.ui.components.merges import merges as draw_merges
-from gptviz.ui.components.near import near as come_near
 from gptviz.ui.components.prompt import prompt as draw_prompt
 from gptviz.ui.components.saved import Saved
-from gptviz.ui.components.seat import seat as keep_seat
 from gptviz.ui.components.surprise import surprise_chips
 from gptviz.ui.components.token_cards import token_cards as draw_token_cards
 from gptviz.ui.components.tokenizer_rows import tokenizer_rows as draw_tokenizer_rows
@@ -188,13 +188,13 @@ def guide_look(on: On) -> None:
     look_at("framed")
 
 
-def near(on: On) -> None:
+def lazy_section(on: On) -> None:
     """Far below the window; of itself it draws a button."""
     st.html('<div style="height: 300vh"></div>')
     come_near("example", on("near"))
 
 
-def seat(on: On) -> None:
+def class_cookie(on: On) -> None:
     """Somebody in a class; of itself it draws nothing."""
     keep_seat("a-secret", "", on("taught"))
 

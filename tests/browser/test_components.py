@@ -116,8 +116,13 @@ ACTIONS = {
     ],
     "surprise": [(by("surprise-chip", position=3), ["position", 2]), ("ArrowLeft Enter", ["position", 1])],
     "prompt": [(("textarea", "Enter"), ["run", "one two"])],
-    "near": [(lambda page: part(page, "near", by("near")).scroll_into_view_if_needed(), ["near", True])],
-    "seat": [
+    "lazy_section": [
+        (
+            lambda page: part(page, "lazy_section", by("near")).scroll_into_view_if_needed(),
+            ["near", True],
+        )
+    ],
+    "class_cookie": [
         (
             lambda page: page.evaluate("() => { location.hash = 'teach=abc'; location.reload(); }"),
             ["taught", "abc"],
@@ -210,10 +215,10 @@ def test_every_component_has_an_example_and_all_that_send_are_tried(monkeypatch)
 def test_only_who_comes_near_is_heard(browser, examples):
     context = browser.new_context(viewport={"width": 1000, "height": 800})  # and not as if all were in sight
     page = context.new_page()
-    page.goto(f"{examples}/?only=near")
-    part(page, "near", by("near")).wait_for()
+    page.goto(f"{examples}/?only=lazy_section")
+    part(page, "lazy_section", by("near")).wait_for()
     await_sent(page, [])
-    part(page, "near", by("near")).scroll_into_view_if_needed()
+    part(page, "lazy_section", by("near")).scroll_into_view_if_needed()
     await_sent(page, [["near", True]])
     context.close()
 
@@ -278,7 +283,7 @@ def test_an_example_has_its_colours_fits_stays_and_sends(open_example, name):
         assert root.get_attribute("data-mode") == mode
         assert root.evaluate("(n) => n.style.getPropertyValue('--ink')") == PALETTES[mode].ink
         assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
-        if name not in ("cell_clicks", "theme_watch", "guide_look", "seat"):
+        if name not in ("cell_clicks", "theme_watch", "guide_look", "class_cookie"):
             assert root.bounding_box()["height"] > 20
         page.evaluate(AT_REST)
         before = root.bounding_box()

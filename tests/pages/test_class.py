@@ -9,7 +9,7 @@ import streamlit as st
 
 from gptviz.teach.classroom import classes as store, written_code
 from gptviz.teach.guides import find
-from gptviz.ui.teach import classroom, wall
+from gptviz.ui.teach import classroom, votes
 from gptviz.ui.teach.guide_check import keys_of
 from tests.pages.conftest import run_page
 from tests.specs import given, links, prose, put
@@ -187,7 +187,7 @@ def test_an_answer_about_a_longer_text_stops_no_wall(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(("given", "said"), [(3.0, "3"), (0.125, "0.125"), (1_234_567.0, "1234567")])
 def test_a_number_is_shown_as_it_was_given(given, said):
-    assert wall.shown("number", given, []) == said
+    assert votes.shown("number", given, []) == said
 
 
 def test_everybody_follows_or_goes_at_their_own_pace():
@@ -265,7 +265,7 @@ def test_a_link_of_another_class_asks_before_it_takes_a_place_and_both_are_kept(
 
 def held(at):
     """What the browser is given for its cookie."""
-    return given(at, "seat")["secret"]
+    return given(at, "class_cookie")["secret"]
 
 
 def test_a_link_with_a_pupils_secret_or_a_dead_one_takes_no_place(monkeypatch):

@@ -28,7 +28,7 @@ from gptviz.models.checkpoints import CheckpointError, HeadsMissing, SurplusToke
 from gptviz.models.checkpoints.folder import CONFIG, VOCABULARY, WEIGHTS
 from gptviz.models.checkpoints.looks import bytes_of
 from gptviz.models.convert import ASSUMED, GROWTH, LONGEST_SENTENCE, SAID, Limits
-from gptviz.ui.models.room import room, session
+from gptviz.ui.models.budget import budget, session
 from gptviz.ui.settings import cache_bytes, count
 from gptviz.ui.waiting import said_of
 
@@ -140,7 +140,7 @@ def converted(
     if not path.exists():
         raise CheckpointError(f"there is no file or folder {path}")
     limits = limits_for(bytes_of(path))
-    out = Path(tempfile.mkdtemp(prefix="read-", dir=room().root.path))
+    out = Path(tempfile.mkdtemp(prefix="read-", dir=budget().root.path))
     numbers = (limits.cpu_seconds, limits.memory_bytes, limits.seconds, limits.file_bytes)
     command = ["gptviz.models.convert", "--dtype", dtype, "--limits", *map(str, numbers)]
     command += [] if n_heads is None else ["--n-heads", str(n_heads)]

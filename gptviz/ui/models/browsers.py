@@ -12,9 +12,9 @@ from collections.abc import Callable, Sequence
 import streamlit as st
 from streamlit import runtime
 
+from gptviz.ui.models.budget import budget, session
 from gptviz.ui.models.cache import model_cache
 from gptviz.ui.models.choice import UPLOAD
-from gptviz.ui.models.room import room, session
 from gptviz.ui.models.uploads import Sent, Upload, Uploads
 
 COOKIE = "_streamlit_xsrf"
@@ -165,6 +165,6 @@ def browsers() -> Browsers:
     """The process's browsers."""
     cache = model_cache()
     return Browsers(
-        lambda: Uploads(room().of_one, lambda number: cache.drop_all(f"{UPLOAD}{number}|"), room()),
+        lambda: Uploads(budget().of_one, lambda number: cache.drop_all(f"{UPLOAD}{number}|"), budget()),
         lambda session: runtime.exists() and runtime.get_instance().is_active_session(session),
     )

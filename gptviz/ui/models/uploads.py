@@ -15,7 +15,7 @@ from gptviz.models.checkpoints import CheckpointError
 from gptviz.models.checkpoints.kinds import ENDINGS as NOT_READ, Seen, refuse
 from gptviz.tokenizer.added_files import BESIDE as BESIDE_A_TOKENIZER
 from gptviz.tokenizer.files import MERGES_TXT, OTHERS, VOCAB_JSON
-from gptviz.ui.models.room import Room
+from gptviz.ui.models.budget import Budget
 
 WEIGHTS = (".pth", ".pt", ".bin", ".ckpt", ".safetensors", ".data-00000-of-00001")
 # configs and tokenizers, and what TensorFlow writes beside its weights
@@ -77,19 +77,19 @@ class Upload:
 class Uploads:
     """A browser's uploads. Their files are deleted when it is cleared, or when this object goes.
 
-    `gone(number)` is then called for each of them. `room` is that of all browsers.
+    `gone(number)` is then called for each of them. `budget` is that of all browsers.
     """
 
-    def __init__(self, max_bytes: int, gone: Callable[[str], None], room: Room | None = None):
+    def __init__(self, max_bytes: int, gone: Callable[[str], None], budget: Budget | None = None):
         self.max_bytes = max_bytes
-        self.room = room or Room(max_bytes, max_bytes)
+        self.budget = budget or Budget(max_bytes, max_bytes)
         self._all: dict[str, Upload] = {}
         self._gone = gone
-        weakref.finalize(self, _remove, self._all, gone, self.room)
+        weakref.finalize(self, _remove, self._all, gone, self.budget)
 
     def clear(self) -> None:
         """Remove all of them."""
-        _remove(self._all, self._gone, self.room)
+        _remove(self._all, self._gone, self.budget)
 
     def __iter__(self) -> Iterator[Upload]:
         return iter(list(self._all.values()))
@@ -107,17 +107,17 @@ class Uploads:
             files = list(names)
         self._check(files, list(names.values()), weights)
         number = uuid.uuid4().hex
-        self.room.take(number, sum(file.size for file in files))
+        self.budget.take(number, sum(file.size for file in files))
         folder = None
         try:
-            folder = self.room.root.path / number
+            folder = self.budget.root.path / number
             folder.mkdir()
             for file, name in names.items():
                 file.seek(0)
                 with (folder / name).open("wb") as copy:
                     shutil.copyfileobj(file, copy, 2**20)
         except BaseException as problem:
-            self.room.give(number)
+            self.budget.give(number)
             if folder is not None:
                 shutil.rmtree(folder, ignore_errors=True)
             if isinstance(problem, OSError):
@@ -136,7 +136,7 @@ class Uploads:
         """Remove one, if it is here."""
         upload = self._all.pop(number, None)
         if upload is not None:
-            _remove({number: upload}, self._gone, self.room)
+            _remove({number: upload}, self._gone, self.budget)
 
     def _label(self, stem: str) -> str:
         labels = {upload.label for upload in self._all.values()}
@@ -191,9 +191,9 @@ def _size(folder: Path) -> int:
     return sum(file.stat().st_size for file in folder.iterdir())
 
 
-def _remove(uploads: dict[str, Upload], gone: Callable[[str], None], room: Room) -> None:
+def _remove(uploads: dict[str, Upload], gone: Callable[[str], None], budget: Budget) -> None:
     while uploads:
         _, upload = uploads.popitem()
         gone(upload.number)
         shutil.rmtree(upload.folder, ignore_errors=True)
-        room.give(upload.number)
+        budget.give(upload.number)

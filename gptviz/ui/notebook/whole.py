@@ -17,7 +17,16 @@ import torch
 from gptviz.extras import needs_app
 from gptviz.ui.notebook.sheet import Sheet
 
-SHELL = ("prompt", "chips", "changes", "near", "seat", "cell_clicks", "guide_look", "theme_watch")
+SHELL = (
+    "prompt",
+    "chips",
+    "changes",
+    "lazy_section",
+    "class_cookie",
+    "cell_clicks",
+    "guide_look",
+    "theme_watch",
+)
 SECONDS = 600  # that a page may take
 
 

@@ -18,7 +18,7 @@ import streamlit as st
 from gptviz.teach.classroom import LOBBY, ClassError, Member, Room, written_code
 from gptviz.teach.guides import Question
 from gptviz.ui.buttons import button
-from gptviz.ui.components.seat import COOKIE, seat
+from gptviz.ui.components.class_cookie import COOKIE, class_cookie
 from gptviz.ui.shell import state
 from gptviz.ui.words import escaped
 
@@ -108,7 +108,7 @@ def _kept() -> str:
 
 def keep() -> None:
     """Have the browser keep its secrets in the cookie, or drop the cookie, and read a link's secret."""
-    seat(_kept(), st.session_state.get(_LEFT, ""), _taught)
+    class_cookie(_kept(), st.session_state.get(_LEFT, ""), _taught)
 
 
 def _taught(link: str) -> None:

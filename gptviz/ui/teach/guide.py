@@ -18,7 +18,7 @@ from gptviz.teach.guides.guide import LARGEST, Address
 from gptviz.text.suggest import did_you_mean
 from gptviz.ui.buttons import button
 from gptviz.ui.components.guide_look import look_at
-from gptviz.ui.models.room import still_here
+from gptviz.ui.models.budget import still_here
 from gptviz.ui.shell import address, state
 from gptviz.ui.shell.navigation import CLASS, PAGES, link as door, page_target
 from gptviz.ui.shell.params import Param

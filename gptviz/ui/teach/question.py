@@ -23,7 +23,7 @@ from gptviz.ui.components.heads import Thumbnail, head_grid
 from gptviz.ui.components.kernel import mode_shown
 from gptviz.ui.runs import per_run
 from gptviz.ui.shell import address, changes, prompt as prompt_box, state
-from gptviz.ui.teach import classroom, wall
+from gptviz.ui.teach import classroom, votes
 from gptviz.ui.teach.classroom import Standing
 from gptviz.ui.words import escaped
 
@@ -92,15 +92,15 @@ def ask(
     else:
         st.markdown(filled(step.text, truth.facts))
         member = classroom.member()
-        votes = member is None or not member.teaches
-        drawn_below = votes and asked.kind in ("token", "find")  # as chips to be clicked, or on the page
+        may_vote = member is None or not member.teaches
+        drawn_below = may_vote and asked.kind in ("token", "find")  # as chips to be clicked, or on the page
         if about_text and state.PRESENT.value and not drawn_below:
             st.html(_text(lm.tokens(reading.ids), position, asked.key == NEXT_WORD))
         st.markdown(f"**{asked.text}**")
-        if votes:
+        if may_vote:
             st.fragment(_ballot)(asked, at, truth, run, position)
     if at[0] == classroom.GUIDE:
-        wall.draw(at[1], asked, lm.tokens(run.ids), answer)
+        votes.draw(at[1], asked, lm.tokens(run.ids), answer)
     return not found.told and asked.kind != "find"  # what is hunted for is found on the page itself
 
 
@@ -150,7 +150,7 @@ def _ballot(ask: Question, step_id: At, truth: Answer, run: Run, position: int) 
     if status.answered:
         answer = "nothing"
         if status.given is not None:
-            answer = escaped(wall.shown(ask.kind, status.given, tokens))
+            answer = escaped(votes.shown(ask.kind, status.given, tokens))
         text = f":material/check: You said {answer}."
         if status.open:
             text += " You may still change your mind."

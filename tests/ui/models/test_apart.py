@@ -20,7 +20,7 @@ from gptviz.models.checkpoints import CheckpointError, HeadsMissing, TokenizerMi
 from gptviz.models.convert import convert
 from gptviz.ui.models import apart
 from gptviz.ui.models.apart import MOST_OF_ONE, MOST_WAITING, NotRead, converted
-from gptviz.ui.models.room import room
+from gptviz.ui.models.budget import budget
 from tests.models.checkpoints import makers
 from tests.models.checkpoints.hostile import HOSTILE
 from tests.ui.models import forked
@@ -41,7 +41,7 @@ def read(path, **given):
 
 def left():
     """What lies where files are read."""
-    return list(room().root.path.glob("read-*"))
+    return list(budget().root.path.glob("read-*"))
 
 
 @pytest.fixture

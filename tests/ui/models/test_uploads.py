@@ -10,7 +10,7 @@ import streamlit as st
 from streamlit.runtime.uploaded_file_manager import DeletedFile
 
 from gptviz.models.checkpoints import CheckpointError
-from gptviz.ui.models.room import Room, still_here
+from gptviz.ui.models.budget import Budget, still_here
 from gptviz.ui.models.uploads import Uploads
 
 
@@ -63,7 +63,7 @@ def test_what_was_sent_lies_together(uploads, names, tokenizer):
 @pytest.mark.parametrize("name", ["../../x.pth", "/etc/x.pth", "C:\\windows\\x.pth", "a/../x.pth"])
 def test_a_name_is_never_a_path(uploads, name):
     upload = uploads.keep([sent(name)])
-    assert upload.path == upload.folder / "x.pth" and upload.folder.parent == uploads.room.root.path
+    assert upload.path == upload.folder / "x.pth" and upload.folder.parent == uploads.budget.root.path
     assert upload.folder.parent.parent == Path(tempfile.gettempdir())
 
 
@@ -95,13 +95,13 @@ def test_a_full_disk_is_a_sentence_and_leaves_nothing(uploads, monkeypatch):
     with pytest.raises(CheckpointError, match="written to the server's disk: No space left on device"):
         uploads.keep([sent("a.pth")])
     monkeypatch.undo()
-    assert [path.name for path in uploads.room.root.path.iterdir()] == ["server.lock"] and not list(uploads)
+    assert [path.name for path in uploads.budget.root.path.iterdir()] == ["server.lock"] and not list(uploads)
     assert uploads.keep([sent("a.pth", b"1" * 10_000_000)])  # all of the room is there again
 
 
 def test_all_browsers_together_are_limited_on_the_disk_and_in_memory(gone):
     waits = {}
-    room = Room(10, 8, lambda: waits)
+    room = Budget(10, 8, lambda: waits)
     first, second = (Uploads(10, gone.append, room) for _ in range(2))
     kept = first.keep([sent("a.pth", b"123456")])
     with pytest.raises(CheckpointError, match=r"from all its visitors together.* GPTVIZ_UPLOADS_MB"):

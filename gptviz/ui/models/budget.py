@@ -24,7 +24,7 @@ SETTING = "GPTVIZ_UPLOADS_MB"
 DEFAULT_MEGABYTES = 4096
 
 
-class Room:
+class Budget:
     """At most `max_bytes` of all visitors together, `of_one` of one session in memory.
 
     `sent()` says how many bytes of each session wait in memory. `root` is where files lie.
@@ -97,10 +97,10 @@ def sent() -> dict[str, int]:
 
 
 @functools.cache
-def room() -> Room:
+def budget() -> Budget:
     """The process's room: MB in the environment variable GPTVIZ_UPLOADS_MB."""
     of_one = int(st.get_option("server.maxUploadSize")) * 2**20
-    return Room(cache_bytes(SETTING, DEFAULT_MEGABYTES), of_one, sent)
+    return Budget(cache_bytes(SETTING, DEFAULT_MEGABYTES), of_one, sent)
 
 
 def session() -> str | None:
@@ -121,7 +121,7 @@ def let_go(endings: tuple[str, ...]) -> None:
     for number, file in list(manager.file_storage.get(context.session_id, {}).items()):
         if file.name.lower().endswith(endings):
             manager.remove_file(context.session_id, number)
-    room().forget(context.session_id)
+    budget().forget(context.session_id)
 
 
 def still_here(key: str) -> list[UploadedFile]:
@@ -136,7 +136,7 @@ def still_here(key: str) -> list[UploadedFile]:
 
 def refused() -> str | None:
     """Why the last file that this session sent was not taken."""
-    return room().refused(session() or "")
+    return budget().refused(session() or "")
 
 
 def absent() -> list[str]:
@@ -149,7 +149,7 @@ def end(sessions: list[str]) -> None:
     gone = set(sessions) & set(absent())
     server = runtime.get_instance()
     for session in gone:
-        room().forget(session)
+        budget().forget(session)
         info = server._session_mgr.get_session_info(session)
         server.close_session(session)
         if info is not None:  # it has the files as values of widgets, and an idle server keeps its last one

@@ -9,10 +9,10 @@ from typing import Any
 from gptviz.ui.components.kernel import Component, text
 
 COOKIE = "gptviz_class"
-_component = Component("seat")
+_component = Component("class_cookie")
 
 
-def seat(secret: str, left: str, on_taught: Callable[[str], Any]) -> None:
+def class_cookie(secret: str, left: str, on_taught: Callable[[str], Any]) -> None:
     """Have the browser keep `secret` in its cookie for a day, and read the secret of its address.
 
     `secret` and `left` are whole cookies: the secrets of several classes, joined. If `secret` is empty, the
