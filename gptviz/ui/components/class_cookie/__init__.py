@@ -19,4 +19,6 @@ def class_cookie(secret: str, left: str, on_taught: Callable[[str], Any]) -> Non
     cookie is dropped if it is still the one that was `left`: another tab may have joined a class since. If
     the address has a teacher's secret, `on_taught` is called with it.
     """
-    _component("seat", {"cookie": COOKIE, "secret": secret, "left": left}, {"taught": (text(100), on_taught)})
+    _component(
+        "class_cookie", {"cookie": COOKIE, "secret": secret, "left": left}, {"taught": (text(100), on_taught)}
+    )
